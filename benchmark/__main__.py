@@ -1,0 +1,35 @@
+"""``python -m benchmark``: every step of the suite as a command, usable without Snakemake."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import typer
+
+from benchmark import cli
+from benchmark.errors import BenchmarkError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Reproducibility suite for ranking losses: train, evaluate, compare with the papers.",
+)
+for _module in pkgutil.iter_modules(cli.__path__):
+    importlib.import_module(f"benchmark.cli.{_module.name}").register(app)
+
+
+def main() -> None:
+    """Runs the command line; an expected error becomes one message and exit status 2."""
+    try:
+        app()
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
