@@ -1,0 +1,45 @@
+"""``python -m benchmark train``: one run, as the workflow calls it and as a debugger runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command()(train)
+
+
+def train(
+    spec: Annotated[Path, typer.Option(help="spec.json of the run", exists=True, dir_okay=False)],
+    out: Annotated[Path | None, typer.Option(help="folder of the result; default: beside the spec")] = None,
+) -> None:
+    """Train and evaluate one run; continues from its checkpoint. Exit status 75: stopped on request, run again."""
+    started = time.monotonic()
+    _limit_threads(spec)
+    from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted
+    from benchmark.training.run import train as train_run
+
+    try:
+        train_run(spec, out, started=started)
+    except Interrupted as event:
+        typer.echo(str(event))
+        raise typer.Exit(EXIT_INTERRUPTED) from event
+
+
+def _limit_threads(spec: Path) -> None:
+    """Sets the thread variables before numpy and torch are imported: they are read only once."""
+    try:
+        threads = json.loads(spec.read_text())["recipe"]["training"]["threads"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # reading the specification properly reports what is wrong with it
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, str(threads))

@@ -1,0 +1,161 @@
+"""The training loop of one run: epochs, evaluations, checkpoints; resumable after any step."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmark.files import write_text
+from benchmark.records import METRICS
+from benchmark.training.checkpoint import load_checkpoint, save_checkpoint
+from benchmark.training.interrupt import Interrupted, StopRequest
+from benchmark.training.numerics import grad_scaler
+from benchmark.training.optimizer import create_optimizer, set_learning_rate
+from benchmark.training.parts import Parts
+from benchmark.training.progress import Progress
+from benchmark.training.schedule import learning_rate_factor
+from benchmark.training.state import RunState
+from benchmark.training.step import DivergedError, Stepper
+
+DRAIN_EVERY = 20  # steps between two looks at the losses: one device transfer for all of them
+
+
+class Trainer:
+    """Trains one run in its folder, from the beginning or from its checkpoint."""
+
+    def __init__(self, parts: Parts, folder: Path, identity: dict[str, str], progress: Progress):
+        self.parts, self.folder, self.identity, self.progress = parts, folder, identity, progress
+        self.epochs = parts.training.epochs
+        self.state = RunState()
+        self.optimizer = create_optimizer(parts.optimizer, parts.model, parts.loss)
+        self.stepper = Stepper(
+            parts.model,
+            parts.loss,
+            self.optimizer,
+            grad_scaler(parts.training, parts.device),
+            parts.training,
+            parts.device,
+            parts.spec.seed,
+        )
+        self._started = self._saved = time.perf_counter()
+
+    def run(self, stop: StopRequest) -> dict[str, Any]:
+        """Trains to the end; returns the last embeddings per protocol. Raises DivergedError, Interrupted."""
+        self._resume()
+        embedded: dict[str, Any] = {}
+        while self.state.epoch < self.epochs:
+            rate = self._train_epoch(stop)
+            last = self.state.epoch + 1 == self.epochs
+            if last or (self.state.epoch + 1) % self.parts.evaluation.every == 0:
+                embedded, scores = self._evaluate()
+            else:
+                scores = None
+            self._finish_epoch(rate, scores)
+        return embedded or self.parts.evaluator.embed(self.parts.model, self.parts.device)
+
+    def _train_epoch(self, stop: StopRequest) -> float:
+        state, parts = self.state, self.parts
+        batches = parts.sampler.epoch(state.epoch)
+        self.progress.start_epoch(state.epoch, len(batches), state.position)
+        parts.model.train()
+        clock = time.perf_counter()
+        stream = parts.train_input.train_batches(batches, parts.spec.seed, state.epoch, start=state.position)
+        for images in stream:
+            indices = batches[state.position]
+            state.hash_batch(indices, images)
+            set_learning_rate(self.optimizer, self._rate(state.position / len(batches)))
+            self.stepper(images, parts.labels[torch.from_numpy(indices)], state.step)
+            state.step += 1
+            state.position += 1
+            state.epoch_images += len(indices)
+            now = time.perf_counter()
+            state.epoch_seconds += now - clock
+            clock = now
+            self.progress.step()
+            if state.step % DRAIN_EVERY == 0:
+                self._drain()
+            if stop.requested:
+                self._checkpoint()
+                raise Interrupted(f"stopped on request at epoch {state.epoch + 1}, step {state.position}")
+            if now - self._saved >= parts.training.checkpoint_seconds:
+                self._checkpoint()
+                clock = time.perf_counter()
+        self._drain()
+        return self._rate((len(batches) - 1) / len(batches))
+
+    def _rate(self, share: float) -> float:
+        """Returns the learning rate of the backbone at ``share`` of the epoch under way."""
+        factor = learning_rate_factor(self.parts.schedule, self.state.epoch, share, self.epochs)
+        return self.parts.optimizer.lr * factor
+
+    def _drain(self) -> None:
+        """Takes over the losses of the last steps; the first that is not a number ends the run."""
+        first = len(self.state.losses) + 1
+        for offset, value in enumerate(self.stepper.drain()):
+            if not math.isfinite(value):
+                where = f"epoch {self.state.epoch + 1}, step {first + offset} of it"
+                raise DivergedError(f"loss became {value} at {where}")
+            self.state.losses.append(value)
+        self.state.epoch_loss_seconds += self.stepper.stopwatch.drain()
+
+    def _evaluate(self) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+        started = time.perf_counter()
+        embedded = self.parts.evaluator.embed(self.parts.model, self.parts.device)
+        for split, item in embedded.items():
+            if not item.finite:
+                raise DivergedError(f"embeddings of {split} are not finite after epoch {self.state.epoch + 1}")
+        scores = self.parts.evaluator.measure(embedded)
+        self.state.eval_seconds += time.perf_counter() - started
+        return embedded, scores
+
+    def _finish_epoch(self, rate: float, scores: dict | None) -> None:
+        state = self.state
+        state.train_seconds += state.epoch_seconds
+        record = state.finish_epoch(rate, scores)
+        write_metrics(self.folder, state.records)
+        spent = state.train_seconds + state.eval_seconds
+        self.progress.finish_epoch(record, spent / state.epoch * (self.epochs - state.epoch))
+        if time.perf_counter() - self._saved >= self.parts.training.checkpoint_seconds:
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        self._drain()
+        now = time.perf_counter()
+        self.state.total_seconds += now - self._started
+        self._started = now
+        content = {
+            "model": self.parts.model.state_dict(),
+            "loss": self.parts.loss.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.stepper.scaler.state_dict(),
+            **self.state.as_dict(),
+        }
+        save_checkpoint(self.folder, self.identity, content)
+        self._saved = time.perf_counter()
+
+    def _resume(self) -> None:
+        content, message = load_checkpoint(self.folder, self.identity, self.parts.device)
+        if message:
+            self.progress.say(message)
+        if content is None:
+            return
+        self.parts.model.load_state_dict(content.pop("model"))
+        self.parts.loss.load_state_dict(content.pop("loss"))
+        self.optimizer.load_state_dict(content.pop("optimizer"))
+        self.stepper.scaler.load_state_dict(content.pop("scaler"))
+        self.state = RunState(**content)
+        self.state.resumed += 1
+
+    def total_seconds(self) -> float:
+        """Returns the seconds spent on this run in all its attempts that left a checkpoint, and this one."""
+        return self.state.total_seconds + time.perf_counter() - self._started
+
+
+def write_metrics(folder: Path, records: list[dict[str, Any]]) -> None:
+    """Writes metrics.jsonl anew: one line per finished epoch."""
+    write_text(folder / METRICS, "".join(json.dumps(record, sort_keys=True) + "\n" for record in records))

@@ -1,0 +1,26 @@
+"""The optimiser over backbone, head and loss parameters, each with its own multiple of the rate."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from benchmark.models import EmbeddingModel
+from benchmark.recipe import OptimizerConfig
+
+OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+
+def create_optimizer(config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module) -> torch.optim.Optimizer:
+    """Returns Adam or AdamW; parameters of the loss (proxies) learn at the head's rate."""
+    groups = list(model.parameter_groups(config.head_lr_multiplier))
+    proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
+    if proxies:
+        groups.append({"params": proxies, "lr_multiplier": config.head_lr_multiplier})
+    return OPTIMIZERS[config.name](groups, lr=config.lr, weight_decay=config.weight_decay)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Sets the rate of every group to ``rate`` times the group's ``lr_multiplier``."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get("lr_multiplier", 1.0)

@@ -1,0 +1,79 @@
+"""Builds everything a run needs from its specification; all of it reproducible from the seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from benchmark.datasets import load_dataset
+from benchmark.datasets.base import Dataset
+from benchmark.input import Input, create_input
+from benchmark.losses import create_loss
+from benchmark.models import EmbeddingModel, create_model
+from benchmark.recipe import EvaluationConfig, OptimizerConfig, ScheduleConfig, TrainingConfig, section
+from benchmark.records import RunSpec
+from benchmark.samplers import Sampler, create_sampler
+from benchmark.seeding import derive
+from benchmark.training.evaluate import Evaluator
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The components of one run; labels (N,) are those of the training images, 0 to C - 1."""
+
+    spec: RunSpec
+    device: torch.device
+    dataset: Dataset
+    labels: torch.Tensor
+    sampler: Sampler
+    train_input: Input
+    model: EmbeddingModel
+    loss: nn.Module
+    evaluator: Evaluator
+    optimizer: OptimizerConfig
+    schedule: ScheduleConfig
+    training: TrainingConfig
+    evaluation: EvaluationConfig
+
+
+def build_parts(spec: RunSpec, device: torch.device) -> Parts:
+    """Returns the parts of ``spec``; raises ConfigError or DataError with what to change."""
+    recipe = spec.recipe
+    dataset = load_dataset(spec.dataset["name"], spec.dataset["params"])
+    train = dataset.train
+    labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
+    sampler = create_sampler(
+        recipe["sampler"]["name"],
+        recipe["sampler"]["params"],
+        labels=train.labels,
+        categories=train.categories,
+        batch_size=spec.batch_size,
+        seed=spec.seed,
+    )
+    model_config, input_config = section(recipe, "model"), section(recipe, "input")
+    model = create_model(model_config, spec.seed).to(device, memory_format=torch.channels_last)
+    loss = create_loss(
+        spec.loss["name"],
+        embedding_dim=model.embedding_dim,
+        num_classes=int(labels.max()) + 1,
+        seed=derive(spec.seed, "proxies"),
+        **spec.loss["params"],
+    ).to(device)
+    evaluation = section(recipe, "evaluation")
+    return Parts(
+        spec=spec,
+        device=device,
+        dataset=dataset,
+        labels=labels,
+        sampler=sampler,
+        train_input=create_input(train, input_config, model_config.channels),
+        model=model,
+        loss=loss,
+        evaluator=Evaluator(dataset, input_config, evaluation, model_config.channels),
+        optimizer=section(recipe, "optimizer"),
+        schedule=section(recipe, "schedule"),
+        training=section(recipe, "training"),
+        evaluation=evaluation,
+    )

@@ -1,0 +1,96 @@
+"""One run from its specification to its result: what ``python -m benchmark train`` does."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmark import provenance
+from benchmark.errors import RunError
+from benchmark.recipe import section
+from benchmark.records import RESULT, RunSpec, read_json
+from benchmark.tracking.mirror import Mirror
+from benchmark.training.checkpoint import remove_checkpoint
+from benchmark.training.interrupt import StopRequest
+from benchmark.training.loop import Trainer, write_metrics
+from benchmark.training.numerics import prepare_numerics
+from benchmark.training.outcome import write_neighbours, write_outcome
+from benchmark.training.parts import build_parts
+from benchmark.training.progress import Progress
+from benchmark.training.step import DivergedError
+
+
+def train(spec_path: Path, out: Path | None = None, *, started: float | None = None) -> dict[str, Any]:
+    """Returns the result of the run described by ``spec_path``, after writing it into ``out``.
+
+    out         folder of the results; by default the folder of the specification
+    started     time.monotonic() at the start of the process, for the start-up time on record
+
+    A finished result of the same specification is returned as it is. A checkpoint of the same
+    specification and code version is continued. A run whose loss or embeddings stop being finite ends with
+    status ``diverged``. On SIGTERM the state is saved and ``Interrupted`` raised.
+    """
+    started = time.monotonic() if started is None else started
+    spec = RunSpec.read(spec_path)
+    folder = Path(out) if out is not None else Path(spec_path).parent
+    identity = {"spec_digest": spec.digest, "code_version": provenance.code_version()}
+    progress = Progress(spec.run_id, spec.recipe["training"]["epochs"])
+    finished = _finished_result(folder, spec)
+    if finished is not None:
+        progress.say("already finished; delete result.json to train again")
+        return finished
+    with StopRequest() as stop:
+        device = prepare_numerics(section(spec.recipe, "training"))
+        parts = build_parts(spec, device)
+        startup = time.monotonic() - started
+        trainer = Trainer(parts, folder, identity, progress)
+        with Mirror.start(spec, folder):
+            reason, embedded = "", {}
+            try:
+                embedded = trainer.run(stop)
+            except DivergedError as error:
+                reason = str(error)
+                progress.say(f"diverged: {reason}")
+            finally:
+                progress.close()
+            write_metrics(folder, trainer.state.records)
+            if embedded:
+                write_neighbours(folder, parts, embedded)
+            timing = _timing(trainer, startup)
+            result = write_outcome(folder, parts, trainer.state, identity, timing, reason)
+        remove_checkpoint(folder)
+    return result
+
+
+def _finished_result(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
+    """Returns the result that is already there; one of another specification is never overwritten."""
+    path = folder / RESULT
+    if not path.exists():
+        return None
+    try:
+        result = read_json(path, "a result")
+    except RunError:
+        return None
+    if result.get("spec_digest") == spec.digest:
+        return result
+    raise RunError(
+        f"{path} was made from another specification (digest {result.get('spec_digest')}, now {spec.digest}); "
+        "move it away, or give another folder with --out"
+    )
+
+
+def _timing(trainer: Trainer, startup: float) -> dict[str, float]:
+    state = trainer.state
+    images = sum(record["images_per_second"] * record["seconds"] for record in state.records)
+    seconds = sum(record["seconds"] for record in state.records)
+    count = max(len(state.records), 1)
+    return {
+        "startup_seconds": startup,
+        "train_seconds": state.train_seconds,
+        "eval_seconds": state.eval_seconds,
+        "total_seconds": startup + trainer.total_seconds(),
+        "images_per_second": images / seconds if seconds else 0.0,
+        "loss_ms": sum(record["loss_ms"] for record in state.records) / count,
+        "resumed": state.resumed,
+    }
