@@ -1,0 +1,73 @@
+# Everything a user types. 'make' alone lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+LOCK := envs/requirements.lock
+# The GPU build of faiss where an NVIDIA driver answers, the CPU build elsewhere. 'make FAISS=...' overrides.
+FAISS ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo faiss-gpu-cu12==1.14.1.post1 || echo faiss-cpu==1.15.1)
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip install -qq --no-input
+STUDY ?= embedded
+RESULTS ?= results
+PORT ?= 5000
+# Two test processes fit the smallest supported machine; 'make test TEST_WORKERS=0' runs in one.
+TEST_WORKERS ?= 2
+TESTS ?= tests
+PYTEST_ARGS ?=
+
+# Rules of the workflow call 'python' and 'snakemake': they must be the ones of the environment.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export PYTHONNOUSERSITE := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+
+.PHONY: help benchmark smoke test lint format ui bench venv lock clean-venv
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+benchmark: $(STAMP) ## train and judge the study (STUDY=embedded), print verdicts and where the report lies
+	$(PY) -m benchmark run $(STUDY)
+
+smoke: $(STAMP) ## the whole workflow in miniature: every loss, tiny data, up to the report
+	$(VENV)/bin/snakemake --profile workflow/profiles/smoke
+
+test: $(STAMP) ## all tests (TESTS=path, PYTEST_ARGS='-k name' to choose)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS) $(TESTS)
+
+lint: $(STAMP) ## ruff: rules and formatting
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+format: $(STAMP) ## let ruff rewrite the sources
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
+	$(PY) -m benchmark track ui --results $(RESULTS) --port $(PORT)
+
+bench: $(STAMP) ## time the losses against pytorch-metric-learning
+	$(PY) -m benchmark bench
+
+venv: $(STAMP) ## set up .venv only
+
+lock: $(STAMP) ## write envs/requirements.lock from what .venv holds
+	$(PY) envs/lock.py $(LOCK)
+
+clean-venv: ## remove .venv
+	rm -rf $(VENV)
+
+# Installed again when the lock or the project's metadata change, and when the environment is broken
+# (moved, or its Python is gone): a stamp inside the environment dies with it.
+$(STAMP): $(LOCK) pyproject.toml envs/python.sh
+	@if ! $(PY) -m pip --version >/dev/null 2>&1; then \
+		python=$$(bash envs/python.sh) && \
+		echo "setting up $(VENV) with $$python: about two minutes and 2 GB" && \
+		"$$python" -m venv --clear $(VENV); \
+	fi
+	@echo "installing the packages of $(LOCK) and $(FAISS)"
+	@$(PIP) -r $(LOCK) $(FAISS)
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
