@@ -1,0 +1,113 @@
+"""All statistics of a study, from its long table to the CSV files of ``results/<study>/stats``.
+
+Scores are in [0, 1], as in the long table; gains are in percent. Intervals have confidence 1 - alpha (95% unless
+the study says otherwise). Every file starts with its place: dataset, setting, batch_size, split, metric.
+
+| file | one row per | further columns |
+|---|---|---|
+| summary.csv | place, loss and selection | base_loss, n, mean, sd, ci_low, ci_high, minimum, maximum, n_diverged, n_absent |
+| paired.csv | place and tested pair | the columns of a test |
+| ablation.csv | place and step of the ablation | step ("1", "2", ..., "total"), the columns of a test |
+| gain.csv | place | loss, against, n, gain, sd, ci_low, ci_high, gain_of_means (percent) |
+
+Columns of a test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean, mean_against,
+difference (loss - against), sd_difference, ci_low, ci_high, t, p, d_z, detectable (smallest difference seen with
+probability 0.8), note, family, p_holm, family_size, significant (p_holm <= alpha). Tests use selection "last" only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.files import write_text
+from benchmark.stats.intervals import t_interval
+from benchmark.stats.multiple import holm_by_family
+from benchmark.stats.paired import PLACE, Paired, compare
+from benchmark.stats.runs import CELL, attempts, checked, scores
+from benchmark.stats.steps import ablation_steps, relative_gain
+
+SELECTIONS = ("last", "best")
+SUMMARY_COLUMNS = [
+    *PLACE, "loss", "base_loss", "selection", "n", "mean", "sd", "ci_low", "ci_high", "minimum", "maximum",
+    "n_diverged", "n_absent",
+]  # fmt: skip
+_OUTCOME = [*Paired.__dataclass_fields__, "family", "p_holm", "family_size", "significant"]
+PAIRED_COLUMNS = [*PLACE, "kind", "loss", "against", *_OUTCOME]
+ABLATION_COLUMNS = [*PLACE, "kind", "step", "loss", "against", *_OUTCOME]
+GAIN_COLUMNS = [*PLACE, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
+
+
+def analyse(
+    runs: pd.DataFrame, comparison: Mapping[str, Any], metrics: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """Returns {"summary", "paired", "ablation", "gain"}, each with the columns of the table above.
+
+    ``comparison`` has ``baseline`` (a loss or None), ``ablation`` (losses, simplest first; may be empty) and ``alpha``.
+    A loss that has no finished run has no row in the tests and a row with n = 0 in no file: the long table names it.
+    """
+    runs = checked(runs)
+    alpha = float(comparison.get("alpha") or 0.05)
+    ablation = list(comparison.get("ablation") or [])
+    headline = scores(runs, "last", list(metrics))
+    paired = compare(headline, comparison.get("baseline"), alpha)
+    steps = ablation_steps(headline, ablation, alpha)
+    gain = relative_gain(headline, ablation[-1], ablation[-2], alpha) if len(ablation) > 1 else pd.DataFrame()
+    return {
+        "summary": summarise(runs, metrics, alpha),
+        "paired": _with_families(paired, alpha, PAIRED_COLUMNS),
+        "ablation": _with_families(steps, alpha, ABLATION_COLUMNS),
+        "gain": gain.reindex(columns=GAIN_COLUMNS),
+    }
+
+
+def summarise(runs: pd.DataFrame, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
+    """Returns mean, spread and interval of every cell under both selection rules, with the runs that gave no number."""
+    status = attempts(runs).groupby(CELL)["status"]
+    diverged = status.apply(lambda column: int((column == "diverged").sum()))
+    absent = status.apply(lambda column: int(column.isin(["missing", "failed", "stale"]).sum()))
+    rows = []
+    for selection in SELECTIONS:
+        for key, group in scores(runs, selection, list(metrics)).groupby(
+            [*CELL, "split", "metric"], sort=True
+        ):
+            found = t_interval(group["value"], 1 - alpha)
+            rows.append(
+                {
+                    **dict(zip([*CELL, "split", "metric"], key, strict=True)),
+                    "selection": selection,
+                    "n": found.n,
+                    "mean": found.mean,
+                    "sd": found.sd,
+                    "ci_low": found.low,
+                    "ci_high": found.high,
+                    "minimum": group["value"].min(),
+                    "maximum": group["value"].max(),
+                    "n_diverged": diverged[key[: len(CELL)]],
+                    "n_absent": absent[key[: len(CELL)]],
+                }
+            )
+    return pd.DataFrame(rows).reindex(columns=SUMMARY_COLUMNS)
+
+
+def write_stats(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
+    """Writes each table as ``<folder>/<name>.csv``, atomically and byte-identically for equal tables; returns the paths."""
+    paths = []
+    for name, table in tables.items():
+        path = Path(folder) / f"{name}.csv"
+        write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+        paths.append(path)
+    return paths
+
+
+def _with_families(table: pd.DataFrame, alpha: float, columns: list[str]) -> pd.DataFrame:
+    if table.empty:
+        return table.reindex(columns=columns)
+    table = table.copy()
+    table["family"] = table["kind"] + ": " + table["dataset"] + " " + table["split"] + " " + table["metric"]
+    table["p_holm"], table["family_size"] = holm_by_family(table)
+    table["significant"] = table["p_holm"] <= alpha
+    return table.reindex(columns=columns)

@@ -1,0 +1,32 @@
+"""What a paired t-test of n runs could have seen: the smallest detectable difference."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from scipy import optimize, stats
+
+
+def power(effect: float, n: int, alpha: float = 0.05) -> float:
+    """Returns the probability that a two-sided paired t-test of ``n`` pairs rejects, at Cohen's d_z ``effect``."""
+    df = n - 1
+    critical = stats.t.ppf(1 - alpha / 2, df)
+    shift = effect * np.sqrt(n)
+    return float(stats.nct.sf(critical, df, shift) + stats.nct.cdf(-critical, df, shift))
+
+
+@functools.lru_cache(maxsize=1024)
+def detectable_effect(n: int, alpha: float = 0.05, target: float = 0.8) -> float:
+    """Returns the smallest Cohen's d_z that ``n`` pairs detect with probability ``target``; NaN below two pairs."""
+    if n < 2:
+        return float("nan")
+    high = 1.0
+    while power(high, n, alpha) < target:
+        high *= 2
+    return float(optimize.brentq(lambda effect: power(effect, n, alpha) - target, 0.0, high, xtol=1e-9))
+
+
+def detectable_difference(n: int, sd: float, alpha: float = 0.05, target: float = 0.8) -> float:
+    """Returns the smallest true mean difference, in the unit of ``sd`` (of the differences), that n pairs detect."""
+    return detectable_effect(n, alpha, target) * sd
