@@ -1,18 +1,21 @@
 """All statistics of a study, from its long table to the CSV files of ``results/<study>/stats``.
 
-Scores are in [0, 1], as in the long table; gains are in percent. Intervals have confidence 1 - alpha (95% unless
-the study says otherwise). Every file starts with its place: dataset, setting, batch_size, split, metric.
+Scores are in [0, 1], as in the long table; gains are in percent. Intervals have confidence 1 - alpha
+(95% unless the study says otherwise). Every file starts with its place: dataset, setting, batch_size,
+split, metric. An interval is the two columns ci_low, ci_high.
 
 | file | one row per | further columns |
 |---|---|---|
-| summary.csv | place, loss and selection | base_loss, n, mean, sd, ci_low, ci_high, minimum, maximum, n_diverged, n_absent |
+| summary.csv | place, loss, selection | base_loss, n, mean, sd, interval, minimum, maximum, and the
+numbers of runs without a score: n_diverged, n_absent |
 | paired.csv | place and tested pair | the columns of a test |
 | ablation.csv | place and step of the ablation | step ("1", "2", ..., "total"), the columns of a test |
-| gain.csv | place | loss, against, n, gain, sd, ci_low, ci_high, gain_of_means (percent) |
+| gain.csv | place | loss, against, n, gain, sd, interval, gain_of_means (percent) |
 
-Columns of a test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean, mean_against,
-difference (loss - against), sd_difference, ci_low, ci_high, t, p, d_z, detectable (smallest difference seen with
-probability 0.8), note, family, p_holm, family_size, significant (p_holm <= alpha). Tests use selection "last" only.
+Columns of a test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean,
+mean_against, difference (loss - against), sd_difference, ci_low, ci_high, t, p, d_z, detectable (smallest
+true difference seen with probability 0.8), note, family, p_holm, family_size, significant (p_holm <= alpha).
+Tests use selection "last" only.
 """
 
 from __future__ import annotations
@@ -46,8 +49,8 @@ def analyse(
 ) -> dict[str, pd.DataFrame]:
     """Returns {"summary", "paired", "ablation", "gain"}, each with the columns of the table above.
 
-    ``comparison`` has ``baseline`` (a loss or None), ``ablation`` (losses, simplest first; may be empty) and ``alpha``.
-    A loss that has no finished run has no row in the tests and a row with n = 0 in no file: the long table names it.
+    ``comparison`` has ``baseline`` (a loss or None), ``ablation`` (losses, simplest first; may be empty)
+    and ``alpha``. A loss without a finished run has no row here; the long table names it.
     """
     runs = checked(runs)
     alpha = float(comparison.get("alpha") or 0.05)
@@ -65,7 +68,7 @@ def analyse(
 
 
 def summarise(runs: pd.DataFrame, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
-    """Returns mean, spread and interval of every cell under both selection rules, with the runs that gave no number."""
+    """Returns mean, spread and interval of every cell under both selection rules."""
     status = attempts(runs).groupby(CELL)["status"]
     diverged = status.apply(lambda column: int((column == "diverged").sum()))
     absent = status.apply(lambda column: int(column.isin(["missing", "failed", "stale"]).sum()))
@@ -94,7 +97,7 @@ def summarise(runs: pd.DataFrame, metrics: Sequence[str], alpha: float = 0.05) -
 
 
 def write_stats(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
-    """Writes each table as ``<folder>/<name>.csv``, atomically and byte-identically for equal tables; returns the paths."""
+    """Writes each table as ``<folder>/<name>.csv``; equal tables give equal bytes. Returns the paths."""
     paths = []
     for name, table in tables.items():
         path = Path(folder) / f"{name}.csv"

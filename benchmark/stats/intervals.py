@@ -21,7 +21,7 @@ class Summary:
 
 
 def t_interval(values: ArrayLike, confidence: float = 0.95) -> Summary:
-    """Returns mean, sd and the two-sided t interval of the finite ``values``; values that are not finite are dropped."""
+    """Returns mean, sd and two-sided t interval of the finite ``values``; the others are dropped."""
     values = np.asarray(values, dtype=float)
     values = values[np.isfinite(values)]
     n = len(values)
@@ -36,5 +36,6 @@ def t_interval(values: ArrayLike, confidence: float = 0.95) -> Summary:
 
 
 def spread(values: np.ndarray) -> float:
-    """Returns the standard deviation, exactly 0 for equal values, where rounding of the mean would leave a trace."""
-    return 0.0 if np.ptp(values) == 0 else float(values.std(ddof=1))
+    """Returns the standard deviation; exactly 0 for values that differ by rounding only."""
+    level = max(1.0, float(np.abs(values).max()))
+    return 0.0 if np.ptp(values) <= 1e-12 * level else float(values.std(ddof=1))

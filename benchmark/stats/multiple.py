@@ -22,6 +22,6 @@ def holm(p_values: ArrayLike) -> np.ndarray:
 
 
 def holm_by_family(table: pd.DataFrame, p: str = "p", family: str = "family") -> tuple[pd.Series, pd.Series]:
-    """Returns the adjusted p-values and the number of tests of each row's family, both aligned with ``table``."""
+    """Returns adjusted p-values and the size of each row's family, both aligned with ``table``."""
     groups = table.groupby(family, sort=False)[p]
     return groups.transform(lambda column: holm(column.to_numpy())), groups.transform("count")

@@ -17,7 +17,7 @@ PLACE = ["dataset", "setting", "batch_size", "split", "metric"]
 
 @dataclass(frozen=True)
 class Paired:
-    """The outcome of one test of ``first - second`` over their common seeds; NaN where nothing can be computed."""
+    """One test of ``first - second`` over their common seeds; NaN where nothing can be computed."""
 
     n: int
     mean: float

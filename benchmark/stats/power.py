@@ -9,7 +9,7 @@ from scipy import optimize, stats
 
 
 def power(effect: float, n: int, alpha: float = 0.05) -> float:
-    """Returns the probability that a two-sided paired t-test of ``n`` pairs rejects, at Cohen's d_z ``effect``."""
+    """Returns the probability that a two-sided paired t-test of ``n`` pairs rejects at d_z = ``effect``."""
     df = n - 1
     critical = stats.t.ppf(1 - alpha / 2, df)
     shift = effect * np.sqrt(n)
@@ -18,7 +18,7 @@ def power(effect: float, n: int, alpha: float = 0.05) -> float:
 
 @functools.lru_cache(maxsize=1024)
 def detectable_effect(n: int, alpha: float = 0.05, target: float = 0.8) -> float:
-    """Returns the smallest Cohen's d_z that ``n`` pairs detect with probability ``target``; NaN below two pairs."""
+    """Returns the smallest d_z that ``n`` pairs detect with probability ``target``; NaN below two pairs."""
     if n < 2:
         return float("nan")
     high = 1.0
@@ -28,5 +28,5 @@ def detectable_effect(n: int, alpha: float = 0.05, target: float = 0.8) -> float
 
 
 def detectable_difference(n: int, sd: float, alpha: float = 0.05, target: float = 0.8) -> float:
-    """Returns the smallest true mean difference, in the unit of ``sd`` (of the differences), that n pairs detect."""
+    """Returns the smallest true mean difference that n pairs detect, in the unit of ``sd``."""
     return detectable_effect(n, alpha, target) * sd

@@ -17,9 +17,7 @@ _TEXT = [name for name in LONG_COLUMNS if name not in ("batch_size", "seed", "ep
 def load_runs(path: Path) -> pd.DataFrame:
     """Returns the long table at ``path`` with typed columns; raises RunError when it is not one."""
     if not Path(path).is_file():
-        raise RunError(
-            f"{path} does not exist; collect the study's results first: python -m benchmark collect STUDY"
-        )
+        raise RunError(f"{path} does not exist; collect it first: python -m benchmark collect STUDY")
     try:
         table = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, str), keep_default_na=False, na_values=[""])
     except (ValueError, UnicodeDecodeError) as error:
@@ -28,7 +26,7 @@ def load_runs(path: Path) -> pd.DataFrame:
 
 
 def checked(table: pd.DataFrame, source: str = "the table of runs") -> pd.DataFrame:
-    """Returns ``table`` with empty texts as "" and numbers as numbers; raises RunError naming what is wrong."""
+    """Returns ``table`` with typed columns and "" for empty texts; raises RunError naming what is wrong."""
     missing = [name for name in LONG_COLUMNS if name not in table]
     if missing:
         raise RunError(f"{source} lacks the columns {', '.join(missing)}; collect the study again")
@@ -47,7 +45,7 @@ def checked(table: pd.DataFrame, source: str = "the table of runs") -> pd.DataFr
 
 
 def scores(runs: pd.DataFrame, selection: str = "last", metrics: list[str] | None = None) -> pd.DataFrame:
-    """Returns the finite test scores of finished runs under one selection rule, one row per run and metric."""
+    """Returns the finite test scores of finished runs under one selection rule: a row per run and metric."""
     keep = (
         (runs["status"] == "ok")
         & (runs["selection"] == selection)

@@ -13,7 +13,7 @@ from benchmark.stats.paired import PLACE, by_seed, paired_test
 
 
 def ablation_steps(scores: pd.DataFrame, ablation: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
-    """Returns the paired test of each loss of ``ablation`` against the one before it, and of last against first."""
+    """Returns the paired test of each loss of ``ablation`` against the one before it, and a total."""
     rows = []
     links = list(zip(ablation[1:], ablation, strict=False))
     if len(links) > 1:
@@ -42,7 +42,7 @@ def relative_gain(scores: pd.DataFrame, loss: str, against: str, alpha: float = 
     """Returns the gain of ``loss`` over ``against`` in percent of the latter, per place.
 
     ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval; ``gain_of_means`` is
-    100 (mean a - mean b) / mean b, the figure that papers print. Seeds whose ``against`` score is zero are dropped.
+    100 (mean a - mean b) / mean b, the figure that papers print. Seeds where b is zero are dropped.
     """
     rows = []
     for place, group in scores[scores["loss"].isin([loss, against])].groupby(PLACE, sort=True):
