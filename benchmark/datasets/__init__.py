@@ -1,0 +1,32 @@
+"""Datasets: one file each, found by their registry. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmark.datasets.base import Dataset
+from benchmark.errors import unknown_name
+from benchmark.options import build, problems, schema_of
+from benchmark.registry import Registry
+
+DATASETS = Registry("dataset", "benchmark.datasets")
+
+
+def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
+    """Returns the dataset registered as ``name``; raises ConfigError or DataError with what to change."""
+    entry = DATASETS[name]
+    config = build(entry.target.Config, dict(params or {}), f"dataset '{name}'")
+    return entry.target(config).load()
+
+
+def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[str]:
+    """Returns what is wrong with a dataset's name or parameters, without touching its files."""
+    if name not in DATASETS.names():
+        return [unknown_name("dataset", name, DATASETS.names())]
+    return problems(schema_of(DATASETS[name].target.Config), dict(params or {}), f"dataset '{name}'")
+
+
+def dataset_metrics(name: str) -> tuple[str, ...]:
+    """Returns the metric families that a dataset can give: recall_at, map_at_r, map."""
+    return DATASETS[name].target.metrics

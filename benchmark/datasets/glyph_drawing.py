@@ -1,0 +1,115 @@
+"""Draws Unicode characters in the fonts that come with matplotlib: a retrieval dataset out of nothing.
+
+A class is a character, an image is that character in one font, a category is the first word of the
+character's Unicode name (LATIN, GREEK, BRAILLE ...). Characters are letters, numbers, symbols and
+punctuation that at least ``MIN_FONTS`` of the fonts have. Images of one class that are equal pixel for
+pixel are kept once. Different characters may look alike (Latin A, Greek Alpha): such classes stay, so that
+no method can reach 100 percent.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import zipfile
+from collections import Counter
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from benchmark.datasets.base import fingerprint_of
+from benchmark.datasets.cache import cache_folder
+from benchmark.errors import DataError
+from benchmark.files import replacing
+
+DRAWING_VERSION = 1  # raise when the pixels change
+SIDE = 32  # pixels
+POINTS = 24
+LARGEST = 30  # pixels that a character may take of SIDE
+MIN_FONTS = 6
+SKIPPED_FONTS = ("LastResort", "STIXSiz", "STIXNonUni")  # placeholders and fragments of large symbols
+ARRAYS = {"pixels", "codes", "fonts", "font_names"}
+
+
+def glyph_images() -> dict[str, np.ndarray]:
+    """Returns ``pixels`` uint8 (N, 32, 32), ``codes`` int64 (N,), ``fonts`` int64 (N,) and ``font_names``.
+
+    They are drawn once and kept in the cache folder; a damaged or foreign file is drawn again.
+    """
+    key = fingerprint_of(str(DRAWING_VERSION), metadata.version("matplotlib"), unicodedata.unidata_version)
+    path = cache_folder() / f"glyphs-{key}.npz"
+    cached = _read(path)
+    if cached is not None:
+        return cached
+    drawn = _draw()
+    with replacing(path) as temporary, open(temporary, "wb") as stream:
+        np.savez_compressed(stream, **drawn)
+    return drawn
+
+
+def _read(path: Path) -> dict[str, np.ndarray] | None:
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError):
+        return None
+    return arrays if set(arrays) == ARRAYS and len(arrays["pixels"]) == len(arrays["codes"]) else None
+
+
+def _draw() -> dict[str, np.ndarray]:
+    import matplotlib
+    from matplotlib.ft2font import FT2Font
+
+    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    files = sorted(path for path in folder.glob("*.ttf") if not path.name.startswith(SKIPPED_FONTS))
+    if not files:
+        raise DataError(f"no fonts in matplotlib's data folder {folder}; reinstall matplotlib")
+    fonts = [FT2Font(str(path)) for path in files]
+    for font in fonts:
+        font.set_size(POINTS, 72)
+    charmaps = [font.get_charmap() for font in fonts]
+    pixels, codes, numbers = [], [], []
+    for code in _characters(charmaps):
+        seen = set()
+        for number, (font, charmap) in enumerate(zip(fonts, charmaps, strict=True)):
+            picture = _picture(font, code) if code in charmap else None
+            if picture is not None and picture.tobytes() not in seen:
+                seen.add(picture.tobytes())
+                pixels.append(picture)
+                codes.append(code)
+                numbers.append(number)
+    return {
+        "pixels": np.stack(pixels),
+        "codes": np.array(codes, dtype=np.int64),
+        "fonts": np.array(numbers, dtype=np.int64),
+        "font_names": np.array([path.stem for path in files]),
+    }
+
+
+def _characters(charmaps: list[dict[int, int]]) -> list[int]:
+    counts = Counter(code for charmap in charmaps for code in charmap)
+    return sorted(
+        code
+        for code, count in counts.items()
+        if count >= MIN_FONTS and unicodedata.category(chr(code))[0] in "LNSP" and unicodedata.name(chr(code), "")
+    )
+
+
+def _picture(font: object, code: int) -> np.ndarray | None:
+    """Returns one character in the middle of SIDE x SIDE pixels, or None when the font leaves it blank."""
+    font.set_text(chr(code), 0.0)
+    font.draw_glyphs_to_bitmap(antialiased=True)
+    bitmap = np.array(font.get_image())
+    rows, columns = np.nonzero(bitmap)
+    if not len(rows):
+        return None
+    bitmap = bitmap[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
+    largest = max(bitmap.shape)
+    if largest > LARGEST:
+        size = tuple(max(1, round(side * LARGEST / largest)) for side in bitmap.shape[::-1])
+        bitmap = np.asarray(Image.fromarray(bitmap).resize(size, Image.Resampling.BOX))
+    canvas = np.zeros((SIDE, SIDE), dtype=np.uint8)
+    top, left = ((SIDE - side) // 2 for side in bitmap.shape)
+    canvas[top : top + bitmap.shape[0], left : left + bitmap.shape[1]] = bitmap
+    return canvas

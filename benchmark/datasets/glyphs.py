@@ -1,0 +1,89 @@
+"""The embedded glyph datasets: unseen characters are to be found across fonts.
+
+========== ======================================================================================
+name       classes (half to train, the other half unseen, for testing)
+========== ======================================================================================
+glyphs     every character with at least two different images
+glyphs_1k  1,000 characters drawn among those with at least four images, so that each fills a batch
+glyphs_tiny 64 characters of the same kind, for smoke tests
+========== ======================================================================================
+
+Which classes are drawn and which half they fall in follows from a fixed seed and never changes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from benchmark.datasets import DATASETS
+from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of, pixel_set
+from benchmark.datasets.glyph_drawing import glyph_images
+from benchmark.seeding import derive
+
+SPLIT_SEED = 0
+
+
+class GlyphLoader(DatasetLoader):
+    """Draws or reads the glyphs and splits their classes."""
+
+    name: ClassVar[str]
+    classes: ClassVar[int | None]  # None takes all
+    min_images: ClassVar[int]
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        """Nothing to choose: the datasets are fixed."""
+
+    def load(self) -> Dataset:
+        """Returns the dataset."""
+        drawn = glyph_images()
+        train_codes, test_codes = self._split(drawn["codes"])
+        train, test = _subset(drawn, train_codes), _subset(drawn, test_codes)
+        fingerprint = fingerprint_of(train.pixels, train.labels, test.pixels, test.labels)
+        return Dataset(self.name, train, {"test": Protocol(test)}, fingerprint)
+
+    def _split(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        unique, counts = np.unique(codes, return_counts=True)
+        eligible = unique[counts >= self.min_images]
+        order = np.random.default_rng(derive(SPLIT_SEED, "glyph classes")).permutation(eligible)
+        chosen = order[: self.classes]
+        half = len(chosen) // 2
+        return np.sort(chosen[:half]), np.sort(chosen[half:])
+
+
+def _subset(drawn: dict[str, np.ndarray], codes: np.ndarray) -> ImageSet:
+    rows = np.flatnonzero(np.isin(drawn["codes"], codes))
+    labels = np.searchsorted(codes, drawn["codes"][rows])
+    words = [unicodedata.name(chr(code)).split()[0].split("-")[0] for code in codes]
+    categories = np.unique(words, return_inverse=True)[1]
+    names = [
+        f"U+{drawn['codes'][row]:04X} {unicodedata.name(chr(drawn['codes'][row]))}, "
+        f"{drawn['font_names'][drawn['fonts'][row]]}"
+        for row in rows
+    ]
+    return pixel_set(drawn["pixels"][rows][..., None], labels, names, categories[labels].astype(np.int64))
+
+
+@DATASETS.register("glyphs", display="Glyphs")
+class Glyphs(GlyphLoader):
+    """All characters."""
+
+    name, classes, min_images = "glyphs", None, 2
+
+
+@DATASETS.register("glyphs_1k", display="Glyphs-1k")
+class Glyphs1k(GlyphLoader):
+    """1,000 characters."""
+
+    name, classes, min_images = "glyphs_1k", 1000, 4
+
+
+@DATASETS.register("glyphs_tiny", display="Glyphs-tiny")
+class GlyphsTiny(GlyphLoader):
+    """64 characters."""
+
+    name, classes, min_images = "glyphs_tiny", 64, 4
