@@ -32,13 +32,24 @@ def load_checkpoint(folder: Path, identity: dict[str, str], device: torch.device
     try:
         content = torch.load(path, map_location=device, weights_only=True)
         found, state = content["identity"], content["state"]
-    except (RuntimeError, OSError, EOFError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
+    except (
+        RuntimeError,
+        OSError,
+        EOFError,
+        KeyError,
+        TypeError,
+        ValueError,
+        pickle.UnpicklingError,
+    ) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         return None, f"{CHECKPOINT} cannot be read ({reason}); starting from the beginning"
     for key, value in identity.items():
         if found.get(key) != value:
             words = key.replace("_", " ")
-            return None, f"{CHECKPOINT} has {words} {found.get(key)}, not {value}; starting from the beginning"
+            return (
+                None,
+                f"{CHECKPOINT} has {words} {found.get(key)}, not {value}; starting from the beginning",
+            )
     return state, f"continuing at epoch {state['epoch'] + 1}, step {state['position']}"
 
 

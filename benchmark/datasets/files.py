@@ -1,0 +1,89 @@
+"""Image files as image sets: opened when needed, upright, listed when broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image, ImageOps
+
+from benchmark.datasets.base import ImageSet
+from benchmark.errors import DataError
+
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
+LISTED = 20
+
+
+def file_set(root: Path, table: pd.DataFrame) -> ImageSet:
+    """Returns the images of an index table (path, label, category), in its order."""
+    paths = table["path"].tolist()
+    categories = None
+    if table["category"].astype(bool).any():
+        categories = np.unique(table["category"], return_inverse=True)[1].astype(np.int64)
+    labels = np.unique(table["label"], return_inverse=True)[1]
+    return ImageSet(labels.astype(np.int64), paths, Opener(root, paths), categories)
+
+
+class Opener:
+    """Opens image number i; a class, not a closure, so that worker processes can receive it."""
+
+    def __init__(self, root: Path, paths: Sequence[str]):
+        self.root, self.paths = root, paths
+
+    def __call__(self, index: int) -> Image.Image:
+        return open_image(self.root / self.paths[index])
+
+
+def open_image(path: Path) -> Image.Image:
+    """Returns the picture at ``path``, turned upright by its EXIF tag, in L or RGB; alpha goes on white."""
+    try:
+        with Image.open(path) as picture:
+            picture = ImageOps.exif_transpose(picture)
+            if picture.mode == "L":
+                picture.load()
+                return picture
+            if picture.has_transparency_data:
+                picture = picture.convert("RGBA")
+                ground = Image.new("RGBA", picture.size, "white")
+                picture = Image.alpha_composite(ground, picture)
+            return picture.convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise DataError(
+            f"cannot decode {path}: {error}; replace the file or take it out of the dataset"
+        ) from error
+
+
+def check_files(root: Path, paths: Sequence[str]) -> None:
+    """Raises DataError listing the files that are absent or empty; pixels are not decoded."""
+    bad = []
+    for path in paths:
+        full = root / path
+        if not full.is_file():
+            bad.append(f"{path} (missing)")
+        elif full.stat().st_size == 0:
+            bad.append(f"{path} (empty)")
+    _raise(root, bad, len(paths))
+
+
+def broken_images(image_set: ImageSet, threads: int = 4) -> Iterator[str | None]:
+    """Yields, for each image in order, None or what is wrong with it; decodes everything."""
+
+    def attempt(index: int) -> str | None:
+        try:
+            image_set.image(index)
+        except DataError as error:
+            return str(error)
+        return None
+
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(attempt, range(len(image_set)))
+
+
+def _raise(root: Path, bad: list[str], total: int) -> None:
+    if bad:
+        shown = "\n  ".join(bad[:LISTED])
+        more = f"\n  and {len(bad) - LISTED} more" if len(bad) > LISTED else ""
+        raise DataError(f"{len(bad)} of {total} images below {root} cannot be used:\n  {shown}{more}")

@@ -1,0 +1,133 @@
+"""Any directory of class folders with images: your own data as a retrieval dataset.
+
+``root/<class>/*.jpg``, or ``root/<category>/<class>/*.jpg`` with ``categories: true``. Classes are split by
+a fixed seed, or images by a CSV with the columns path, label, split (train or test) and optionally category;
+paths are relative to the root. The fingerprint covers paths, sizes in bytes and the split, not the pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmark.datasets import DATASETS
+from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
+from benchmark.datasets.files import IMAGE_SUFFIXES, check_files, file_set
+from benchmark.errors import DataError
+from benchmark.options import option
+from benchmark.seeding import derive
+
+SPLIT_COLUMNS = ["path", "label", "split"]
+LISTED = 10  # offenders named in one message
+
+
+@DATASETS.register("folder", display="Folder")
+class Folder(DatasetLoader):
+    """Class folders below ``root``."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        """Where the images are and how they are split."""
+
+        root: str = option(help="directory of the class folders")
+        categories: bool = option(False, help="whether a category level lies above the classes")
+        split_csv: str | None = option(
+            None, help="CSV of path,label,split[,category]; null splits by classes"
+        )
+        train_share: float = option(0.5, above=0.0, below=1.0, help="share of the classes to train on")
+        split_seed: int = option(0, at_least=0, help="seed of the split by classes")
+
+    def load(self) -> Dataset:
+        """Returns the dataset; every problem of the directory is reported at once."""
+        root = Path(self.config.root)
+        if not root.is_dir():
+            raise DataError(
+                f"dataset 'folder': no directory {root}; give the parent of the class folders as root"
+            )
+        table = self._table_from_csv(root) if self.config.split_csv else self._table_from_folders(root)
+        _check_table(table, root)
+        check_files(root, table["path"].tolist())
+        sets = {split: file_set(root, part) for split, part in table.groupby("split", sort=True)}
+        sizes = np.array([(root / path).stat().st_size for path in table["path"]], dtype=np.int64)
+        lines = "\n".join(table[["path", "label", "split"]].agg("\t".join, axis=1))
+        return Dataset(
+            "folder", sets["train"], {"test": Protocol(sets["test"])}, fingerprint_of(lines, sizes)
+        )
+
+    def _table_from_folders(self, root: Path) -> pd.DataFrame:
+        depth = 3 if self.config.categories else 2
+        files = sorted(
+            path.relative_to(root) for path in root.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES
+        )
+        files = [path for path in files if len(path.parts) == depth]
+        if not files:
+            layout = "category/class/image" if self.config.categories else "class/image"
+            raise DataError(
+                f"dataset 'folder': no images in {root}; expected {layout} with endings "
+                f"{', '.join(sorted(IMAGE_SUFFIXES))}"
+            )
+        rows = [
+            {
+                "path": path.as_posix(),
+                "label": path.parent.as_posix(),
+                "category": path.parts[0] if self.config.categories else "",
+            }
+            for path in files
+        ]
+        table = pd.DataFrame(rows)
+        classes = np.array(sorted(table["label"].unique()))
+        if len(classes) < 4:
+            raise DataError(
+                f"dataset 'folder': {root} has {len(classes)} classes; at least 4 are needed, two to train and "
+                "two to test"
+            )
+        order = np.random.default_rng(derive(self.config.split_seed, "folder classes")).permutation(classes)
+        count = min(max(round(len(classes) * self.config.train_share), 2), len(classes) - 2)
+        table["split"] = np.where(table["label"].isin(order[:count]), "train", "test")
+        return table
+
+    def _table_from_csv(self, root: Path) -> pd.DataFrame:
+        path = Path(self.config.split_csv)
+        try:
+            table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        except (OSError, ValueError) as error:
+            raise DataError(f"dataset 'folder': cannot read split_csv {path}: {error}") from error
+        missing = [column for column in SPLIT_COLUMNS if column not in table.columns]
+        if missing:
+            raise DataError(f"{path} has no column {', '.join(missing)}; needed: {', '.join(SPLIT_COLUMNS)}")
+        wrong = sorted(set(table["split"]) - {"train", "test"})
+        if wrong:
+            raise DataError(f"{path} has splits {', '.join(map(repr, wrong))}; allowed: train, test")
+        if "category" not in table.columns:
+            table["category"] = ""
+        return table
+
+
+def _check_table(table: pd.DataFrame, root: Path) -> None:
+    """Raises DataError naming duplicates, classes in both splits, lonely classes and empty splits."""
+    found = []
+    double = table["path"][table["path"].duplicated()].unique()
+    if len(double):
+        found.append(f"listed twice: {_some(double)}")
+    shared = table.groupby("label")["split"].nunique()
+    if (shared > 1).any():
+        found.append(
+            f"classes in both splits: {_some(shared.index[shared > 1])}; retrieval is tested on unseen classes"
+        )
+    lonely = table["label"].value_counts()
+    if (lonely < 2).any():
+        found.append(
+            f"classes with one image: {_some(sorted(lonely.index[lonely < 2]))}; add images, or leave these out"
+        )
+    found += [f"no {split} images" for split in ("train", "test") if not (table["split"] == split).any()]
+    if found:
+        raise DataError("\n  ".join([f"dataset 'folder' at {root}:", *found]))
+
+
+def _some(names: object) -> str:
+    names = [str(name) for name in names]
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
