@@ -1,0 +1,157 @@
+"""The format of study and recipe files: dataclasses, and the JSON Schemas written from them.
+
+``python -m benchmark validate --write-schemas`` writes the schemas to ``workflow/schemas`` (for editors).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.options import option, schema_of
+from benchmark.recipe import recipe_schema
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "workflow" / "schemas"
+# Labels become folder names; "~" is kept for options and "/" for folders.
+LABEL = "^[A-Za-z0-9][A-Za-z0-9_.+-]*$"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFile:
+    """The top level of ``workflow/config/<study>.yaml``."""
+
+    study: str = option(help="name of the study; equals the file name")
+    title: str = option(help="one line")
+    question: str = option("", help="what is asked")
+    seeds: list[int] = option(help="seeds of every block that names none of its own")
+    losses: dict = option({}, help="named variants: label -> {loss: registry name, hyperparameters}")
+    blocks: list[Any] = option(help="parts of the grid")
+    metrics: list[str] = option(help="metrics of the tables, the headline metric first")
+    comparison: dict = option(help="what is tested against what")
+    tables: list[str] | None = option(None, help="names of tables; null means all")
+    figures: list[str] | None = option(None, help="names of figures; null means all")
+    references: dict = option({}, help="what the results are judged against")
+    resources: dict = option({}, help="what one run needs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockFile:
+    """One block: the product of datasets, losses, batch sizes and seeds, under one recipe."""
+
+    name: str = option(help="name of the block")
+    datasets: list[Any] = option(help="registry names, or {name, label, params}")
+    recipe: str = option(help="name of a file in recipes/")
+    losses: list[str] = option(help="registry names or labels of variants")
+    batch_sizes: list[int] = option(help="batch sizes")
+    seeds: list[int] | None = option(None, help="instead of the study's")
+    override: dict = option({}, help="partial recipe laid over the block's; needs an option")
+    # last, because it hides the function of the same name
+    option: str | None = option(None, help="name of an option; becomes '~name' in the setting")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetFile:
+    """A dataset with parameters."""
+
+    name: str = option(help="registry name")
+    label: str | None = option(None, help="name in paths and tables; null means the registry name")
+    params: dict = option({}, help="parameters of the dataset")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonFile:
+    """The comparisons fixed before the runs."""
+
+    baseline: str = option(help="the loss every other is tested against")
+    ablation: list[str] = option([], help="losses of the ablation, from simplest to complete")
+    alpha: float = option(0.05, above=0.0, below=1.0, help="family-wise error rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferencesFile:
+    """What results are judged against."""
+
+    published: list[str] = option([], help="published tables")
+    frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourcesFile:
+    """What the scheduler sets aside for one run; no part of its specification."""
+
+    gpus: int = option(0, at_least=0, help="GPUs")
+    mem_mb: int = option(2000, at_least=1, help="memory, MB")
+    minutes: int = option(60, at_least=1, help="longest run time, minutes")
+
+
+def study_schema() -> dict[str, Any]:
+    """Returns the JSON Schema of a study file."""
+    schema = schema_of(StudyFile)
+    fields = schema["properties"]
+    block = schema_of(BlockFile)
+    dataset = {**schema_of(DatasetFile), "type": ["string", "object"]}
+    _label(fields["study"], dataset["properties"]["label"], block["properties"]["name"])
+    _label(block["properties"]["option"])
+    _items(block["properties"]["datasets"], dataset)
+    for name in ("losses", "recipe"):
+        _unique(block["properties"][name])
+    _items(block["properties"]["batch_sizes"], {"type": "integer", "minimum": 2})
+    _items(block["properties"]["seeds"], {"type": "integer", "minimum": 0})
+    _items(fields["seeds"], {"type": "integer", "minimum": 0})
+    _items(fields["blocks"], block)
+    _items(fields["metrics"], {"type": "string"})
+    for name in ("tables", "figures"):
+        _items(fields[name], {"type": "string"}, at_least=0)
+    fields["losses"] |= {
+        "propertyNames": {"pattern": LABEL},
+        "additionalProperties": {
+            "type": "object",
+            "required": ["loss"],
+            "properties": {"loss": {"type": "string", "description": "registry name of the loss"}},
+        },
+    }
+    nested = {"comparison": ComparisonFile, "references": ReferencesFile, "resources": ResourcesFile}
+    for name, config in nested.items():
+        fields[name] = {**schema_of(config), "description": fields[name]["description"]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Study", **schema}
+
+
+def recipe_file_schema() -> dict[str, Any]:
+    """Returns the JSON Schema of a recipe file: the recipe's sections and the label of the backbone."""
+    schema = recipe_schema()
+    label = {"type": "string", "description": "backbone label of paths and tables", "pattern": LABEL}
+    note = {"type": "string", "description": "where the settings come from"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Recipe",
+        **schema,
+        "properties": {"label": label, "source": note, **schema["properties"]},
+        "required": ["label", *schema["required"]],
+    }
+
+
+def schema_files() -> dict[Path, str]:
+    """Returns the text of each committed schema by its path."""
+    schemas = {"study.schema.json": study_schema(), "recipe.schema.json": recipe_file_schema()}
+    return {SCHEMAS / name: json.dumps(schema, indent=2) + "\n" for name, schema in schemas.items()}
+
+
+def _label(*schemas: dict[str, Any]) -> None:
+    for schema in schemas:
+        schema["pattern"] = LABEL
+
+
+def _unique(schema: dict[str, Any]) -> None:
+    if schema.get("type") == "array":
+        schema |= {"minItems": 1, "uniqueItems": True}
+
+
+def _items(schema: dict[str, Any], items: dict[str, Any], at_least: int = 1) -> None:
+    """Turns ``schema`` into a list of distinct ``items``; an optional list stays optional."""
+    optional = "anyOf" in schema
+    schema.pop("anyOf", None)
+    schema["type"] = ["array", "null"] if optional else "array"
+    schema |= {"items": items, "minItems": at_least, "uniqueItems": True}

@@ -1,0 +1,92 @@
+"""A validated study: what the steps after loading work with. No field here is optional by accident."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A loss with all its hyperparameters; ``label`` is its name in paths and tables."""
+
+    label: str
+    name: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class DatasetChoice:
+    """A registered dataset with its parameters; ``label`` is its name in paths and tables."""
+
+    label: str
+    name: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the grid: the product of datasets, losses, batch sizes and seeds under one recipe."""
+
+    name: str
+    setting: str
+    datasets: tuple[DatasetChoice, ...]
+    losses: tuple[Variant, ...]
+    batch_sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+    recipe: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Labels of losses: the baseline, the ablation from simplest to complete; and the error rate."""
+
+    baseline: str
+    ablation: tuple[str, ...]
+    alpha: float
+
+
+@dataclass(frozen=True)
+class References:
+    """Published tables by name, and the path of frozen runs as written in the study, or None."""
+
+    published: tuple[str, ...]
+    frozen: str | None
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one run needs from the scheduler."""
+
+    gpus: int
+    mem_mb: int
+    minutes: int
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study without problems. ``tables`` and ``figures`` are None when all are wanted."""
+
+    name: str
+    path: Path
+    title: str
+    question: str
+    seeds: tuple[int, ...]
+    blocks: tuple[Block, ...]
+    metrics: tuple[str, ...]
+    comparison: Comparison
+    tables: tuple[str, ...] | None
+    figures: tuple[str, ...] | None
+    references: References
+    resources: Resources
+    digest: str = field(default="")  # of the file and its recipes: derived files follow it
+
+    @property
+    def losses(self) -> dict[str, Variant]:
+        """Returns the variants that some block asks for, by label, in the order of the file."""
+        return {variant.label: variant for block in self.blocks for variant in block.losses}
+
+    def folder(self, results: Path) -> Path:
+        """Returns the folder of everything derived for this study."""
+        return Path(results) / self.name
