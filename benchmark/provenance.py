@@ -78,7 +78,7 @@ def git_state() -> str | None:
 
 
 def platform_label() -> str:
-    """Returns a short label, for example ``linux-x86_64-py3.11-torch2.13-cpu``; runs of one label compare bit for bit."""
+    """Returns a short label: ``linux-x86_64-py3.11-torch2.13-cpu``; other labels may round differently."""
     python = f"py{sys.version_info.major}.{sys.version_info.minor}"
     torch_version = _version("torch")
     short = ".".join(torch_version.split("+")[0].split(".")[:2]) if torch_version else "none"

@@ -1,0 +1,87 @@
+"""``python -m benchmark track``: the MLflow store of a study, as the workflow and people use it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmark.records import RESULTS
+
+Study = Annotated[str, typer.Argument(help="name or path of a study file")]
+Results = Annotated[Path, typer.Option(help="root of the results")]
+Strict = Annotated[bool, typer.Option("--strict", help="fail when MLflow cannot be used")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group of verbs."""
+    group = typer.Typer(
+        no_args_is_help=True, help="MLflow: prepare the store, import finished runs, show the UI."
+    )
+    group.command()(prepare)
+    group.command("import")(import_)
+    group.command()(ui)
+    app.add_typer(group, name="track")
+
+
+def prepare(study: Study, results: Results = RESULTS, strict: Strict = False) -> None:
+    """Make the MLflow store and the study's experiment, once, before runs start."""
+    from benchmark.study import load_study
+    from benchmark.tracking import store
+
+    loaded = load_study(study)
+    with _Lenient(f"the runs go on without MLflow; later: python -m benchmark track import {study}", strict):
+        store.prepare(loaded.name, loaded.title, results)
+
+
+def import_(study: Study, results: Results = RESULTS, strict: Strict = False) -> None:
+    """Bring every finished run that is missing or incomplete into MLflow, exactly once."""
+    from benchmark.grid import expand
+    from benchmark.study import load_study
+    from benchmark.tracking.importer import import_runs
+
+    loaded = load_study(study)
+    specs = {name: run.spec for name, run in expand(loaded).items()}
+    with _Lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
+        typer.echo(f"MLflow: {import_runs(loaded.name, loaded.title, specs, results)}")
+
+
+def ui(
+    results: Results = RESULTS,
+    port: Annotated[int, typer.Option(help="port of the web page", min=1, max=65535)] = 5000,
+) -> None:
+    """Serve the MLflow UI on this machine's loopback address, until Ctrl-C."""
+    from benchmark.tracking import store
+
+    uri = store.tracking_uri(results)
+    if store.is_server(uri):
+        typer.echo(f"{store.URI_VARIABLE} names a server that has its own UI: {store.without_password(uri)}")
+        return
+    command = store.server_command(results, port)
+    typer.echo(f"MLflow UI: http://{store.LOOPBACK}:{port} (Ctrl-C ends it)")
+    sys.stdout.flush()
+    os.execve(command[0], command, store.server_environment(os.environ))
+
+
+class _Lenient:
+    """Turns a TrackingError into a warning with advice, since a study must finish without MLflow."""
+
+    def __init__(self, advice: str, strict: bool):
+        self.advice = advice
+        self.strict = strict
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        from benchmark.tracking.store import TrackingError
+
+        if not isinstance(error, TrackingError):
+            return False
+        typer.echo(f"{'error' if self.strict else 'warning'}: {error}\n  {self.advice}", err=True)
+        if self.strict:
+            raise typer.Exit(1) from error
+        return True
