@@ -1,0 +1,59 @@
+"""Losses: one file each, found by their registry; ``create_loss`` makes one by name.
+
+Importing this package does not import torch, so that ``catalogue`` can be used without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from benchmark.options import build
+from benchmark.registry import Registry
+
+if TYPE_CHECKING:
+    from benchmark.losses.base import Loss
+
+
+class LossRegistry(Registry):
+    """Registry whose entries declare what the training loop and the tables need to know of a loss."""
+
+    def register(
+        self,
+        name: str,
+        *,
+        display: str | None = None,
+        paper: str = "",
+        kind: Literal["ranking", "pair", "proxy"] = "ranking",
+        stochastic: bool = False,
+        accepts_references: bool = True,
+    ) -> Callable:
+        """Returns a decorator that files a loss class under ``name``.
+
+        ``stochastic``: the value depends on the generator. ``accepts_references``: separate reference
+        embeddings (a memory) can be ranked instead of the batch itself.
+        """
+        facts = {"paper": paper, "kind": kind}
+        facts |= {"stochastic": stochastic, "accepts_references": accepts_references}
+        return super().register(name, display=display, **facts)
+
+
+LOSSES = LossRegistry("loss", "benchmark.losses")
+
+
+def create_loss(
+    name: str,
+    *,
+    embedding_dim: int | None = None,
+    num_classes: int | None = None,
+    seed: int = 0,
+    **hyperparameters: Any,
+) -> Loss:
+    """Returns the loss registered as ``name``.
+
+    ``embedding_dim``, ``num_classes`` and ``seed`` shape and initialise the proxies of proxy losses; the
+    others ignore them. Raises ConfigError for an unknown name, or naming every wrong hyperparameter.
+    """
+    entry = LOSSES[name]
+    config = build(entry.target.Config, hyperparameters, f"loss '{name}'")
+    return entry.target(config, embedding_dim=embedding_dim, num_classes=num_classes, seed=seed)

@@ -1,0 +1,93 @@
+"""BlackBoxAP: exact ranks, differentiated by perturbing the ranker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from benchmark.errors import RunError
+from benchmark.losses import LOSSES
+from benchmark.losses.base import RankingLoss
+from benchmark.losses.blocks import HIDDEN, block_elements, chunks
+from benchmark.options import option
+
+
+@LOSSES.register("blackbox_ap", display="BlackBoxAP", paper="Rolinek et al., CVPR 2020", stochastic=True)
+class BlackBoxAP(RankingLoss):
+    """Mean over queries of the exact 1 - AP; the gradient is a difference quotient of the ranker.
+
+    Ranks are divided by the number R of ranked items. With g = d loss / d ranks, the gradient with respect
+    to the scores s is (ranks(s + lambda g) - ranks(s)) / lambda. Only positives have g != 0, so a
+    negative's rank changes by the number of positives that overtake it: no sorting, time O(sum of |P| x R),
+    memory O(Q x R). Tied items share the worst of their ranks, so that collapsed embeddings are not called
+    perfectly ranked.
+
+    In training the scores are first disturbed to create a margin: positives lose, negatives gain
+    margin/2 x |standard normal|, drawn from ``generator`` in every call (needed when margin > 0).
+    g is that of the mean loss itself: whatever multiplies the loss afterwards scales the gradient.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        lambda_val: float = option(4.0, above=0.0, help="size of the step that perturbs the scores")
+        margin: float = option(0.02, at_least=0.0, help="scale of the noise against the right ranking")
+        include_query: bool = option(
+            True, help="count a query of the batch as one of its own positives, as the published code does"
+        )
+
+    def rank(self, scores, relation, scale, *, gradient, generator):
+        include, step = self.config.include_query, self.config.lambda_val
+        noise = self._noise(scores, generator)
+        ranked = relation.references - (relation.own and not include)
+        elements = block_elements(scores.device)
+        # comparisons hide NaN; a NaN anywhere in a row must show in its value
+        values = scores.sum(1) * 0.0
+        derivative = torch.zeros_like(scores) if gradient else None
+        for block in relation.blocks(include, elements):
+            rows = scores[block.queries]
+            own = rows.gather(1, block.columns)
+            if noise is not None:
+                push = noise[block.queries]
+                rows += push
+                own -= push.gather(1, block.columns)
+            rows.scatter_(1, relation.hidden(block), HIDDEN)
+            count = own.shape[1]
+            parts = chunks(count, len(rows) * relation.references, elements)
+            rank_positive = torch.cat([_above(own, own[:, part]) for part in parts], dim=1)
+            rank_negative = torch.cat([_above(rows, own[:, part]) for part in parts], dim=1)
+            rank = rank_positive + rank_negative
+            values[block.queries] += 1.0 - (rank_positive / rank).sum(1) / count
+            if not gradient:
+                continue
+            moved = own + (step * scale * ranked / count) * rank_positive / rank.square()
+            row_grad = torch.zeros_like(rows)
+            own_grad = torch.empty_like(own)
+            for part in parts:
+                before, after = own[:, part].unsqueeze(2), moved[:, part].unsqueeze(2)
+                overtaken = torch.ge(rows.unsqueeze(1), before, out=rows.new_empty(0))
+                overtaken -= torch.ge(rows.unsqueeze(1), after, out=rows.new_empty(0))
+                row_grad += overtaken.sum(1)
+                own_grad[:, part] = _above(moved, moved[:, part]) - rank_positive[:, part]
+                own_grad[:, part] -= overtaken.sum(2)
+            row_grad.scatter_(1, block.columns, own_grad)
+            derivative[block.queries] = row_grad.div_(step * ranked)
+        return values, derivative
+
+    def _noise(self, scores: Tensor, generator: torch.Generator | None) -> Tensor | None:
+        """Returns what negatives gain and positives lose (Q, R), or None without a margin."""
+        if self.config.margin == 0.0:
+            return None
+        if generator is None:
+            raise RunError(
+                "blackbox_ap draws noise when margin > 0: pass generator=torch.Generator() or set margin to 0"
+            )
+        noise = torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=generator.device)
+        return noise.abs_().mul_(self.config.margin / 2).to(scores.device)
+
+
+def _above(items: Tensor, anchors: Tensor) -> Tensor:
+    """Returns how many items (b, r) are at or above each anchor (b, k), as floating point (b, k)."""
+    # a floating-point result keeps comparison and sum vectorised, which a boolean sum is not
+    return torch.ge(items.unsqueeze(1), anchors.unsqueeze(2), out=items.new_empty(0)).sum(2)

@@ -1,0 +1,24 @@
+"""How large the temporary tensors of the pairwise kernels are."""
+
+from __future__ import annotations
+
+import torch
+
+# On a CPU a block and its scratch copy should stay in the second-level cache of two cores; on a GPU a block
+# should be large enough that few kernels are launched.
+CPU_ELEMENTS = 2**18
+GPU_ELEMENTS = 2**26
+
+# Score of an entry that must not be counted: far below any cosine, yet finite, so that 0 x score stays 0.
+HIDDEN = -1e30
+
+
+def block_elements(device: torch.device) -> int:
+    """Returns the number of elements that a temporary tensor may have on ``device``."""
+    return GPU_ELEMENTS if device.type == "cuda" else CPU_ELEMENTS
+
+
+def chunks(size: int, width: int, elements: int) -> list[slice]:
+    """Returns slices of ``range(size)``, each as long as ``elements / width`` allows but at least 1."""
+    step = max(1, elements // max(1, width))
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]

@@ -1,0 +1,69 @@
+"""Calibration: the pair term of ROADMAP, which makes scores comparable between batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from benchmark.losses import LOSSES
+from benchmark.losses.base import ScoreLoss
+from benchmark.losses.blocks import HIDDEN
+from benchmark.options import option
+
+
+@LOSSES.register("calibration", display="Calibration", paper="Ramzi et al., NeurIPS 2021", kind="pair")
+class Calibration(ScoreLoss):
+    """Hinges that push positive scores above ``alpha`` and negative scores below ``beta`` (ROADMAP, Eq. 7).
+
+    ``pairs``: for each query the mean of [alpha - s]+ over its positives plus the mean of [s - beta]+ over
+    its negatives, averaged over the queries that have a positive. ``nonzero``, what the authors ran: the
+    mean over the positive pairs of the batch that are not 0, plus the same for the negative pairs (a
+    contrastive loss on cosines). A query is never paired with itself. Time and memory O(Q x R).
+    """
+
+    cosine = True
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        alpha: float = option(0.9, at_least=-1.0, at_most=1.0, help="positives below it are pushed up")
+        beta: float = option(0.6, at_least=-1.0, at_most=1.0, help="negatives above it are pushed down")
+        reduction: Literal["pairs", "nonzero"] = option(
+            "pairs", help="average over all pairs of each query (paper) or non-zero pairs of the batch (code)"
+        )
+
+    def on_scores(self, scores, relation, *, gradient, generator):
+        per_pair = self.config.reduction == "pairs"
+        excess = scores - self.config.beta
+        if relation.own:
+            excess.fill_diagonal_(HIDDEN)
+        # weight of a query's negative pairs in the loss; queries without a positive have none when per_pair
+        weight = scores.new_zeros(relation.queries)
+        parts, positive_loss, positive_count = [], scores.new_zeros(()), scores.new_zeros(())
+        for group in relation.groups:
+            queries, columns = group.queries, group.columns
+            size = columns.shape[1]
+            lack = (self.config.alpha - scores[queries].gather(1, columns)).relu_()
+            positive_loss = positive_loss + lack.sum() / (size * relation.valid if per_pair else 1)
+            positive_count = positive_count + (lack > 0).sum()
+            negatives = relation.references - size - relation.own
+            weight[queries] = 1.0 / (max(1, negatives) * relation.valid)
+            excess[queries] = excess[queries].scatter_(1, columns, HIDDEN)
+            step = 1.0 / (size * relation.valid) if per_pair else 1.0
+            parts.append((queries, columns, lack.gt_(0.0).mul_(-step)))
+        negative_sums = excess.relu_().sum(1)
+        over = excess.gt_(0.0)
+        if per_pair:
+            value = positive_loss + (negative_sums * weight).sum()
+            positive_step, negative_step = torch.ones_like(value), weight.unsqueeze(1)
+        else:
+            positive_step = positive_count.clamp(min=1).reciprocal()
+            negative_step = over.sum().clamp(min=1).reciprocal()
+            value = positive_loss * positive_step + negative_sums.sum() * negative_step
+        if not gradient:
+            return value, None
+        derivative = over.mul_(negative_step)
+        for queries, columns, part in parts:
+            derivative[queries] = derivative[queries].scatter_(1, columns, part * positive_step)
+        return value, derivative

@@ -1,0 +1,30 @@
+"""FastAP: AP of a soft histogram of squared distances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmark.losses import LOSSES
+from benchmark.losses.base import RankingLoss
+from benchmark.losses.histogram import soft_histogram_ap
+from benchmark.options import option
+
+
+@LOSSES.register("fast_ap", display="FastAP", paper="Cakir et al., CVPR 2019")
+class FastAP(RankingLoss):
+    """Mean over queries of 1 - FastAP (Eq. 14), with ``bins`` intervals of squared distance on [0, 4].
+
+    L2-normalised rows have squared distance 2 - 2s, so the ``bins + 1`` centers are even in the score s as
+    well. The query is never part of its own histogram. Time and memory O(Q x R), whatever the number of
+    bins.
+    """
+
+    cosine = True
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        bins: int = option(10, at_least=1, help="intervals of squared distance on [0, 4]")
+
+    def rank(self, scores, relation, scale, *, gradient, generator):
+        centers = self.config.bins + 1
+        return soft_histogram_ap(scores, relation, centers, scale, include_query=False, gradient=gradient)

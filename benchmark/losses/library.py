@@ -1,0 +1,86 @@
+"""Losses that come from pytorch-metric-learning, behind the suite's interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmark.errors import RunError
+from benchmark.losses.base import Loss, check_inputs
+
+
+class LibraryLoss(Loss):
+    """A pair loss of pytorch-metric-learning; subclasses define ``make``.
+
+    The library is imported when such a loss is created, because importing it takes seconds. Like the
+    suite's own losses it computes in float32 at least, whatever autocast says.
+    """
+
+    def __init__(self, config: Any, **sizes: Any):
+        super().__init__(config, **sizes)
+        self.inner = self.make()
+
+    def make(self) -> nn.Module:
+        """Returns the library's loss, made from ``self.config``."""
+        raise NotImplementedError
+
+    def mine(self, embeddings: Tensor, labels: Tensor, references: Tensor, reference_labels: Tensor) -> Any:
+        """Returns the index tuples that a miner chose; None lets the loss use all pairs."""
+        return None
+
+    def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
+        check_inputs(embeddings, labels, reference_embeddings, reference_labels)
+        own = reference_embeddings is None
+        with torch.autocast(embeddings.device.type, enabled=False):
+            queries, labels = _full(embeddings), labels.to(embeddings.device)
+            pool = queries if own else _full(reference_embeddings)
+            pool_labels = labels if own else reference_labels.to(embeddings.device)
+            # the library compares identity to leave out self pairs, so an own batch is passed as None
+            mined = self.mine(queries, labels, None if own else pool, None if own else pool_labels)
+            if own:
+                return self.inner(queries, labels, mined)
+            return self.inner(queries, labels, mined, pool, pool_labels)
+
+
+class ProxyLoss(Loss):
+    """A pytorch-metric-learning loss with one trainable proxy a class; labels must be 0 .. num_classes - 1.
+
+    Proxies are drawn from ``seed`` alone; they are parameters, so optimiser and checkpoint see them.
+    """
+
+    def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
+        super().__init__(config)
+        if not embedding_dim or not num_classes:
+            raise RunError(
+                f"{type(self).__name__} has a proxy per class: pass embedding_dim and num_classes "
+                f"(got {embedding_dim} and {num_classes})"
+            )
+        self.num_classes = num_classes
+        # the library draws from torch's global generator; it is put back as it was
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.inner = self.make(num_classes, embedding_dim)
+
+    def make(self, num_classes: int, embedding_dim: int) -> nn.Module:
+        """Returns the library's loss with its proxies initialised."""
+        raise NotImplementedError
+
+    def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
+        check_inputs(embeddings, labels, reference_embeddings, reference_labels)
+        if reference_embeddings is not None:
+            raise RunError(f"{type(self).__name__} compares with its proxies and takes no references")
+        if not labels.is_cuda and len(labels) and not 0 <= labels.min() <= labels.max() < self.num_classes:
+            raise RunError(
+                f"labels run from {labels.min()} to {labels.max()}; the loss has proxies for "
+                f"0 to {self.num_classes - 1}: renumber the classes or set num_classes"
+            )
+        with torch.autocast(embeddings.device.type, enabled=False):
+            queries = _full(embeddings)
+            self.inner.to(queries.dtype)
+            return self.inner(queries, labels.to(queries.device))
+
+
+def _full(values: Tensor) -> Tensor:
+    return values if values.dtype == torch.float64 else values.float()

@@ -1,0 +1,29 @@
+"""ProxyNCA, from pytorch-metric-learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmark.losses import LOSSES
+from benchmark.losses.library import ProxyLoss
+from benchmark.options import option
+
+
+@LOSSES.register(
+    "proxy_nca",
+    display="ProxyNCA",
+    paper="Movshovitz-Attias et al., ICCV 2017",
+    kind="proxy",
+    accepts_references=False,
+)
+class ProxyNCA(ProxyLoss):
+    """Neighbourhood component analysis against one proxy a class, on squared Euclidean distances."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        softmax_scale: float = option(1.0, above=0.0, help="multiplies the squared distances")
+
+    def make(self, num_classes, embedding_dim):
+        from pytorch_metric_learning import losses
+
+        return losses.ProxyNCALoss(num_classes, embedding_dim, softmax_scale=self.config.softmax_scale)

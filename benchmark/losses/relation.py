@@ -1,0 +1,116 @@
+"""Which reference is a positive of which query, grouped so that kernels need no padding and no masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from benchmark.errors import RunError
+
+NO_POSITIVE = (
+    "no query of this batch has a positive, so a ranking loss is undefined on it; "
+    "use a sampler that draws at least two images of a class"
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Queries (g,) that all have the same number n of positives, and their reference columns (g, n)."""
+
+    queries: Tensor
+    columns: Tensor
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The positives of ``queries`` queries among ``references`` references.
+
+    ``own`` says that references are the queries themselves, so that entry (i, i) of the score matrix is
+    the query: it never appears in ``groups``. Queries without a positive appear in no group.
+    """
+
+    groups: tuple[Group, ...]
+    queries: int
+    references: int
+    own: bool
+
+    @property
+    def valid(self) -> int:
+        """Number of queries that have a positive."""
+        return sum(len(group.queries) for group in self.groups)
+
+    @staticmethod
+    def from_labels(labels: Tensor, reference_labels: Tensor | None, device: torch.device) -> Relation:
+        """Returns the relation "same label" of labels (B,) and reference labels (M,); None means own.
+
+        Grouping happens on the CPU because its shapes depend on the data: labels that lie on a GPU cost one
+        synchronisation, labels kept on the CPU cost none.
+        """
+        own = reference_labels is None
+        labels = labels.cpu()
+        pool = labels if own else reference_labels.cpu()
+        ordered, order = torch.sort(pool, stable=True)
+        first = torch.searchsorted(ordered, labels)
+        count = torch.searchsorted(ordered, labels, right=True) - first
+        groups = []
+        for size in torch.unique(count).tolist():
+            if size - own <= 0:
+                continue
+            queries = (count == size).nonzero().squeeze(1)
+            columns = order[first[queries].unsqueeze(1) + torch.arange(size)]
+            if own:
+                columns = columns[columns != queries.unsqueeze(1)].view(len(queries), size - 1)
+            groups.append(_to(device, queries, columns))
+        return Relation(tuple(groups), len(labels), len(pool), own)
+
+    @staticmethod
+    def from_targets(targets: Tensor, own: bool, device: torch.device) -> Relation:
+        """Returns the relation of a boolean matrix (Q, R); with ``own`` its diagonal is not looked at."""
+        targets = targets.detach().cpu().bool()
+        if own:
+            targets = targets.clone().fill_diagonal_(False)
+        count = targets.sum(1)
+        columns = targets.nonzero()[:, 1]
+        first = count.cumsum(0) - count
+        groups = []
+        for size in torch.unique(count).tolist():
+            if size:
+                queries = (count == size).nonzero().squeeze(1)
+                places = first[queries].unsqueeze(1) + torch.arange(size)
+                groups.append(_to(device, queries, columns[places]))
+        return Relation(tuple(groups), targets.shape[0], targets.shape[1], own)
+
+    def require_positives(self) -> None:
+        """Raises RunError when no query has a positive."""
+        if not self.groups:
+            raise RunError(NO_POSITIVE)
+
+    def blocks(self, include_query: bool, elements: int) -> Iterator[Group]:
+        """Yields the groups cut so that queries x positives x references stays near ``elements``.
+
+        With ``include_query`` an own query is prepended to its positives (column 0).
+        """
+        for group in self.groups:
+            size = group.columns.shape[1] + (include_query and self.own)
+            step = max(1, elements // (size * self.references))
+            for start in range(0, len(group.queries), step):
+                queries = group.queries[start : start + step]
+                columns = group.columns[start : start + step]
+                if include_query and self.own:
+                    columns = torch.cat([queries.unsqueeze(1), columns], dim=1)
+                yield Group(queries, columns)
+
+    def hidden(self, block: Group) -> Tensor:
+        """Returns the columns (b, h) of a block that are not negatives: its positives and its own entry."""
+        if not self.own:
+            return block.columns
+        return torch.cat([block.queries.unsqueeze(1), block.columns], dim=1)
+
+
+def _to(device: torch.device, queries: Tensor, columns: Tensor) -> Group:
+    if device.type == "cpu":
+        return Group(queries, columns)
+    return Group(queries.to(device, non_blocking=True), columns.to(device, non_blocking=True))

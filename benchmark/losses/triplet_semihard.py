@@ -1,0 +1,30 @@
+"""Triplet loss with semi-hard triplets, from pytorch-metric-learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmark.losses import LOSSES
+from benchmark.losses.library import LibraryLoss
+from benchmark.options import option
+
+
+@LOSSES.register("triplet_semihard", display="Triplet (semi-hard)", paper="Schroff et al., CVPR 2015", kind="pair")
+class TripletSemihard(LibraryLoss):
+    """Mean over semi-hard triplets of [d(a, p) - d(a, n) + margin]+, Euclidean d, over those that are not 0.
+
+    A triplet is semi-hard when its negative is farther than its positive, by less than the margin.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        margin: float = option(0.1, above=0.0, help="required gap between the distances")
+
+    def make(self):
+        from pytorch_metric_learning import losses, miners
+
+        self.miner = miners.TripletMarginMiner(margin=self.config.margin, type_of_triplets="semihard")
+        return losses.TripletMarginLoss(margin=self.config.margin)
+
+    def mine(self, embeddings, labels, references, reference_labels):
+        return self.miner(embeddings, labels, references, reference_labels)
