@@ -108,9 +108,7 @@ class Trainer:
         embedded = self.parts.evaluator.embed(self.parts.model, self.parts.device)
         for split, item in embedded.items():
             if not item.finite:
-                raise DivergedError(
-                    f"embeddings of {split} are not finite after epoch {self.state.epoch + 1}"
-                )
+                raise DivergedError(f"embeddings of {split} are not finite after epoch {self.state.epoch + 1}")
         scores = self.parts.evaluator.measure(embedded)
         self.state.eval_seconds += time.perf_counter() - started
         return embedded, scores

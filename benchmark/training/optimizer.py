@@ -11,9 +11,7 @@ from benchmark.recipe import OptimizerConfig
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
-def create_optimizer(
-    config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module
-) -> torch.optim.Optimizer:
+def create_optimizer(config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module) -> torch.optim.Optimizer:
     """Returns Adam or AdamW; parameters of the loss (proxies) learn at the head's rate."""
     groups = list(model.parameter_groups(config.head_lr_multiplier))
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]

@@ -24,8 +24,7 @@ THUMBNAIL = 64  # pixels
 def result_record(parts: Parts, state: RunState, identity: dict[str, str], reason: str) -> dict[str, Any]:
     """Returns the content of result.json, which is the same bits for the same specification and code."""
     curve = [
-        {"epoch": record["epoch"], "loss": record["loss"], **(record["evaluation"] or {})}
-        for record in state.records
+        {"epoch": record["epoch"], "loss": record["loss"], **(record["evaluation"] or {})} for record in state.records
     ]
     finished = state.records[-1]["evaluation"] if state.records and not reason else None
     return {
@@ -119,9 +118,7 @@ def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedPro
         "scores": scores.astype(np.float32),
         "matches": gallery_set.labels[neighbours] == query_set.labels[queries][:, None],
         "query_names": np.array([query_set.names[i] for i in queries], dtype=np.str_),
-        "neighbour_names": np.array(
-            [[gallery_set.names[i] for i in row] for row in neighbours], dtype=np.str_
-        ),
+        "neighbour_names": np.array([[gallery_set.names[i] for i in row] for row in neighbours], dtype=np.str_),
         "query_images": _thumbnails(query_set, queries),
         "neighbour_images": _thumbnails(gallery_set, neighbours.ravel()),
     }
@@ -132,9 +129,5 @@ def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedPro
 def _thumbnails(image_set: Any, indices: np.ndarray) -> np.ndarray:
     """Returns (n, 64, 64, 3) uint8 pictures."""
     size = (THUMBNAIL, THUMBNAIL)
-    pictures = {
-        int(i): np.asarray(image_set.image(int(i)).convert("RGB").resize(size)) for i in np.unique(indices)
-    }
-    return (
-        np.stack([pictures[int(i)] for i in indices]) if len(indices) else np.zeros((0, *size, 3), np.uint8)
-    )
+    pictures = {int(i): np.asarray(image_set.image(int(i)).convert("RGB").resize(size)) for i in np.unique(indices)}
+    return np.stack([pictures[int(i)] for i in indices]) if len(indices) else np.zeros((0, *size, 3), np.uint8)

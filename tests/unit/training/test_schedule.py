@@ -1,0 +1,38 @@
+"""Learning-rate schedules at their turning points."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmark.recipe import ScheduleConfig
+from benchmark.training.schedule import learning_rate_factor
+
+
+def factor(done: float, epochs: int = 10, **config) -> float:
+    return learning_rate_factor(ScheduleConfig(**config), int(done), done - int(done), epochs)
+
+
+def test_constant_is_one():
+    assert factor(3.5, name="constant") == 1.0
+
+
+def test_step_multiplies_after_each_milestone():
+    steps = {"name": "step", "milestones": [2, 5], "gamma": 0.3}
+    assert [factor(at, **steps) for at in (1.9, 2.0, 4.9, 5.0)] == pytest.approx([1, 0.3, 0.3, 0.09])
+
+
+def test_linear_reaches_zero_at_the_end():
+    assert factor(0, name="linear") == 1.0
+    assert factor(9.999, name="linear") == pytest.approx(0.0001)
+
+
+def test_one_cycle_peaks_where_it_says_and_ends_low():
+    values = [factor(at / 10, name="one_cycle", peak_at=0.3) for at in range(100)]
+    assert values[0] == pytest.approx(1 / 25)
+    assert max(values) == values[30] == pytest.approx(1.0)
+    assert values[99] < 0.01
+
+
+def test_warmup_rises_linearly_from_zero():
+    warm = {"name": "constant", "warmup_epochs": 2.0}
+    assert [factor(at, **warm) for at in (0, 1, 2, 3)] == pytest.approx([0, 0.5, 1, 1])
