@@ -18,9 +18,7 @@ Strict = Annotated[bool, typer.Option("--strict", help="fail when MLflow cannot 
 
 def register(app: typer.Typer) -> None:
     """Adds the group of verbs."""
-    group = typer.Typer(
-        no_args_is_help=True, help="MLflow: prepare the store, import finished runs, show the UI."
-    )
+    group = typer.Typer(no_args_is_help=True, help="MLflow: prepare the store, import finished runs, show the UI.")
     group.command()(prepare)
     group.command("import")(import_)
     group.command()(ui)

@@ -28,9 +28,7 @@ def current_runs(client: Any, experiment: str, run_id: str | None = None) -> lis
     runs, token = [], None
     while True:
         page = client.search_runs([experiment], filter_string=condition, max_results=1000, page_token=token)
-        runs += [
-            run for run in page if "run_id" in run.data.tags and run.data.tags.get("status") != SUPERSEDED
-        ]
+        runs += [run for run in page if "run_id" in run.data.tags and run.data.tags.get("status") != SUPERSEDED]
         token = page.token
         if not token:
             return runs
@@ -66,9 +64,7 @@ def send(client: Any, run: Any, points: Iterable[Point], params: dict[str, str] 
     from mlflow.entities import Metric, Param
 
     start = run.info.start_time
-    metrics = [
-        Metric(item.name, item.value, start + round(1000 * item.seconds), item.step) for item in points
-    ]
+    metrics = [Metric(item.name, item.value, start + round(1000 * item.seconds), item.step) for item in points]
     values = [Param(key, value) for key, value in (params or {}).items()]
     if metrics or values:
         client.log_batch(run.info.run_id, metrics=metrics, params=values)
@@ -95,9 +91,7 @@ def complete(client: Any, run: Any, spec: RunSpec, finished: Finished, results: 
     identity = run.info.run_id
     final = [RunTag(key, value) for key, value in content.final_tags(finished).items()]
     client.log_batch(identity, tags=final)
-    client.set_terminated(
-        identity, MLFLOW_STATUS[finished.result["status"]], end_time=round(finished.ended * 1000)
-    )
+    client.set_terminated(identity, MLFLOW_STATUS[finished.result["status"]], end_time=round(finished.ended * 1000))
     client.set_tag(identity, COMPLETE, finished.digest)
 
 

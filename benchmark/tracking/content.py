@@ -150,8 +150,7 @@ def final_points(finished: Finished) -> list[Point]:
         points += [Point(f"{_split(split)}{key}", value, last, end) for key, value in metrics.items()]
     for split, metrics in result["metrics"].get("best", {}).items():
         points += [
-            Point(f"best/{_split(split)}{key}", best["value"], int(best["epoch"]), end)
-            for key, best in metrics.items()
+            Point(f"best/{_split(split)}{key}", best["value"], int(best["epoch"]), end) for key, best in metrics.items()
         ]
     costs = {**provenance.get("timing", {}), **provenance.get("memory", {})}
     points += [Point(f"cost/{key}", value, last, end) for key, value in costs.items() if key not in COSTS]
@@ -165,9 +164,7 @@ def final_points(finished: Finished) -> list[Point]:
 def artifacts(spec: RunSpec, finished: Finished) -> dict[str, str]:
     """Returns ``{file name: text}``; absolute paths inside are cut to their last part."""
     files = {SPEC: dataclasses.asdict(spec), RESULT: finished.result, PROVENANCE: finished.provenance}
-    texts = {
-        name: json.dumps(public(value), indent=2, sort_keys=True) for name, value in files.items() if value
-    }
+    texts = {name: json.dumps(public(value), indent=2, sort_keys=True) for name, value in files.items() if value}
     texts[METRICS] = "\n".join(json.dumps(public(line), sort_keys=True) for line in finished.epochs)
     return {name: text + "\n" for name, text in texts.items()}
 

@@ -61,9 +61,7 @@ def _follow(client: Any, run: Any, folder: Path, pipe: int) -> None:
 
 def main() -> int:
     """Returns the exit status: 1 when the server could not be used."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the training; the pipe's end is for this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the training; the pipe's end is for this process
     os.nice(10)
     study, folder = sys.argv[1], Path(sys.argv[2])
     spec = RunSpec(**json.loads(sys.stdin.buffer.raw.readline()))

@@ -157,10 +157,10 @@ def experiment_id(client: Any, study: str, title: str, results: Path) -> str:
     return found.experiment_id
 
 
-def unreachable(uri: str, seconds: float = PROBE_SECONDS) -> str:
-    """Returns why the server at ``uri`` does not answer within ``seconds``; empty when it does."""
+def unreachable(uri: str) -> str:
+    """Returns why the server at ``uri`` does not answer within ``PROBE_SECONDS``; empty when it does."""
     try:
-        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=seconds):
+        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS):
             return ""
     except urllib.error.HTTPError:
         return ""  # it speaks HTTP: a proxy that wants credentials, or has no such page
@@ -193,9 +193,7 @@ def server_command(results: Path, port: int) -> list[str]:
         try:
             probe.bind((LOOPBACK, port))
         except OSError as error:
-            raise TrackingError(
-                f"port {port} cannot be used ({error.strerror}); choose another with --port"
-            ) from error
+            raise TrackingError(f"port {port} cannot be used ({error.strerror}); choose another with --port") from error
     artifacts = (Path(results) / ARTIFACTS).resolve().as_uri()
     options = ["--backend-store-uri", uri, "--artifacts-destination", artifacts, "--host", LOOPBACK]
     return [sys.executable, "-m", "mlflow", "server", *options, "--port", str(port), "--workers", "1"]
@@ -216,10 +214,7 @@ def _upgrade(uri: str) -> None:
         return
     engine = sqlalchemy.create_engine(uri)
     try:
-        if (
-            utils._all_tables_exist(engine)
-            and utils._get_schema_version(engine) != utils._get_latest_schema_revision()
-        ):
+        if utils._all_tables_exist(engine) and utils._get_schema_version(engine) != utils._get_latest_schema_revision():
             utils._upgrade_db(engine)
     finally:
         engine.dispose()
