@@ -1,0 +1,79 @@
+"""The verbs that turn results into tables, figures and the report page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmark.records import RESULTS
+
+Name = Annotated[str, typer.Argument(metavar="STUDY", help="name of a study in workflow/config, or a path to one")]
+Results = Annotated[Path, typer.Option("--results", help="the results folder")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds ``tables``, ``plots`` and ``report`` to the command line."""
+    app.command("tables")(tables)
+    app.command("plots")(plots)
+    app.command("report")(report)
+
+
+def tables(study: Name, results: Results = RESULTS) -> None:
+    """Write the tables of a study as CSV, Markdown, LaTeX and HTML.
+
+    Example: python -m benchmark tables embedded
+    """
+    from benchmark.study import load_study
+    from benchmark.tables.inputs import load_inputs
+    from benchmark.tables.write import write_tables
+
+    loaded = load_study(study)
+    folder = loaded.folder(results) / "tables"
+    _print(write_tables(load_inputs(loaded, results), folder), folder)
+
+
+def plots(study: Name, results: Results = RESULTS) -> None:
+    """Draw the figures of a study as SVG and PDF, with a CSV of the numbers behind each.
+
+    Example: python -m benchmark plots embedded
+    """
+    from benchmark.plots.write import write_figures
+    from benchmark.study import load_study
+    from benchmark.tables.inputs import load_inputs
+
+    loaded = load_study(study)
+    folder = loaded.folder(results) / "figures"
+    _print(write_figures(load_inputs(loaded, results), folder), folder)
+
+
+def report(
+    study: Name,
+    results: Results = RESULTS,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="build the page even before anything was collected")
+    ] = False,
+) -> None:
+    """Write the report page of a study: one file that opens from disk, without network.
+
+    Example: python -m benchmark report embedded
+    """
+    from benchmark.errors import RunError
+    from benchmark.report import write_report
+    from benchmark.study import load_study
+
+    loaded = load_study(study)
+    table = loaded.folder(results) / "runs.csv"
+    if not partial and not table.is_file():
+        raise RunError(
+            f"{table} does not exist, so there is nothing to report; run 'python -m benchmark collect {study}' "
+            "first, or add --partial for a page that says what is missing"
+        )
+    typer.echo(write_report(loaded, results))
+
+
+def _print(report: dict[str, str], folder: Path) -> None:
+    typer.echo(f"{folder}:")
+    for name, text in report.items():
+        typer.echo(f"  {name}: {text}")

@@ -1,0 +1,83 @@
+"""What a figure is before it becomes files: the drawing, its words, and the numbers behind it."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.files import replacing, write_text
+from benchmark.plots.style import GRID, INK, styled
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A finished figure.
+
+    caption  what is drawn and how it was made, for the page and the paper
+    alt      what a person who cannot see it should know: the kind of plot and its main finding
+    figure   a matplotlib Figure that no window manager knows
+    data     the numbers behind it, one row per mark
+    """
+
+    title: str
+    caption: str
+    alt: str
+    figure: Any
+    data: pd.DataFrame
+
+
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, Any]:
+    """Returns (figure, 2-d array of axes) of a size in inches, without pyplot's global state."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def legend_below(figure: Any, handles: dict[str, Any], columns: int = 4) -> None:
+    """Puts one legend for all panels under them, where it can cover no data."""
+    if handles:
+        width = min(columns, len(handles))
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=width, handlelength=2.6)
+
+
+def to_svg(drawing: Drawing) -> str:
+    """Returns the SVG text; equal drawings give equal bytes (no date, fixed ids)."""
+    stream = io.StringIO()
+    with styled():
+        drawing.figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def inline_svg(svg: str, name: str, alt: str) -> str:
+    """Returns the ``svg`` element for use inside a page: ids made unique, text and grid in the page's colours."""
+    from html import escape
+
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.S)
+    body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.S)
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r"url\(#", f"url(#{name}-", body)
+    body = re.sub(r'href="#', f'href="#{name}-', body)
+    body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace("#ffffff", "var(--paper)")
+    label = f'role="img" aria-label="{escape(alt, quote=True)}"'
+    # The size in points is dropped: the view box keeps the shape and the page sets the width.
+    head, rest = body.split(">", 1)
+    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    return f"{head} {label}>{rest}"
+
+
+def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
+    """Writes ``name``.svg, .pdf and .csv below ``folder`` and returns their paths."""
+    svg, pdf, numbers = (folder / f"{name}.{kind}" for kind in ("svg", "pdf", "csv"))
+    write_text(svg, to_svg(drawing))
+    with replacing(pdf) as temporary, styled():
+        metadata = {"CreationDate": None, "Creator": None, "Producer": None, "Title": drawing.title}
+        drawing.figure.savefig(temporary, format="pdf", metadata=metadata)
+    write_text(numbers, drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n"))
+    return [svg, pdf, numbers]

@@ -1,0 +1,119 @@
+"""The answer in up to three sentences, computed from the results; no sentence claims more than its test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from benchmark.tables.inputs import Inputs
+from benchmark.tables.labels import loss_label, loss_order, metric_label, metric_order, place_label
+from benchmark.tables.numbers import count, interval, mean_sd, points
+from benchmark.tables.select import over_seeds, scores
+from benchmark.tables.table import NothingToShow
+
+
+def answer(inputs: Inputs) -> list[str]:
+    """Returns one sentence each on the best loss, the tests against the baseline and the ablation.
+
+    All speak of the headline metric (the first of the study that has values) and of the place with the most
+    finished runs; with nothing finished, the one sentence says so.
+    """
+    try:
+        values = scores(inputs.runs, inputs.study)
+    except NothingToShow:
+        return ["There is no answer yet: no run of this study has finished with a score."]
+    metric = metric_order(values["metric"].unique(), inputs.study)[0]
+    values = values[values["metric"] == metric]
+    sizes = values.groupby(["dataset", "setting", "split"], observed=True).size()
+    place = sizes.sort_index().idxmax()
+    means = over_seeds(values, inputs.study.comparison.alpha)
+    here = means[(means[["dataset", "setting", "split"]] == list(place)).all(axis=1)]
+    sentences = [_best(here, place, len(sizes), metric, inputs.study)]
+    sentences += _against_baseline(_tests(inputs, "paired", "baseline", metric, place), metric, inputs.study)
+    sentences += _ablation(_tests(inputs, "ablation", "ablation", metric, place), metric, inputs.study)
+    return sentences
+
+
+def _best(means: pd.DataFrame, place: tuple, places: int, metric: str, study: Any) -> str:
+    parts = []
+    for batch_size, group in means.groupby("batch_size", sort=True):
+        ranked = group.sort_values("mean", ascending=False)
+        first = ranked.iloc[0]
+        text = f"{loss_label(first.loss, study)} at batch size {batch_size} ({_value(first)}"
+        if len(ranked) > 1:
+            second = ranked.iloc[1]
+            text += f"; second {loss_label(second.loss, study)} with {_value(second)}"
+        parts.append(text + ")")
+    where = f"On {place_label(*place)}"
+    if places > 1:
+        where += f", the most complete of {places} places,"
+    return f"{where} the highest mean {metric_label(metric)} was reached by {_listed(parts)}."
+
+
+def _value(row: Any) -> str:
+    return f"{mean_sd(row['mean'], row['sd'])}%, n={row['n']}"
+
+
+def _tests(inputs: Inputs, name: str, kind: str, metric: str, place: tuple) -> pd.DataFrame:
+    table = inputs.stats.get(name, pd.DataFrame())
+    if table.empty:
+        return table
+    same = (table[["dataset", "setting", "split"]] == list(place)).all(axis=1)
+    return table[same & (table["kind"] == kind) & (table["metric"] == metric)]
+
+
+def _against_baseline(tests: pd.DataFrame, metric: str, study: Any) -> list[str]:
+    if tests.empty:
+        return []
+    baseline = loss_label(tests["against"].iloc[0], study)
+    tested = tests[tests["p_holm"].notna()]
+    if tested.empty:
+        return [f"Nothing could be tested against {baseline}: that takes at least two common seeds."]
+    significant = tested["significant"].astype(str) == "True"
+    sizes = sorted(tested["batch_size"].unique())
+    groups = {
+        "higher": tested[significant & (tested["difference"] > 0)],
+        "lower": tested[significant & (tested["difference"] < 0)],
+    }
+    parts = [f"{word} for {_where(group, sizes, study)}" for word, group in groups.items() if len(group)]
+    text = f"Against {baseline}, after Holm's correction, {metric_label(metric)} is significantly "
+    text += " and ".join(parts) if parts else "different for no loss"
+    left = int(len(tested) - significant.sum())
+    if left and parts:
+        text += f"; {left} of {count(len(tested), 'comparison')} show no significant difference"
+    return [text + "."]
+
+
+def _where(group: pd.DataFrame, sizes: list[int], study: Any) -> str:
+    """Returns "SupAP and ROADMAP (at every batch size) and FastAP (at 32)", losses with equal sizes together."""
+    together: dict[tuple[int, ...], list[str]] = {}
+    for loss in loss_order(group["loss"], study):
+        found = tuple(sorted(group.loc[group["loss"] == loss, "batch_size"]))
+        together.setdefault(found, []).append(loss_label(loss, study))
+    parts = []
+    for found, losses in together.items():
+        at = "at every batch size" if list(found) == sizes and len(sizes) > 1 else f"at {_listed([*map(str, found)])}"
+        parts.append(f"{_listed(losses)}" + (f" ({at})" if len(sizes) > 1 else ""))
+    return ", ".join(parts)
+
+
+def _ablation(tests: pd.DataFrame, metric: str, study: Any) -> list[str]:
+    if tests.empty or len(study.comparison.ablation) < 2:
+        return []
+    last = tests[tests["loss"].eq(study.comparison.ablation[-1]) & tests["against"].eq(study.comparison.ablation[-2])]
+    if last.empty:
+        return []
+    parts = []
+    for row in last.sort_values("batch_size").itertuples():
+        verdict = "significant" if str(row.significant) == "True" else "not significant"
+        verdict = "no test" if pd.isna(row.p_holm) else verdict
+        known_interval = "" if pd.isna(row.ci_low) else f" {interval(row.ci_low, row.ci_high)}"
+        parts.append(f"{points(row.difference)} points{known_interval} at batch size {row.batch_size} ({verdict})")
+    names = [loss_label(label, study) for label in study.comparison.ablation[-2:]]
+    return [f"The step from {names[0]} to {names[1]} changes {metric_label(metric)} by {_listed(parts)}."]
+
+
+def _listed(parts: list[str]) -> str:
+    """Returns "a", "a and b" or "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,78 @@
+"""What a reader must know before the tables: counts of runs and verdicts, and every reason for caution."""
+
+from __future__ import annotations
+
+from benchmark.tables.inputs import Inputs
+from benchmark.tables.numbers import count
+from benchmark.tables.published import VERDICT_TONES
+from benchmark.tables.select import run_states
+from benchmark.verdicts.vocabulary import NOT_RUN, VERDICTS
+
+STATES = {"ok": "good", "diverged": "bad", "failed": "bad", "stale": "unsure", "missing": "muted"}
+
+
+def run_counts(inputs: Inputs) -> list[tuple[str, int, str]]:
+    """Returns (status, number, tone) of the study's runs; "ok" is always there."""
+    counts = run_states(inputs.runs)["status"].astype(str).value_counts()
+    return [(name, int(counts.get(name, 0)), tone) for name, tone in STATES.items() if name == "ok" or name in counts]
+
+
+def verdict_counts(inputs: Inputs) -> list[tuple[str, int, str, str]]:
+    """Returns (verdict, number, tone, meaning) over all reference numbers; empty without references."""
+    verdicts = inputs.stats["verdicts"]
+    if verdicts.empty or "verdict" not in verdicts:
+        return []
+    counts = verdicts["verdict"].value_counts()
+    return [
+        (name.replace("_", " "), int(counts.get(name, 0)), VERDICT_TONES[name], meaning)
+        for name, meaning in VERDICTS.items()
+    ]
+
+
+def notices(inputs: Inputs) -> list[str]:
+    """Returns the reasons for caution, the gravest first; empty when the study is complete and uniform."""
+    found = []
+    states = run_states(inputs.runs)
+    if states.empty:
+        found.append("No run is recorded for this study: its grid is empty, or nothing has been collected yet.")
+    counts = states["status"].astype(str).value_counts()
+    unfinished = int(sum(counts.get(name, 0) for name in ("missing", "failed", "stale")))
+    if unfinished:
+        found.append(
+            f"Partial results: {unfinished} of {count(len(states), 'run')} have no usable result. "
+            "Means, tests and figures use the finished runs only and can change."
+        )
+    if counts.get("diverged"):
+        found.append(
+            f"{count(int(counts['diverged']), 'run')} diverged. They are results, listed below, and enter no mean."
+        )
+    finished = states[states["status"] == "ok"]
+    if len(finished):
+        seeds = finished.groupby(["dataset", "setting", "loss", "batch_size"], observed=True)["seed"].nunique()
+        if seeds.max() == 1:
+            found.append("One seed only: there is no spread, no interval and no test, so no difference can be judged.")
+    recorded = [*inputs.provenance.get("errors", []), *inputs.provenance.get("warnings", [])]
+    found.extend(f"{text[:1].upper()}{text[1:]}." for text in recorded)
+    if not recorded:
+        for column, what in (("code_version", "code versions"), ("platform", "platforms")):
+            versions = sorted({value for value in finished[column].astype(str) if value})
+            if len(versions) > 1:
+                found.append(f"Runs of different {what}: {', '.join(versions)}.")
+    found.extend(_stand_in(inputs))
+    found.extend(f"{name} is not there, so what is made from it is left out." for name in inputs.missing)
+    return found
+
+
+def _stand_in(inputs: Inputs) -> list[str]:
+    """Returns a note when published numbers exist but none was measured under its own conditions."""
+    verdicts = inputs.stats["verdicts"]
+    if verdicts.empty:
+        return []
+    published = verdicts[verdicts["source"] != "frozen"]
+    if published.empty or not (published["verdict"] == NOT_RUN).all():
+        return []
+    datasets = ", ".join(sorted(inputs.runs["dataset"].astype(str).unique()))
+    return [
+        "Stand-in data: none of the published numbers was measured here, because their data sets were not run. "
+        f"What {datasets or 'this study'} shows answers the same questions on other data and is no reproduction."
+    ]
