@@ -125,8 +125,7 @@ class Checker:
         place = f"blocks.{number}"
         recipe = self.block_recipe(place, block)
         datasets = [
-            self.dataset(number, position, entry)
-            for position, entry in listed(block.get("datasets"), (str, dict))
+            self.dataset(number, position, entry) for position, entry in listed(block.get("datasets"), (str, dict))
         ]
         written = self.data.get("losses")
         defined = set(written) if isinstance(written, dict) else set()
@@ -190,7 +189,7 @@ class Checker:
             return None
         found = self.known.dataset_problems(name, params)
         for problem in found:
-            self.add(f"{place}.params", problem + words)
+            self.add(f"{place}.params", problem.removeprefix("value  ") + words)
         return None if found else DatasetChoice(label, name, params)
 
     def sampler(self, number: int, recipe: dict[str, Any], sizes: list[int]) -> None:
@@ -203,7 +202,7 @@ class Checker:
         for size in sizes:
             for problem in self.known.sampler_problems(name, params, size):
                 words = self.touched(number, batch_size=size)
-                self.add(f"blocks.{number}.batch_sizes", f"sampler {name}: {problem}{words}")
+                self.add(f"blocks.{number}.batch_sizes", f"{problem}{words}")
 
     def metrics(self, number: int, recipe: dict[str, Any], datasets: list[DatasetChoice]) -> None:
         """Checks that every metric is known, measured by the recipe and given by the datasets."""
@@ -236,9 +235,7 @@ class Checker:
         seen = set()
         for number, block in self.written_blocks():
             if block.get("name") in seen:
-                self.add(
-                    f"blocks.{number}.name", f"'{block['name']}' is used twice; block names are distinct"
-                )
+                self.add(f"blocks.{number}.name", f"'{block['name']}' is used twice; block names are distinct")
             seen.add(block.get("name"))
             labels = set()
             for position, entry in listed(block.get("datasets"), (str, dict)):
@@ -260,9 +257,7 @@ class Checker:
         for place, name in named:
             if name not in asked:
                 words = unknown_name("loss", name, asked)
-                self.add(
-                    f"comparison.{place}", f"{words} (only losses of this study's blocks can be compared)"
-                )
+                self.add(f"comparison.{place}", f"{words} (only losses of this study's blocks can be compared)")
 
     def names_of(self, key: str, kind: str) -> None:
         """Checks a list of names against what is known under ``key``."""

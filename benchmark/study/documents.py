@@ -78,9 +78,7 @@ def _walk(node: yaml.Node, place: str, lines: dict[str, int], doubled: list[str]
             line = key.start_mark.line + 1
             below = f"{place}.{name}".strip(".")
             if name in seen:
-                doubled.append(
-                    f"{below} (line {line})  key given twice, first in line {seen[name]}; keep one"
-                )
+                doubled.append(f"{below} (line {line})  key given twice, first in line {seen[name]}; keep one")
             seen[name] = line
             lines[below] = line
             _walk(value, below, lines, doubled)

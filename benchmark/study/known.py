@@ -39,7 +39,8 @@ class Known:
 
     def gives(self, dataset: str, metric: str) -> bool:
         """Says whether ``dataset`` can give ``metric``."""
-        return metric_of(metric).family in self.datasets[dataset]
+        family = metric_of(metric).family
+        return family in self.datasets[dataset] or family.removesuffix("_k") in self.datasets[dataset]
 
     # The registries below are walked only when a study names an entry: that imports every one of its files.
     @cached_property
@@ -59,9 +60,11 @@ class Known:
     @cached_property
     def published(self) -> tuple[str, ...]:
         """Returns the names under which published results can be asked for."""
-        from benchmark.references import published_names
+        from benchmark.references import published_results
 
-        return tuple(published_names())
+        results = published_results()
+        pairs = zip(results["paper"], results["table"], strict=True)
+        return tuple(sorted({name for paper, table in pairs for name in (paper, f"{paper}/{table}")}))
 
 
 def load_known() -> Known:
@@ -72,7 +75,7 @@ def load_known() -> Known:
 
     return Known(
         losses={name: facts["schema"] for name, facts in load_catalogue().items()},
-        datasets={entry.name: tuple(entry.facts["metrics"]) for entry in DATASETS},
+        datasets={entry.name: tuple(entry.facts.get("metrics") or entry.target.metrics) for entry in DATASETS},
         samplers=tuple(SAMPLERS.names()),
         dataset_problems=check_dataset_params,
         sampler_problems=check,

@@ -15,7 +15,7 @@ from benchmark.study.model import Study
 def config_folders() -> list[Path]:
     """Returns where studies are looked for by name: below the current folder, then in the repository."""
     folders = [Path("workflow") / "config", ROOT / "workflow" / "config"]
-    return folders[1:] if folders[0].resolve() == folders[1] else folders
+    return folders[:1] if folders[0].resolve() == folders[1] else folders
 
 
 def find_study(path_or_name: str | Path) -> Path:
@@ -23,9 +23,7 @@ def find_study(path_or_name: str | Path) -> Path:
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
         if not Path(text).is_file():
-            raise ConfigError(
-                text, ["no such study file; give a path, or one of: " + ", ".join(study_names())]
-            )
+            raise ConfigError(text, ["no such study file; give a path, or one of: " + ", ".join(study_names())])
         return Path(text)
     for folder in config_folders():
         if (folder / f"{text}.yaml").is_file():

@@ -1,0 +1,48 @@
+# Every loss x dataset x batch size x seed of a study, up to its report.
+#   snakemake --profile workflow/profiles/local                        the study 'embedded'
+#   snakemake --profile slurm --config study=smoke                     another study, on a cluster
+#   snakemake --profile workflow/profiles/local --configfile my.yaml   a study file of your own
+# What is run comes from benchmark.study; what it needs, from benchmark.grid. This file has no logic.
+import sys
+from pathlib import Path
+
+from benchmark.flow import load_for_workflow
+from benchmark.specs import write_spec
+
+FLOW = load_for_workflow(config, workflow.overwrite_configfiles)
+RUNS = FLOW.runs
+PYTHON = sys.executable
+STUDY = str(FLOW.study.path)
+RESULTS = FLOW.results
+OUT = FLOW.folder
+RUN = RESULTS + "/runs/{run}/"
+
+
+wildcard_constraints:
+    run=r"[^/]+/[^/]+/[^/]+/bs\d+/seed\d+",
+
+
+localrules:
+    all, spec, import_runs, collect, stats, verdicts, tables, figures, report, check,
+
+
+# The store is made before any run starts, and here rather than in a rule: a rule that training depended on
+# would make the runs that two studies share belong to one of them, and train them again for the other.
+onstart:
+    FLOW.attempt("track", "prepare")
+
+
+# After a failed run the tables and the report are built from what there is, and name what is missing.
+onerror:
+    FLOW.attempt("finish")
+
+
+rule all:
+    default_target: True
+    input:
+        OUT + "/report/index.html",
+        OUT + "/imported.txt",
+
+
+include: "workflow/rules/runs.smk"
+include: "workflow/rules/report.smk"

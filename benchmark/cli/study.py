@@ -1,0 +1,80 @@
+"""``python -m benchmark validate | plan | specs | collect``: a study before and after its runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmark.records import RESULTS
+
+StudyName = Annotated[str, typer.Argument(help="name or path of a study file")]
+Results = Annotated[Path, typer.Option(help="root of the results")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verbs."""
+    for verb in (validate, plan, specs, collect):
+        app.command()(verb)
+
+
+def validate(
+    studies: Annotated[list[str] | None, typer.Argument(help="names or paths; none means all shipped")] = None,
+    write_schemas: Annotated[
+        bool, typer.Option("--write-schemas", help="write workflow/schemas from the code, then validate")
+    ] = False,
+) -> None:
+    """Check study files; every problem of every study is printed."""
+    from benchmark.errors import ConfigError
+    from benchmark.files import write_text
+    from benchmark.grid import expand
+    from benchmark.study import load_study, study_names
+    from benchmark.study.format import schema_files
+
+    if write_schemas:
+        for path, text in schema_files().items():
+            write_text(path, text)
+            typer.echo(f"wrote {path}")
+    failed = False
+    for name in studies or study_names():
+        try:
+            study = load_study(name)
+        except ConfigError as error:
+            failed = True
+            typer.echo(f"error: {error}", err=True)
+        else:
+            typer.echo(f"{study.path}: valid, {len(expand(study))} runs")
+    if failed:
+        raise typer.Exit(2)
+
+
+def plan(study: StudyName, results: Results = RESULTS) -> None:
+    """Show the grid of a study: runs, what is done, what is missing, and the time left."""
+    from benchmark.plan import as_text
+    from benchmark.plan import plan as plan_of
+    from benchmark.study import load_study
+
+    typer.echo(as_text(plan_of(load_study(study), results)))
+
+
+def specs(study: StudyName, results: Results = RESULTS) -> None:
+    """Write the spec.json of every run; results of other specifications are kept under previous/."""
+    from benchmark.grid import expand
+    from benchmark.specs import write_specs
+    from benchmark.study import load_study
+
+    runs = expand(load_study(study))
+    typer.echo(f"{write_specs(runs, results)} of {len(runs)} specifications written below {results / 'runs'}")
+
+
+def collect(study: StudyName, results: Results = RESULTS) -> None:
+    """Write the long table runs.csv and provenance.json from whatever runs there are."""
+    from benchmark.collect import RUNS_TABLE
+    from benchmark.collect import collect as collect_study
+    from benchmark.study import load_study
+
+    loaded = load_study(study)
+    counts = collect_study(loaded, results)
+    words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    typer.echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")

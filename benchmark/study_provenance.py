@@ -1,0 +1,93 @@
+"""Where the numbers of a study come from, summed over its runs, and what about that deserves a warning."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from typing import Any
+
+from benchmark.grid import Run
+from benchmark.run_state import RunState
+
+
+class Summary:
+    """Counts, run by run, of code versions, platforms, packages, hardware and dataset fingerprints."""
+
+    def __init__(self, study: str):
+        self.study = study
+        self.code_versions: Counter[str] = Counter()
+        self.platforms: Counter[str] = Counter()
+        self.hardware: Counter[str] = Counter()
+        self.weights: Counter[str] = Counter()
+        self.packages: dict[str, Counter[str]] = defaultdict(Counter)
+        self.fingerprints: dict[str, Counter[str]] = defaultdict(Counter)
+        self.counts: dict[str, Any] = {}
+        self.seconds = 0.0
+
+    def add(self, run: Run, state: RunState) -> None:
+        """Adds one run; runs without numbers of the present specification add nothing."""
+        if state.status not in ("ok", "diverged"):
+            return
+        self.code_versions[str(state.result.get("code_version"))] += 1
+        dataset = state.result.get("dataset", {})
+        label = run.spec.run_id.split("/", 1)[0]
+        self.fingerprints[label][str(dataset.get("fingerprint"))] += 1
+        self.counts.setdefault(label, dataset.get("counts", {}))
+        source = state.provenance
+        if source:
+            self.platforms[str(source.get("platform"))] += 1
+            self.hardware[json.dumps(source.get("hardware"), sort_keys=True)] += 1
+            self.weights[json.dumps(source.get("weights"), sort_keys=True)] += 1
+            self.seconds += source.get("timing", {}).get("total_seconds") or 0.0
+            for name, version in source.get("packages", {}).items():
+                self.packages[name][str(version)] += 1
+
+    def record(self, statuses: dict[str, int]) -> dict[str, Any]:
+        """Returns the content of ``results/<study>/provenance.json``."""
+        return {
+            "study": self.study,
+            "runs": statuses,
+            "code_versions": dict(self.code_versions),
+            "platforms": dict(self.platforms),
+            "packages": {name: dict(versions) for name, versions in self.packages.items()},
+            "hardware": [{**_mapping(text), "runs": count} for text, count in self.hardware.most_common()],
+            "weights": [{**_mapping(text), "runs": count} for text, count in self.weights.most_common()],
+            "datasets": {
+                label: {"fingerprints": dict(found), "counts": self.counts[label]}
+                for label, found in self.fingerprints.items()
+            },
+            "total_seconds": round(self.seconds, 1),
+            "errors": self.errors(),
+            "warnings": self.warnings(),
+        }
+
+    def errors(self) -> list[str]:
+        """Returns what makes numbers incomparable: one dataset with two contents."""
+        return [
+            f"dataset '{label}' had different contents in different runs: {_shares(found)}; "
+            "their numbers cannot be compared: settle on one and run the others again"
+            for label, found in self.fingerprints.items()
+            if len(found) > 1
+        ]
+
+    def warnings(self) -> list[str]:
+        """Returns what a reader should know before comparing runs: mixed code, platforms or packages."""
+        mixed = [
+            f"runs of different {what}: {_shares(found)}"
+            for what, found in (("code versions", self.code_versions), ("platforms", self.platforms))
+            if len(found) > 1
+        ]
+        return mixed + [
+            f"runs with different versions of {name}: {_shares(found)}"
+            for name, found in sorted(self.packages.items())
+            if len(found) > 1
+        ]
+
+
+def _shares(found: Counter[str]) -> str:
+    return ", ".join(f"{name} ({count} run{'s' if count != 1 else ''})" for name, count in found.most_common())
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    return value if isinstance(value, dict) else {"name": value}

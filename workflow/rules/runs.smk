@@ -1,0 +1,43 @@
+# One specification and one training per run.
+
+
+# 'update' keeps the old specification until the result made from it has been put aside.
+# A changed digest is what makes a run, and no other, train again.
+rule spec:
+    output:
+        update(RUN + "spec.json"),
+    params:
+        digest=lambda wildcards: RUNS[wildcards.run].digest,
+    run:
+        write_spec(RUNS[wildcards.run], Path(RESULTS))
+
+
+# The rolling checkpoint is no output: outputs of a failed job are deleted, and the next attempt continues from it.
+# Retries belong into a profile: in a rule they would be multiplied on a cluster.
+rule train:
+    input:
+        spec=RUN + "spec.json",
+    output:
+        result=RUN + "result.json",
+        metrics=RUN + "metrics.jsonl",
+        provenance=RUN + "provenance.json",
+    log:
+        RUN + "train.log",
+    benchmark:
+        RUN + "benchmark.tsv"
+    threads: lambda wildcards: RUNS[wildcards.run].threads
+    resources:
+        mem_mb=lambda wildcards: RUNS[wildcards.run].resources.mem_mb,
+        runtime=lambda wildcards: RUNS[wildcards.run].resources.minutes,
+        gpu=lambda wildcards: RUNS[wildcards.run].resources.gpus,
+    shell:
+        "{PYTHON:q} -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
+
+
+rule import_runs:
+    input:
+        FLOW.files("result.json"),
+    output:
+        OUT + "/imported.txt",
+    shell:
+        "{PYTHON:q} -m benchmark track import {STUDY:q} --results {RESULTS:q} | tee {output:q}"
