@@ -1,0 +1,132 @@
+"""The rules of docs/architecture.md that no single module can keep on its own."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "benchmark"
+
+FOUNDATIONS = {"errors", "registry", "options", "seeding", "files", "records", "recipe", "provenance"}
+COMPONENTS = {"losses", "datasets", "samplers", "input", "models", "metrics"}
+PLANNING = {"study", "grid"}
+TOP = {"cli", "bench", "__main__"}
+TORCH_FREE = {  # one process each
+    "planning": ["study", "grid", "records", "recipe", "provenance"],
+    "data": ["datasets", "samplers"],
+    "statistics": ["collect", "stats", "verdicts", "references"],
+    "presentation": ["tables", "plots", "report"],
+    "logging": ["tracking"],
+    "command line": ["cli", "__main__"],
+}
+LARGEST = 300  # lines
+
+
+def allowed_imports(part: str) -> set[str]:
+    """Returns the parts of the package that ``part`` may import, itself included."""
+    if part in FOUNDATIONS:
+        return FOUNDATIONS
+    if part in COMPONENTS:
+        return FOUNDATIONS | COMPONENTS
+    if part == "tracking":
+        return FOUNDATIONS | {"tracking"}
+    if part in PLANNING:
+        return FOUNDATIONS | COMPONENTS | PLANNING | {"references", "tables", "plots"}  # names that a study may ask for
+    if part == "training":
+        return FOUNDATIONS | COMPONENTS | {"tracking", "training"}
+    if part in TOP:
+        return every_part()
+    # what works on results: names and facts of components, but nothing that trains, logs or talks to the user
+    return every_part() - TOP - {"training", "tracking", "input", "models"}
+
+
+def every_part() -> set[str]:
+    return {path.name.removesuffix(".py") for path in PACKAGE.iterdir()} - {"__pycache__", "__init__"}
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+def imported_parts(path: Path) -> set[str]:
+    """Returns the top-level parts of the package that a file imports, at the top or inside a function."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "benchmark":
+            found |= {f"benchmark.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module)
+    names = {name.split(".")[1] for name in found if name.startswith("benchmark.")}
+    return {name for name in names if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()}
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached"], capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_imports_point_one_way(path):
+    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    wrong = imported_parts(path) - allowed_imports(part)
+    assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}, which is above or beside '{part}'"
+
+
+@pytest.mark.parametrize("parts", TORCH_FREE.values(), ids=TORCH_FREE)
+def test_importing_a_torch_free_part_does_not_import_torch(parts):
+    code = """
+import importlib, pkgutil, sys
+for part in sys.argv[1:]:
+    module = importlib.import_module(f"benchmark.{part}")
+    names = [info.name for info in pkgutil.walk_packages(getattr(module, "__path__", []), f"benchmark.{part}.")]
+    for name in [module.__name__, *names]:
+        importlib.import_module(name)
+        if "torch" in sys.modules:
+            sys.exit(f"{name} imports torch")
+"""
+    done = subprocess.run([sys.executable, "-c", code, *parts], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_training_side_of_tracking_does_not_import_mlflow():
+    code = "import sys, benchmark.tracking.mirror; sys.exit('mlflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_no_file_outgrows_one_purpose():
+    python = [path for path in tracked_files() if path.suffix in (".py", ".smk") or path.name == "Snakefile"]
+    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in python}
+    assert {name: length for name, length in lengths.items() if length > LARGEST} == {}
+
+
+def test_no_committed_file_names_a_folder_of_the_machine_it_was_written_on():
+    slash = "/"  # kept apart from the words, so that this file does not match itself
+    homes = "|".join(f"{slash}{name}{slash}" for name in ("root", "work"))
+    # neutral examples ('somebody', 'me', 'user') are allowed in tests and documentation
+    people = rf"{slash}(?:home|Users){slash}(?!somebody|someone|me\b|user|you|x{slash}|\.)\w+"
+    pattern = re.compile(rf"(?<![\w./-])(?:{homes}|{people})|{re.escape(str(ROOT))}{slash}")
+    found = []
+    for path in tracked_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [f"{path.relative_to(ROOT)}: {match.group()}" for match in pattern.finditer(text)]
+    assert found == []
+
+
+def test_test_files_have_names_of_their_own():
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
