@@ -17,7 +17,7 @@ def create_optimizer(config: OptimizerConfig, model: EmbeddingModel, loss: nn.Mo
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
     if proxies:
         groups.append({"params": proxies, "lr_multiplier": config.head_lr_multiplier})
-    return OPTIMIZERS[config.name](groups, lr=config.lr, weight_decay=config.weight_decay)
+    return OPTIMIZERS[config.name](groups, lr=config.lr, weight_decay=config.weight_decay, fused=True)
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

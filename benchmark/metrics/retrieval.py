@@ -1,0 +1,116 @@
+"""Recall@K, mAP@R and mAP of a set of embeddings, in one pass over blocks of scores."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.errors import ConfigError, DataError
+from benchmark.metrics.checks import checked_sets
+from benchmark.metrics.ranks import BlockRanks, positive_ranks
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """``metrics`` in [0, 1], means over ``queries``; ``skipped`` more queries have no positive to find."""
+
+    metrics: dict[str, float]
+    queries: int
+    skipped: int
+
+
+def retrieval_metrics(
+    query: np.ndarray,
+    query_labels: np.ndarray,
+    gallery: np.ndarray | None = None,
+    gallery_labels: np.ndarray | None = None,
+    recall_at: Sequence[int] = (1, 10, 100),
+    *,
+    device: str | None = None,
+    threads: int | None = None,
+) -> dict[str, float]:
+    """Returns ``recall_at_K`` for each K, ``map_at_r`` and ``map``, all in [0, 1].
+
+    ``query`` (Q, D) and ``gallery`` (G, D) are compared by cosine similarity in float32; rows that are not
+    of unit length are normalised. Without a gallery each item queries all the others: the query is left
+    out by its index. Equal scores rank in the order of their index. Queries without a positive are left
+    out of the means and counted in a log warning (``evaluate_retrieval`` returns the count); a K beyond
+    the gallery's size looks at the whole gallery.
+    With the query's positives at ranks r_1 < ... < r_P, precision at the i-th is i / r_i and
+    mAP = mean_i i / r_i, mAP@R = sum_{r_i <= P} i / r_i / P (Musgrave et al., ECCV 2020, section 2.1).
+    ``device``: a torch device ("cuda") that ranks instead of the processor.
+    ``threads``: for counting ranks; None means OMP_NUM_THREADS, else all processors.
+    Raises DataError for embeddings or labels that do not fit together or are not finite.
+    """
+    found = evaluate_retrieval(
+        query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads
+    )
+    if found.skipped:
+        total = found.queries + found.skipped
+        logger.warning("%d of %d queries have no positive and are left out of the means", found.skipped, total)
+    return found.metrics
+
+
+def evaluate_retrieval(
+    query: np.ndarray,
+    query_labels: np.ndarray,
+    gallery: np.ndarray | None = None,
+    gallery_labels: np.ndarray | None = None,
+    recall_at: Sequence[int] = (1, 10, 100),
+    *,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Retrieval:
+    """Returns the metrics with the number of queries they rest on; arguments as in ``retrieval_metrics``."""
+    _check_recall_at(recall_at)
+    queries, items = checked_sets(query, query_labels, gallery, gallery_labels)
+    if device is None:
+        blocks = positive_ranks(queries, items, threads)
+    else:
+        # torch is imported only where a device is asked for.
+        from benchmark.metrics.device import positive_ranks_on
+
+        blocks = positive_ranks_on(device, queries, items)
+    return _averages(blocks, [int(k) for k in recall_at])
+
+
+def _averages(blocks: Iterable[BlockRanks], recall_at: list[int]) -> Retrieval:
+    names = [*(f"recall_at_{k}" for k in recall_at), "map_at_r", "map"]
+    sums = np.zeros(len(names))
+    queries = skipped = 0
+    for block in blocks:
+        counts = block.counts[block.counts > 0]
+        queries += len(counts)
+        skipped += len(block.counts) - len(counts)
+        if len(counts):
+            sums += _sums(counts, block.ranks, recall_at)
+    if queries == 0:
+        raise DataError(
+            f"retrieval: none of the {skipped} queries has a positive to find; "
+            "evaluation needs classes with at least two images, or a gallery that holds the queries' classes"
+        )
+    values = np.clip(sums / queries, 0.0, 1.0)
+    return Retrieval(dict(zip(names, values.tolist(), strict=True)), queries, skipped)
+
+
+def _sums(counts: np.ndarray, ranks: np.ndarray, recall_at: list[int]) -> list[float]:
+    """Returns the sum over queries of each metric, in the order of ``_averages``'s names."""
+    starts = np.cumsum(counts) - counts
+    nearest = ranks[starts]
+    precision = (np.arange(len(ranks)) - np.repeat(starts, counts) + 1) / ranks
+    within_r = np.where(ranks <= np.repeat(counts, counts), precision, 0.0)
+    average = np.add.reduceat(precision, starts) / counts
+    average_at_r = np.add.reduceat(within_r, starts) / counts
+    return [*(float((nearest <= k).sum()) for k in recall_at), average_at_r.sum(), average.sum()]
+
+
+def _check_recall_at(recall_at: Sequence[int]) -> None:
+    wrong = [k for k in recall_at if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1]
+    if wrong:
+        problem = f"recall_at  {wrong} not allowed; allowed: whole numbers from 1 on, for example (1, 10, 100)"
+        raise ConfigError("retrieval metrics", [problem])

@@ -1,0 +1,64 @@
+"""Nearest neighbours of a fixed set of queries, exact, through a flat faiss index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmark.errors import DataError
+from benchmark.metrics.checks import unit_rows
+
+
+def nearest_neighbours(
+    query: np.ndarray, queries: np.ndarray, neighbours: int, gallery: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns indices int64 and cosine similarities float32, both (Q, K), best first, of the nearest items
+    to the rows ``queries`` (Q,) of ``query`` (N, D): in ``gallery`` (G, D) or, without one, among the other
+    rows of ``query`` (each query is left out by its index). Equal scores come in the order of their index.
+
+    K is ``neighbours``, or all there are. Raises DataError for rows or shapes that do not exist or fit.
+    """
+    rows = unit_rows(query, "query")
+    items = rows if gallery is None else unit_rows(gallery, "gallery")
+    queries = np.asarray(queries, dtype=np.int64).reshape(-1)
+    if len(queries) and not (queries.min() >= 0 and queries.max() < len(rows)):
+        raise DataError(f"neighbours: query rows {queries.tolist()} not allowed; allowed: 0 to {len(rows) - 1}")
+    if items.shape[1] != rows.shape[1]:
+        raise DataError(
+            f"neighbours: query embeddings have {rows.shape[1]} dimensions and gallery embeddings "
+            f"{items.shape[1]}; both must come from the same model"
+        )
+    wanted = max(0, min(neighbours, len(items) - (gallery is None)))
+    if len(queries) == 0 or wanted == 0:
+        return np.empty((len(queries), wanted), np.int64), np.empty((len(queries), wanted), np.float32)
+    own = queries if gallery is None else np.full(len(queries), -1)
+    return _search(flat_index(items), rows[queries], own, wanted)
+
+
+def flat_index(items: np.ndarray):
+    """Returns an exact inner-product index of ``items`` float32 (N, D), on the GPUs if faiss has any."""
+    import faiss  # a quarter of a second that only searching should cost
+
+    index = faiss.IndexFlatIP(items.shape[1])
+    if hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0:
+        index = faiss.index_cpu_to_all_gpus(index)
+    index.add(items)
+    return index
+
+
+def _search(index, rows: np.ndarray, own: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns indices and scores (Q, wanted) without ``own`` (-1: none), equal scores in order of index.
+
+    Which of the items that tie at its last place faiss returns is not defined, so the search widens until
+    the last place wanted is better than the last place found.
+    """
+    reach = wanted + 2
+    while True:
+        reach = min(reach, index.ntotal)
+        scores, indices = index.search(rows, reach)
+        worst = scores[:, -1].copy()
+        scores[indices == own[:, None]] = -np.inf
+        order = np.lexsort((indices, -scores))[:, :wanted]
+        scores = np.take_along_axis(scores, order, axis=1)
+        if reach == index.ntotal or (scores[:, -1] > worst).all():
+            return np.take_along_axis(indices, order, axis=1), scores
+        reach *= 2

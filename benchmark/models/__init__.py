@@ -1,0 +1,23 @@
+"""Embedding networks: a timm backbone, pooling, an optional head, unit-length rows."""
+
+from __future__ import annotations
+
+import torch
+
+from benchmark.models.backbone import create_backbone
+from benchmark.models.embedding import EmbeddingModel
+from benchmark.recipe import ModelConfig
+from benchmark.seeding import derive
+
+__all__ = ["EmbeddingModel", "create_model"]
+
+
+def create_model(config: ModelConfig, seed: int) -> EmbeddingModel:
+    """Returns the network of ``config``; fresh weights follow from ``seed`` alone.
+
+    The global generators of torch are left as they were. Raises ConfigError for an unknown backbone or
+    weights that do not fit it, DataError for weights that cannot be had.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive(seed, "weights"))
+        return EmbeddingModel(config, create_backbone(config))

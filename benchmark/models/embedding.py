@@ -1,0 +1,88 @@
+"""The embedding network: backbone -> pooling -> (LayerNorm) -> (linear head) -> unit length."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from benchmark.errors import ConfigError
+from benchmark.models.pooling import Pooling
+from benchmark.recipe import ModelConfig
+
+
+class EmbeddingModel(nn.Module):
+    """Maps images (B, C, H, W) to embeddings (B, embedding_dim) with rows of length 1."""
+
+    def __init__(self, config: ModelConfig, backbone: nn.Module):
+        super().__init__()
+        self.config = config
+        self.backbone = backbone
+        prefix = getattr(backbone, "num_prefix_tokens", 0)
+        if config.pooling == "token" and not prefix:
+            raise ConfigError(
+                "recipe section model",
+                [f"pooling 'token' needs a backbone with a class token, {config.backbone} has none; use 'avg'"],
+            )
+        self.pooling = Pooling(config.pooling, prefix, getattr(backbone, "output_fmt", "NCHW") == "NHWC")
+        width = backbone.num_features
+        self.norm = nn.LayerNorm(width, elementwise_affine=False) if config.layer_norm else nn.Identity()
+        self.head = nn.Identity() if config.embedding_dim is None else nn.Linear(width, config.embedding_dim)
+        self.embedding_dim: int = config.embedding_dim or width
+        self._initial_digest = _digest(backbone)
+        if config.freeze_batch_norm:
+            for layer in self._batch_norms():
+                layer.requires_grad_(False)
+        self.train()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Returns (B, embedding_dim), L2-normalised in at least float32."""
+        features = self.backbone.forward_features(images)
+        projected = self.head(self.norm(self.pooling(features)))
+        return F.normalize(projected if projected.dtype == torch.float64 else projected.float())
+
+    def train(self, mode: bool = True) -> EmbeddingModel:
+        """Sets the mode; frozen batch norms keep their statistics whatever the mode."""
+        super().train(mode)
+        if self.config.freeze_batch_norm:
+            for layer in self._batch_norms():
+                layer.eval()
+        return self
+
+    def parameter_groups(self, head_lr_multiplier: float = 1.0) -> list[dict[str, Any]]:
+        """Returns the trainable parameters: the backbone, then pooling, norm and head at their own rate."""
+        groups = [
+            {"params": [*self.backbone.parameters()], "lr_multiplier": 1.0},
+            {"params": [*self.pooling.parameters(), *self.head.parameters()], "lr_multiplier": head_lr_multiplier},
+        ]
+        for group in groups:
+            group["params"] = [parameter for parameter in group["params"] if parameter.requires_grad]
+        return [group for group in groups if group["params"]]
+
+    def provenance(self) -> dict[str, Any]:
+        """Returns what the network started from: backbone, weights and the digest of its first weights."""
+        weights = self.config.backbone if self.config.pretrained else "from scratch"
+        if self.config.checkpoint is not None:
+            weights = "checkpoint"
+        parameters = sum(parameter.numel() for parameter in self.parameters())
+        return {
+            "backbone": self.config.backbone,
+            "weights": weights,
+            "initial_digest": self._initial_digest,
+            "parameters": parameters,
+        }
+
+    def _batch_norms(self) -> list[nn.Module]:
+        return [layer for layer in self.backbone.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
+
+
+def _digest(module: nn.Module) -> str:
+    """Returns a digest (16 hex digits) of all parameters and buffers."""
+    content = hashlib.sha256()
+    for name, value in sorted(module.state_dict().items()):
+        content.update(name.encode())
+        content.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return content.hexdigest()[:16]

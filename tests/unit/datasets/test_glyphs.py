@@ -1,0 +1,78 @@
+"""The glyph datasets: fixed, class-disjoint, cached, and drawn again when the cache is damaged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from benchmark.datasets import load_dataset
+from benchmark.datasets.glyph_drawing import ARRAYS, SIDE, glyph_images
+
+
+def label_names(image_set) -> set[str]:
+    return {name.split(",")[0] for name in image_set.names}
+
+
+@pytest.mark.parametrize(("name", "classes"), [("glyphs", None), ("glyphs_1k", 1000), ("glyphs_tiny", 64)])
+def test_test_classes_are_unseen_in_training(name, classes):
+    dataset = load_dataset(name)
+    test = dataset.protocols["test"].query
+    assert not label_names(dataset.train) & label_names(test)
+    if classes:
+        assert dataset.counts["train"]["classes"] == dataset.counts["test"]["classes"] == classes // 2
+
+
+def test_every_test_class_has_something_to_find():
+    for name, least in (("glyphs", 2), ("glyphs_1k", 4), ("glyphs_tiny", 4)):
+        counts = np.bincount(load_dataset(name).protocols["test"].query.labels)
+        assert counts.min() >= least
+
+
+def test_full_set_has_the_documented_size():
+    drawn = glyph_images()
+    assert len(np.unique(drawn["codes"])) > 3500
+    assert 33000 < len(drawn["codes"]) < 36000
+    assert drawn["pixels"].shape[1:] == (SIDE, SIDE)
+
+
+def test_images_of_one_class_differ():
+    image_set = load_dataset("glyphs_tiny").train
+    for label in np.unique(image_set.labels):
+        pictures = image_set.pixels[image_set.labels == label]
+        assert len({picture.tobytes() for picture in pictures}) == len(pictures)
+
+
+def test_loading_twice_gives_the_same_fingerprint():
+    assert load_dataset("glyphs_1k").fingerprint == load_dataset("glyphs_1k").fingerprint
+    assert load_dataset("glyphs_1k").fingerprint != load_dataset("glyphs_tiny").fingerprint
+
+
+def test_categories_group_classes():
+    train = load_dataset("glyphs_1k").train
+    assert len(train.categories) == len(train)
+    for label in np.unique(train.labels)[:50]:
+        assert len(np.unique(train.categories[train.labels == label])) == 1
+
+
+def test_damaged_cache_is_drawn_again(monkeypatch, tmp_path):
+    whole = glyph_images()
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path))
+    monkeypatch.setattr("benchmark.datasets.glyph_drawing._draw", lambda: whole)
+    glyph_images()
+    (path,) = tmp_path.glob("glyphs-*.npz")
+    path.write_bytes(path.read_bytes()[:1000])
+    again = glyph_images()
+    assert set(again) == ARRAYS
+    assert np.array_equal(again["pixels"], whole["pixels"])
+    assert path.stat().st_size > 1000
+
+
+def test_datasets_and_samplers_do_not_import_torch():
+    code = (
+        "import sys; import benchmark.samplers as s; from benchmark.datasets import DATASETS, load_dataset; "
+        "s.SAMPLERS.names(); DATASETS.names(); load_dataset('glyphs_tiny'); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

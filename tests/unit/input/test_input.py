@@ -1,0 +1,112 @@
+"""Inputs: chance belongs to the batch or image, not to workers, order of use or resuming."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from benchmark.datasets import load_dataset
+from benchmark.errors import ConfigError
+from benchmark.input import create_input
+from benchmark.input.transforms import eval_transform, random_crop_box
+from benchmark.recipe import InputConfig
+
+GLYPH = InputConfig(augmentation="affine_noise", image_size=32, mean=[0.5], std=[0.25])
+BATCHES = [np.arange(8), np.arange(8, 16), np.arange(16, 24)]
+
+
+@pytest.fixture(scope="module")
+def glyphs():
+    return load_dataset("glyphs_tiny").train
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    root = tmp_path_factory.mktemp("photos")
+    chance = np.random.default_rng(0)
+    for label in range(8):
+        for number in range(6):
+            path = root / f"c{label}" / f"{number}.jpg"
+            path.parent.mkdir(exist_ok=True)
+            Image.fromarray(chance.integers(0, 255, (40 + label, 60, 3), dtype=np.uint8)).save(path)
+    return load_dataset("folder", {"root": str(root)}).train
+
+
+def test_starting_later_gives_the_same_batches(glyphs):
+    source = create_input(glyphs, GLYPH, 1)
+    whole = list(source.train_batches(BATCHES, 0, 2))
+    rest = list(source.train_batches(BATCHES, 0, 2, start=1))
+    assert all(torch.equal(a, b) for a, b in zip(whole[1:], rest, strict=True))
+
+
+def test_augmentation_depends_on_seed_epoch_and_place(glyphs):
+    source = create_input(glyphs, GLYPH, 1)
+    same_images = [BATCHES[0], BATCHES[0]]
+    first, second = source.train_batches(same_images, 0, 0)
+    (other_seed, _), (other_epoch, _) = source.train_batches(same_images, 1, 0), source.train_batches(same_images, 0, 1)
+    assert not torch.equal(first, second)
+    assert not torch.equal(first, other_seed)
+    assert not torch.equal(first, other_epoch)
+
+
+def test_evaluation_sees_every_image_once_in_order_without_chance(glyphs):
+    source = create_input(glyphs, GLYPH, 1)
+    images = torch.cat(list(source.eval_batches(100)))
+    expected = (torch.from_numpy(glyphs.pixels).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.25
+    assert torch.allclose(images, expected)
+
+
+def test_training_does_not_touch_the_global_generator(glyphs):
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    list(create_input(glyphs, GLYPH, 1).train_batches(BATCHES, 0, 0))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_small_augmentation_keeps_the_picture(glyphs):
+    config = InputConfig(
+        augmentation="affine_noise", image_size=32, mean=[0.0], std=[1.0], degrees=0, translate=0, scale=[1, 1], noise=0
+    )
+    (batch,) = create_input(glyphs, config, 1).train_batches(BATCHES[:1], 0, 0)
+    expected = torch.from_numpy(glyphs.pixels[:8]).permute(0, 3, 1, 2).float() / 255
+    assert torch.allclose(batch, expected, atol=1e-5)
+
+
+def test_workers_change_nothing(photos):
+    sizes = {"augmentation": "crop_flip", "image_size": 24, "resize": 32}
+    runs = [
+        list(create_input(photos, InputConfig(workers=workers, **sizes), 3).train_batches(BATCHES, 5, 1))
+        for workers in (0, 2)
+    ]
+    assert all(torch.equal(a, b) for a, b in zip(*runs, strict=True))
+    assert runs[0][0].shape == (8, 3, 24, 24)
+
+
+def test_file_batches_can_start_later(photos):
+    config = InputConfig(augmentation="crop_flip", image_size=24)
+    source = create_input(photos, config, 3)
+    whole, rest = list(source.train_batches(BATCHES, 0, 0)), list(source.train_batches(BATCHES, 0, 0, start=2))
+    assert torch.equal(whole[2], rest[0])
+
+
+def test_random_crop_stays_inside_and_respects_area_and_aspect():
+    config, chance = InputConfig(augmentation="crop_flip"), np.random.default_rng(0)
+    for _ in range(300):
+        left, top, right, bottom = random_crop_box((100, 80), config, chance)
+        assert 0 <= left < right <= 100
+        assert 0 <= top < bottom <= 80
+        assert 0.15 <= (right - left) * (bottom - top) / 8000 <= 1.0
+        assert 0.7 <= (right - left) / (bottom - top) <= 1.4
+
+
+@pytest.mark.parametrize("keep_aspect", [False, True])
+def test_evaluation_view_has_the_networks_size(keep_aspect):
+    config = InputConfig(image_size=24, resize=28, keep_aspect=keep_aspect)
+    assert eval_transform(Image.new("RGB", (90, 33)), config).size == (24, 24)
+
+
+def test_affine_noise_on_files_is_a_config_error(photos):
+    with pytest.raises(ConfigError, match="crop_flip"):
+        create_input(photos, GLYPH, 3)
