@@ -65,9 +65,7 @@ def unit_rows(values: np.ndarray, name: str) -> np.ndarray:
 def _labels(values: np.ndarray, count: int, name: str) -> np.ndarray:
     labels = np.asarray(values)
     if labels.shape != (count,):
-        raise DataError(
-            f"retrieval: {name} labels have shape {labels.shape}; needed: ({count},), one per embedding"
-        )
+        raise DataError(f"retrieval: {name} labels have shape {labels.shape}; needed: ({count},), one per embedding")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError(f"retrieval: some {name} labels are not finite; every item needs a class")
     return labels

@@ -91,5 +91,3 @@ def default_threads() -> int:
     if value.isdecimal() and int(value) > 0:
         return int(value)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-

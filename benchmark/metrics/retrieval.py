@@ -47,9 +47,7 @@ def retrieval_metrics(
     ``threads``: for counting ranks; None means OMP_NUM_THREADS, else all processors.
     Raises DataError for embeddings or labels that do not fit together or are not finite.
     """
-    found = evaluate_retrieval(
-        query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads
-    )
+    found = evaluate_retrieval(query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads)
     if found.skipped:
         total = found.queries + found.skipped
         logger.warning("%d of %d queries have no positive and are left out of the means", found.skipped, total)

@@ -1,0 +1,235 @@
+"""Retrieval metrics against tables worked out by hand, brute force and an independent library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.errors import ConfigError, DataError
+from benchmark.metrics import evaluate_retrieval, ranks, retrieval_metrics, rows
+
+
+def on_circle(*degrees: float) -> np.ndarray:
+    angles = np.deg2rad(np.array(degrees))
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+def random_set(count: int, classes: int, seed: int, dim: int = 16) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, dim)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.integers(0, classes, count)
+
+
+def brute_force(scores: np.ndarray, query_labels, gallery_labels, recall_at, self_queries: bool) -> dict:
+    """The definitions written out: a full ranking per query by (score, index)."""
+    found = {f"recall_at_{k}": [] for k in recall_at} | {"map_at_r": [], "map": []}
+    for i, row in enumerate(scores):
+        order = [j for j in sorted(range(len(row)), key=lambda j: (-row[j], j)) if not (self_queries and i == j)]
+        hits = [gallery_labels[j] == query_labels[i] for j in order]
+        total = sum(hits)
+        if total == 0:
+            continue
+        precision = [sum(hits[: n + 1]) / (n + 1) for n in range(len(hits))]
+        found["map"].append(sum(p for p, hit in zip(precision, hits, strict=True) if hit) / total)
+        first = list(zip(precision, hits, strict=True))[:total]
+        found["map_at_r"].append(sum(p for p, hit in first if hit) / total)
+        for k in recall_at:
+            found[f"recall_at_{k}"].append(any(hits[:k]))
+    return {name: float(np.mean(values)) if values else None for name, values in found.items()}
+
+
+def test_a_ranking_worked_out_by_hand():
+    query, gallery = on_circle(0), on_circle(10, 20, 30, 40, 50)
+    got = retrieval_metrics(query, [1], gallery, [2, 1, 1, 2, 1], recall_at=(1, 2, 3))
+    # positives at ranks 2, 3 and 5: precisions 1/2, 2/3 and 3/5; the first R = 3 places hold two of them
+    assert got["recall_at_1"] == 0.0 and got["recall_at_2"] == 1.0 and got["recall_at_3"] == 1.0
+    assert got["map"] == pytest.approx((1 / 2 + 2 / 3 + 3 / 5) / 3)
+    assert got["map_at_r"] == pytest.approx((1 / 2 + 2 / 3) / 3)
+
+
+def test_every_item_queries_the_others_and_never_itself():
+    # neighbours in order: 0 -> 1, 2, 3; 10 -> 0, 30, 60; 30 -> 10, 0 and 60 tie (0 first); 60 -> 30, 10, 0
+    got = retrieval_metrics(on_circle(0, 10, 30, 60), [1, 2, 1, 2], recall_at=(1, 2))
+    assert got["recall_at_1"] == 0.0
+    assert got["map"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 2 + 1 / 2) / 4)
+    assert got["map_at_r"] == 0.0
+
+
+def test_equal_scores_rank_by_index():
+    query, gallery = on_circle(0), on_circle(5, 5, 5, 5)
+    assert retrieval_metrics(query, [1], gallery, [1, 2, 2, 2])["map"] == 1.0
+    assert retrieval_metrics(query, [1], gallery, [2, 2, 2, 1])["map"] == pytest.approx(1 / 4)
+
+
+def test_duplicates_of_the_query_stay_in_its_ranking():
+    # item 0 finds its copy (another class) first and item 2 second; item 2 finds 0 before the copy
+    got = retrieval_metrics(on_circle(0, 0, 90), [1, 2, 1], recall_at=(1, 2))
+    assert got["recall_at_1"] == 0.5
+    assert got["recall_at_2"] == 1.0
+
+
+@pytest.mark.parametrize("classes", [1, 3, 40])
+@pytest.mark.parametrize("with_gallery", [False, True])
+def test_equals_the_accuracy_calculator_of_pytorch_metric_learning(classes, with_gallery):
+    calculator_module = pytest.importorskip("pytorch_metric_learning.utils.accuracy_calculator")
+    names = {
+        "recall_at_1": "precision_at_1",
+        "map_at_r": "mean_average_precision_at_r",
+        "map": "mean_average_precision",
+    }
+    calculator = calculator_module.AccuracyCalculator(include=tuple(names.values()), k=None)
+    query, labels = random_set(211, classes, seed=classes)
+    gallery, gallery_labels = random_set(150, classes, seed=classes + 100)
+    if with_gallery:
+        ours = retrieval_metrics(query, labels, gallery, gallery_labels)
+        theirs = calculator.get_accuracy(query, labels, gallery, gallery_labels)
+    else:
+        ours = retrieval_metrics(query, labels)
+        theirs = calculator.get_accuracy(query, labels)
+    for own, other in names.items():
+        # two libraries' float32 products may order near-ties differently
+        assert ours[own] == pytest.approx(theirs[other], abs=1e-5), own
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    count=st.integers(2, 40),
+    gallery_count=st.integers(0, 30),
+    classes=st.integers(1, 5),
+    directions=st.integers(1, 6),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_equals_brute_force_with_ties(count, gallery_count, classes, directions, seed):
+    rng = np.random.default_rng(seed)
+    # few directions on the axes: scores are exactly 0 or 1, so ties are everywhere and products are exact
+    query = np.eye(directions, dtype=np.float32)[rng.integers(0, directions, count)]
+    labels = rng.integers(0, classes, count)
+    gallery, gallery_labels, items, item_labels = None, None, query, labels
+    if gallery_count:
+        items = gallery = np.eye(directions, dtype=np.float32)[rng.integers(0, directions, gallery_count)]
+        item_labels = gallery_labels = rng.integers(0, classes, gallery_count)
+    expected = brute_force(query @ items.T, labels, item_labels, (1, 3), gallery is None)
+    if expected["map"] is None:
+        with pytest.raises(DataError, match="has a positive"):
+            retrieval_metrics(query, labels, gallery, gallery_labels, (1, 3))
+        return
+    for device in (None, "cpu"):
+        got = retrieval_metrics(query, labels, gallery, gallery_labels, (1, 3), device=device)
+        assert got == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    row_count=st.integers(1, 20),
+    items=st.integers(1, 60),
+    levels=st.integers(1, 80),
+    counted=st.sampled_from([0, 3, 1000]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_ranks_by_counting_and_by_sorting_follow_score_then_index(row_count, items, levels, counted, seed):
+    rng = np.random.default_rng(seed)
+    scores = (rng.integers(0, levels, (row_count, items)) / levels).astype(np.float32)
+    chosen = [np.flatnonzero(rng.random(items) < rng.random()) for _ in range(row_count)]
+    expected = []
+    for row, own in zip(scores, chosen, strict=True):
+        rank = np.empty(items, dtype=int)
+        rank[np.lexsort((np.arange(items), -row))] = np.arange(1, items + 1)
+        expected += sorted(rank[own].tolist())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "COUNTED_ITEMS", counted)
+        got = rows.rank_rows(scores, np.array([len(own) for own in chosen]), np.concatenate(chosen))
+    assert got.tolist() == expected
+
+
+@pytest.mark.parametrize("items", [1023, 1024, 1025, 5000])
+def test_counting_is_right_around_the_width_of_its_words(items):
+    scores = np.linspace(0, 1, items, dtype=np.float32)[None]
+    got = rows.rank_rows(scores, np.array([3]), np.array([0, items // 2, items - 1]))
+    assert got.tolist() == [1, items - items // 2, items]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("rows_in_block", [2, 7, 1000])
+def test_neither_blocks_nor_threads_change_the_result(monkeypatch, rows_in_block, threads):
+    query, labels = random_set(101, 6, seed=3)
+    expected = retrieval_metrics(query, labels, threads=1)
+    monkeypatch.setattr(ranks, "BLOCK_BYTES", rows_in_block * 4 * len(query))
+    assert retrieval_metrics(query, labels, threads=threads) == pytest.approx(expected, abs=1e-6)
+
+
+def test_rows_are_normalised_and_labels_may_be_text():
+    query, labels = random_set(60, 4, seed=5)
+    lengths = np.random.default_rng(0).uniform(0.1, 9, (60, 1))
+    names = np.array(["ant", "bee", "cat", "dog"])[labels]
+    expected = retrieval_metrics(query, labels)
+    assert retrieval_metrics(query * lengths, names) == pytest.approx(expected, abs=1e-6)
+
+
+def test_perfect_and_hopeless_rankings_reach_the_ends_of_the_scale():
+    same = retrieval_metrics(on_circle(0, 1, 90, 91), [1, 1, 2, 2], recall_at=(1,))
+    assert same == {"recall_at_1": 1.0, "map_at_r": 1.0, "map": 1.0}
+    apart = retrieval_metrics(on_circle(0), [1], on_circle(1, 2, 180), [2, 2, 1], recall_at=(1, 2))
+    assert (apart["recall_at_2"], apart["map_at_r"]) == (0.0, 0.0)
+
+
+def test_queries_without_a_positive_are_left_out_and_counted(caplog):
+    query, labels = on_circle(0, 1, 50, 120), [1, 1, 2, 3]
+    found = evaluate_retrieval(query, labels)
+    assert (found.queries, found.skipped, found.metrics["recall_at_1"]) == (2, 2, 1.0)
+    assert retrieval_metrics(query, labels) == found.metrics
+    assert "2 of 4 queries have no positive" in caplog.text
+
+
+def test_no_positive_at_all_is_an_error():
+    with pytest.raises(DataError, match="none of the 3 queries has a positive"):
+        retrieval_metrics(on_circle(0, 1, 2), [1, 2, 3])
+    with pytest.raises(DataError, match="a gallery that holds the queries' classes"):
+        retrieval_metrics(on_circle(0), [5], on_circle(1), [4])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_embeddings_that_are_not_finite_are_an_error_naming_the_rows(value):
+    query, labels = random_set(9, 2, seed=1)
+    query[4, 2] = value
+    with pytest.raises(DataError, match=r"1 of 9 query embeddings are not finite \(rows 4\)"):
+        retrieval_metrics(query, labels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.ones((3, 2)), [1, 1]), r"query labels have shape \(2,\); needed: \(3,\)"),
+        ((np.ones(3), [1, 1, 1]), r"shape \(3,\); needed: \(items, dimensions\)"),
+        ((np.ones((0, 2)), []), "needed: "),
+        ((np.ones((2, 2), dtype=complex), [1, 1]), "needed: real numbers"),
+        ((np.ones((2, 2)), [1, 1], np.ones((2, 3)), [1, 1]), "2 dimensions and gallery embeddings 3"),
+        ((np.ones((2, 2)), [1, 1], np.ones((2, 2))), "gallery_labels is missing"),
+        ((np.ones((2, 2)), [1, 1], None, [1]), "gallery is missing"),
+        ((np.ones((2, 2)), [1.0, np.nan]), "labels are not finite"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_an_error(arguments, message):
+    with pytest.raises(DataError, match=message):
+        retrieval_metrics(*arguments)
+
+
+@pytest.mark.parametrize("recall_at", [(0,), (1, -2), (1.5,), (True,)])
+def test_a_k_that_is_no_positive_whole_number_is_an_error(recall_at):
+    with pytest.raises(ConfigError, match="whole numbers from 1 on"):
+        retrieval_metrics(on_circle(0, 1), [1, 1], recall_at=recall_at)
+
+
+def test_a_row_of_zeros_is_alike_to_nothing():
+    query = np.array([[1, 0], [1, 0.1], [0, 0]], dtype=np.float32)
+    assert retrieval_metrics(query, [1, 1, 1], recall_at=(1,))["recall_at_1"] == 1.0
+
+
+def test_importing_the_metrics_imports_neither_torch_nor_faiss():
+    code = "import sys, benchmark.metrics; print([name for name in ('torch', 'faiss') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
