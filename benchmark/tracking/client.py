@@ -85,7 +85,8 @@ def complete(client: Any, run: Any, spec: RunSpec, finished: Finished, results: 
     known = logged_epochs(client, run)
     points = [point for point in content.series(finished.epochs) if point.step not in known]
     missing = {key: value for key, value in content.params(spec).items() if key not in run.data.params}
-    send(client, run, [*points, *content.final_points(finished)], missing)
+    # the comparison page of the UI starts with the metric that was logged first
+    send(client, run, [*content.final_points(finished), *points], missing)
     for name, text in content.artifacts(spec, finished).items():
         _store_artifact(client, run, name, text, results)
     identity = run.info.run_id
