@@ -74,7 +74,7 @@ class RunSpec:
     @property
     def digest(self) -> str:
         """The SHA-256 (16 hex digits) of the canonical JSON of this specification."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(vars(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property

@@ -150,8 +150,10 @@ def _unique(schema: dict[str, Any]) -> None:
 
 
 def _items(schema: dict[str, Any], items: dict[str, Any], at_least: int = 1) -> None:
-    """Turns ``schema`` into a list of distinct ``items``; an optional list stays optional."""
+    """Turns ``schema`` into a list of ``items``, distinct when plain; an optional list stays optional."""
     optional = "anyOf" in schema
     schema.pop("anyOf", None)
     schema["type"] = ["array", "null"] if optional else "array"
-    schema |= {"items": items, "minItems": at_least, "uniqueItems": True}
+    schema |= {"items": items, "minItems": at_least}
+    if "properties" not in items:  # mappings are told apart by their names, with a better message
+        schema["uniqueItems"] = True

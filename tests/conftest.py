@@ -1,0 +1,65 @@
+"""What every test relies on: one thread per process, a cache of its own, and reasons for skipping."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Before numpy or torch are imported: tests run side by side, and more threads would only fight for cores.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+# A test must not talk to somebody's server, nor use somebody's plugins.
+for _variable in ("MLFLOW_TRACKING_URI", "BENCHMARK_PLUGINS", "BENCHMARK_STUDY", "SNAKEMAKE_PROFILE"):
+    os.environ.pop(_variable, None)
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def benchmark_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder where glyphs are drawn once for all tests (and all workers of a parallel run)."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "benchmark_cache"
+    folder.mkdir(exist_ok=True)
+    os.environ["BENCHMARK_CACHE"] = str(folder)
+    return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips, with the reason, what this machine cannot run."""
+    for marker, reason in (("gpu", no_gpu), ("cluster", no_cluster), ("browser", no_browser)):
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        missing = reason() if marked else None
+        if missing:
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=missing))
+
+
+def no_gpu() -> str | None:
+    """Returns why GPU tests cannot run here."""
+    import torch
+
+    return None if torch.cuda.is_available() else "torch sees no CUDA device"
+
+
+def no_cluster() -> str | None:
+    """Returns why tests on a cluster cannot run here."""
+    if shutil.which("sinfo") is None:
+        return "Slurm is not installed"
+    try:
+        done = subprocess.run(["sinfo", "-h"], capture_output=True, timeout=10, check=False)
+    except subprocess.TimeoutExpired:
+        return "the Slurm controller does not answer"
+    return None if done.returncode == 0 else "no Slurm controller is running"
+
+
+def no_browser() -> str | None:
+    """Returns why browser tests cannot run here."""
+    found = any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return None if found else "headless Chromium is not installed"

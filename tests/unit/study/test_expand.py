@@ -1,0 +1,108 @@
+"""A study expands to complete specifications, each run once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+from benchmark.grid import expand
+from benchmark.study import load_study
+
+
+def test_every_cell_of_the_grid_becomes_one_run(study_data, write_study):
+    runs = expand(load_study(write_study(study_data)))
+    assert len(runs) == 3 * 2 * 2
+    run = runs["glyphs_tiny/tinynet/smooth_ap_wide/bs32/seed1"]
+    assert run.spec.run_id == "glyphs_tiny/tinynet/smooth_ap_wide/bs32/seed1"
+    assert run.spec.loss["name"] == "smooth_ap" and run.spec.loss["variant"] == "smooth_ap_wide"
+    assert (run.spec.batch_size, run.spec.seed, run.blocks) == (32, 1, ("main",))
+    assert run.digest == run.spec.digest
+
+
+def test_specifications_are_complete(study_data, write_study):
+    from benchmark.losses.catalogue import load_catalogue
+    from benchmark.recipe import SECTIONS, section
+
+    run = expand(load_study(write_study(study_data)))["glyphs_tiny/tinynet/smooth_ap_wide/bs16/seed0"]
+    assert run.spec.loss["params"]["tau"] == 0.1
+    assert set(run.spec.loss["params"]) == set(load_catalogue()["smooth_ap"]["schema"]["properties"])
+    for name in SECTIONS:
+        section(run.spec.recipe, name)
+    assert run.spec.recipe["training"]["epochs"] == 1
+
+
+def test_shared_runs_appear_once_and_know_their_blocks(study_data, write_study):
+    more = {**study_data["blocks"][0], "name": "more", "batch_sizes": [32, 64]}
+    study_data["blocks"].append(more)
+    runs = expand(load_study(write_study(study_data)))
+    assert len(runs) == 3 * 3 * 2
+    assert runs["glyphs_tiny/tinynet/roadmap/bs32/seed0"].blocks == ("main", "more")
+    assert runs["glyphs_tiny/tinynet/roadmap/bs64/seed0"].blocks == ("more",)
+
+
+def test_options_and_overrides_make_runs_of_their_own(study_data, write_study):
+    block = study_data["blocks"][0]
+    long = {**block, "name": "long", "option": "long", "override": {"training": {"epochs": 3}}, "seeds": [7]}
+    study_data["blocks"].append(long)
+    runs = expand(load_study(write_study(study_data)))
+    plain = runs["glyphs_tiny/tinynet/roadmap/bs16/seed0"].spec.recipe
+    changed = runs["glyphs_tiny/tinynet~long/roadmap/bs16/seed7"].spec.recipe
+    assert (plain["training"]["epochs"], changed["training"]["epochs"]) == (1, 3)
+    assert {**plain, "training": 0} == {**changed, "training": 0}
+
+
+def test_another_sampler_does_not_inherit_parameters(study_data, write_study):
+    block = study_data["blocks"][0]
+    block.update(option="drawn", override={"sampler": {"name": "random"}})
+    runs = expand(load_study(write_study(study_data)))
+    assert next(iter(runs.values())).spec.recipe["sampler"] == {"name": "random", "params": {}}
+
+
+def test_resources_do_not_change_the_specification(study_data, write_study):
+    before = expand(load_study(write_study(study_data)))
+    study_data["resources"] = {"gpus": 1, "mem_mb": 9000, "minutes": 5}
+    after = expand(load_study(write_study(study_data)))
+    assert {name: run.digest for name, run in before.items()} == {name: run.digest for name, run in after.items()}
+    assert next(iter(after.values())).resources.mem_mb == 9000
+
+
+def test_one_changed_hyperparameter_changes_exactly_its_runs(study_data, write_study):
+    before = expand(load_study(write_study(study_data)))
+    study_data["losses"]["smooth_ap_wide"]["tau"] = 0.2
+    after = expand(load_study(write_study(study_data)))
+    changed = {name for name in before if before[name].digest != after[name].digest}
+    assert changed == {name for name in before if "/smooth_ap_wide/" in name}
+
+
+def test_a_number_written_with_an_exponent_is_a_number(study_data, write_study):
+    text = write_study(study_data).read_text().replace("tau: 0.1", "tau: 1e-1")
+    assert load_study(write_study(text)).losses["smooth_ap_wide"].params["tau"] == 0.1
+
+
+def test_digest_of_a_study_follows_the_file_and_its_recipe(study_data, recipe_data, write_study):
+    first = load_study(write_study(study_data)).digest
+    assert load_study(write_study(study_data)).digest == first
+    recipe_data["training"] = {"epochs": 2}
+    second = load_study(write_study(study_data)).digest
+    study_data["title"] = "Another title"
+    assert len({first, second, load_study(write_study(study_data)).digest}) == 3
+
+
+def test_ten_thousand_runs_expand_in_seconds(study_data, write_study):
+    study = load_study(write_study(study_data))
+    many = replace(study, blocks=(replace(study.blocks[0], seeds=tuple(range(1667))),))
+    started = time.process_time()
+    runs = expand(many)
+    assert len(runs) == 10002
+    assert time.process_time() - started < 10
+
+
+def test_loading_and_expanding_never_import_torch(study_data, write_study):
+    code = (
+        "import sys; from benchmark.study import load_study; from benchmark.grid import expand; "
+        f"import benchmark.collect, benchmark.flow, benchmark.plan; expand(load_study({str(write_study(study_data))!r})); "
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
