@@ -51,9 +51,7 @@ def open_image(path: Path) -> Image.Image:
                 picture = Image.alpha_composite(ground, picture)
             return picture.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise DataError(
-            f"cannot decode {path}: {error}; replace the file or take it out of the dataset"
-        ) from error
+        raise DataError(f"cannot decode {path}: {error}; replace the file or take it out of the dataset") from error
 
 
 def check_files(root: Path, paths: Sequence[str]) -> None:

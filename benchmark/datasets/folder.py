@@ -34,9 +34,7 @@ class Folder(DatasetLoader):
 
         root: str = option(help="directory of the class folders")
         categories: bool = option(False, help="whether a category level lies above the classes")
-        split_csv: str | None = option(
-            None, help="CSV of path,label,split[,category]; null splits by classes"
-        )
+        split_csv: str | None = option(None, help="CSV of path,label,split[,category]; null splits by classes")
         train_share: float = option(0.5, above=0.0, below=1.0, help="share of the classes to train on")
         split_seed: int = option(0, at_least=0, help="seed of the split by classes")
 
@@ -44,24 +42,18 @@ class Folder(DatasetLoader):
         """Returns the dataset; every problem of the directory is reported at once."""
         root = Path(self.config.root)
         if not root.is_dir():
-            raise DataError(
-                f"dataset 'folder': no directory {root}; give the parent of the class folders as root"
-            )
+            raise DataError(f"dataset 'folder': no directory {root}; give the parent of the class folders as root")
         table = self._table_from_csv(root) if self.config.split_csv else self._table_from_folders(root)
         _check_table(table, root)
         check_files(root, table["path"].tolist())
         sets = {split: file_set(root, part) for split, part in table.groupby("split", sort=True)}
         sizes = np.array([(root / path).stat().st_size for path in table["path"]], dtype=np.int64)
         lines = "\n".join(table[["path", "label", "split"]].agg("\t".join, axis=1))
-        return Dataset(
-            "folder", sets["train"], {"test": Protocol(sets["test"])}, fingerprint_of(lines, sizes)
-        )
+        return Dataset("folder", sets["train"], {"test": Protocol(sets["test"])}, fingerprint_of(lines, sizes))
 
     def _table_from_folders(self, root: Path) -> pd.DataFrame:
         depth = 3 if self.config.categories else 2
-        files = sorted(
-            path.relative_to(root) for path in root.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES
-        )
+        files = sorted(path.relative_to(root) for path in root.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
         files = [path for path in files if len(path.parts) == depth]
         if not files:
             layout = "category/class/image" if self.config.categories else "class/image"

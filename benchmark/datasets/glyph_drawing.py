@@ -92,9 +92,7 @@ def _characters(charmaps: list[dict[int, int]]) -> list[int]:
     return sorted(
         code
         for code, count in counts.items()
-        if count >= MIN_FONTS
-        and unicodedata.category(chr(code))[0] in "LNSP"
-        and unicodedata.name(chr(code), "")
+        if count >= MIN_FONTS and unicodedata.category(chr(code))[0] in "LNSP" and unicodedata.name(chr(code), "")
     )
 
 

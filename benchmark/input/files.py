@@ -34,9 +34,7 @@ class FileInput(Input):
     def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
         """Yields all images in order."""
         total = len(self.image_set)
-        jobs = [
-            (at, list(range(at, min(at + batch_size, total))), None, 0) for at in range(0, total, batch_size)
-        ]
+        jobs = [(at, list(range(at, min(at + batch_size, total))), None, 0) for at in range(0, total, batch_size)]
         yield from self._tensors(jobs)
 
     def _tensors(self, jobs: list[tuple]) -> Iterator[torch.Tensor]:

@@ -43,9 +43,7 @@ class CategoryPairsSampler(Sampler):
     def prepare(self) -> None:
         """Finds the classes of each category that have enough images; raises DataError."""
         if self.categories is None:
-            raise DataError(
-                "sampler 'category_pairs' needs categories, and this dataset has none; use 'm_per_class'"
-            )
+            raise DataError("sampler 'category_pairs' needs categories, and this dataset has none; use 'm_per_class'")
         per_class = self.config.samples_per_class
         unique, first, counts = np.unique(self.labels, return_index=True, return_counts=True)
         usable = counts >= per_class
@@ -54,9 +52,7 @@ class CategoryPairsSampler(Sampler):
         for label, at in zip(unique[usable].tolist(), first[usable].tolist(), strict=True):
             groups.setdefault(int(self.categories[at]), []).append(label)
         width = self.batch_size // per_class // 2
-        self._groups = {
-            category: np.array(classes) for category, classes in groups.items() if len(classes) >= width
-        }
+        self._groups = {category: np.array(classes) for category, classes in groups.items() if len(classes) >= width}
         if len(self._groups) < 2:
             raise DataError(
                 f"sampler 'category_pairs' found {len(self._groups)} categories with at least {width} classes "
@@ -76,7 +72,5 @@ class CategoryPairsSampler(Sampler):
         per_class = self.config.samples_per_class
         width = self.batch_size // per_class // 2
         classes = generator.choice(self._groups[category], size=width, replace=False)
-        picks = [
-            generator.choice(self._images[label], size=per_class, replace=False) for label in classes.tolist()
-        ]
+        picks = [generator.choice(self._images[label], size=per_class, replace=False) for label in classes.tolist()]
         return np.concatenate(picks)
