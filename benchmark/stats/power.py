@@ -13,7 +13,9 @@ def power(effect: float, n: int, alpha: float = 0.05) -> float:
     df = n - 1
     critical = stats.t.ppf(1 - alpha / 2, df)
     shift = effect * np.sqrt(n)
-    return float(stats.nct.sf(critical, df, shift) + stats.nct.cdf(-critical, df, shift))
+    lower = stats.nct.cdf(-critical, df, shift)
+    # SciPy returns NaN where this tail is too small for its series (two pairs and a large effect): it is then 0.
+    return float(stats.nct.sf(critical, df, shift) + np.nan_to_num(lower))
 
 
 @functools.lru_cache(maxsize=1024)
