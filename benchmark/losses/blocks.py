@@ -6,11 +6,20 @@ import torch
 
 # On a CPU a block and its scratch copy should stay in the second-level cache of two cores; on a GPU a block
 # should be large enough that few kernels are launched.
-CPU_ELEMENTS = 2**18
+CPU_ELEMENTS = 2**19
 GPU_ELEMENTS = 2**26
 
 # Score of an entry that must not be counted: far below any cosine, yet finite, so that 0 x score stays 0.
 HIDDEN = -1e30
+
+
+def flush_tails(logits: torch.Tensor) -> torch.Tensor:
+    """Returns ``logits`` with those whose sigmoid is negligible replaced by HIDDEN, in place; NaN stays.
+
+    Below the bound a sigmoid, or its square, is denormal, and CPUs take a hundred times longer over denormal numbers.
+    What is dropped is under 5e-18 in float32 and 1e-147 in float64, in sums that are at least 0.5.
+    """
+    return torch.threshold_(logits, -340.0 if logits.dtype == torch.float64 else -40.0, HIDDEN)
 
 
 def block_elements(device: torch.device) -> int:

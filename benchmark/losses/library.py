@@ -39,9 +39,10 @@ class LibraryLoss(Loss):
             pool_labels = labels if own else reference_labels.to(embeddings.device)
             # the library compares identity to leave out self pairs, so an own batch is passed as None
             mined = self.mine(queries, labels, None if own else pool, None if own else pool_labels)
-            if own:
-                return self.inner(queries, labels, mined)
-            return self.inner(queries, labels, mined, pool, pool_labels)
+            references = () if own else (pool, pool_labels)
+            value = self.inner(queries, labels, mined, *references)
+            # miners and hinges pass over NaN in silence; 0 x NaN brings it back
+            return value + 0.0 * (queries.sum() + pool.sum())
 
 
 class ProxyLoss(Loss):

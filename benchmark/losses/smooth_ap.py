@@ -8,7 +8,7 @@ import torch
 
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.blocks import HIDDEN, block_elements, chunks
+from benchmark.losses.blocks import HIDDEN, block_elements, chunks, flush_tails
 from benchmark.options import option
 
 
@@ -49,8 +49,8 @@ class SmoothAP(RankingLoss):
             for part in chunks(count, len(rows) * relation.references, elements):
                 anchor = own[:, part].unsqueeze(2)
                 # both sums contain the item itself as sigmoid(0) = 0.5, hence 0.5 more instead of 1
-                above = torch.sub(rows.unsqueeze(1), anchor).sigmoid_()
-                above_positive = torch.sub(own.unsqueeze(1), anchor).sigmoid_()
+                above = flush_tails(torch.sub(rows.unsqueeze(1), anchor)).sigmoid_()
+                above_positive = flush_tails(torch.sub(own.unsqueeze(1), anchor)).sigmoid_()
                 rank = above.sum(2).add_(0.5)
                 rank_positive = above_positive.sum(2).add_(0.5)
                 precision += (rank_positive / rank).sum(1)

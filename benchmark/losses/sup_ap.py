@@ -9,7 +9,7 @@ import torch
 
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.blocks import HIDDEN, block_elements, chunks
+from benchmark.losses.blocks import HIDDEN, block_elements, chunks, flush_tails
 from benchmark.options import option
 
 
@@ -68,7 +68,7 @@ class SupAP(RankingLoss):
             for part in chunks(count, len(rows) * relation.references, elements):
                 anchor = own[:, part].unsqueeze(2)
                 rank_positive = torch.ge(own.unsqueeze(1), anchor).sum(2).to(own.dtype)
-                gap = torch.sub(rows.unsqueeze(1), anchor)
+                gap = flush_tails(torch.sub(rows.unsqueeze(1), anchor))
                 curve = gap.clamp(max=bend).sigmoid_()
                 rank_negative = curve.sum(2)
                 if gradient:

@@ -1,0 +1,250 @@
+"""What every registered loss must do, whoever wrote it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from benchmark.errors import BenchmarkError, ConfigError, RunError
+from benchmark.losses import LOSSES, create_loss
+from benchmark.losses.base import Loss
+from benchmark.options import schema_of
+
+DIM, CLASSES = 8, 6
+ENTRIES = {entry.name: entry for entry in LOSSES}
+EVERY = sorted(ENTRIES)
+RANKING = [name for name in EVERY if ENTRIES[name].facts["kind"] == "ranking"]
+REFERENCED = [name for name in EVERY if ENTRIES[name].facts["accepts_references"]]
+# losses whose own query is an ordinary positive, so that references equal to the batch change nothing
+SELF_IS_POSITIVE = ["smooth_ap", "sup_ap", "softbin_ap", "blackbox_ap"]
+
+
+def make(name, **hyperparameters):
+    return create_loss(name, embedding_dim=DIM, num_classes=CLASSES, seed=7, **hyperparameters)
+
+
+def chance():
+    return torch.Generator().manual_seed(11)
+
+
+def batch(sizes=(4, 4, 4, 4, 4, 4), seed=0, dtype=torch.float32, spread=1.0):
+    """Unit rows around class centers, so that rankings are neither perfect nor random."""
+    generator = torch.Generator().manual_seed(seed)
+    centers = torch.randn(len(sizes), DIM, generator=generator, dtype=torch.float64)
+    labels = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    noise = torch.randn(len(labels), DIM, generator=generator, dtype=torch.float64)
+    rows = torch.nn.functional.normalize(centers[labels] + spread * noise, dim=1)
+    return rows.to(dtype), labels
+
+
+def value_and_gradient(loss, embeddings, labels, **others):
+    embeddings = embeddings.detach().clone().requires_grad_()
+    value = loss(embeddings, labels, generator=chance(), **others)
+    value.backward()
+    return value.detach(), embeddings.grad
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_entry_declares_its_facts_and_a_valid_config(name):
+    entry = ENTRIES[name]
+    assert set(entry.facts) == {"paper", "kind", "stochastic", "accepts_references"}
+    assert entry.facts["kind"] in ("ranking", "pair", "proxy")
+    assert entry.display and entry.facts["paper"]
+    assert issubclass(entry.target, Loss)
+    assert dataclasses.is_dataclass(entry.target.Config)
+    assert all(item.get("description") for item in schema_of(entry.target.Config)["properties"].values())
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("sizes", [(4,) * 6, (2, 3, 5, 7, 1, 4), (24,)], ids=["balanced", "unequal", "one_class"])
+def test_value_is_finite_scalar_and_differentiable(name, sizes):
+    embeddings, labels = batch(sizes)
+    value, gradient = value_and_gradient(make(name), embeddings, labels)
+    assert value.shape == () and value.isfinite()
+    assert gradient.shape == embeddings.shape and gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_imperfect_batch_has_gradient(name):
+    _, gradient = value_and_gradient(make(name), *batch())
+    assert gradient.norm() > 1e-4
+
+
+@pytest.mark.parametrize("name", RANKING)
+def test_perfect_ranking_is_lowest_and_costs_nothing(name):
+    labels = torch.arange(CLASSES).repeat_interleave(4)
+    perfect = torch.eye(DIM)[labels]
+    loss = make(name)
+    lowest = loss(perfect, labels, generator=chance()).item()
+    assert lowest == pytest.approx(0.0, abs=1e-5)
+    assert all(loss(*batch(seed=seed), generator=chance()).item() > lowest for seed in range(5))
+
+
+@pytest.mark.parametrize("name", [n for n in RANKING if n != "roadmap"])
+def test_collapsed_embeddings_do_not_count_as_ranked(name):
+    embeddings, labels = batch()
+    collapsed = embeddings[:1].expand(len(labels), -1)
+    assert make(name)(collapsed, labels, generator=chance()).item() > 0.25
+
+
+@pytest.mark.parametrize("name", [n for n in EVERY if not ENTRIES[n].facts["stochastic"]])
+def test_order_of_the_batch_changes_nothing(name):
+    embeddings, labels = batch((2, 3, 5, 7, 1, 4), dtype=torch.float64)
+    order = torch.randperm(len(labels), generator=chance())
+    value, gradient = value_and_gradient(make(name), embeddings, labels)
+    shuffled, shuffled_gradient = value_and_gradient(make(name), embeddings[order], labels[order])
+    assert value.item() == pytest.approx(shuffled.item(), rel=1e-9)
+    assert torch.allclose(gradient[order], shuffled_gradient, rtol=1e-7, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_only_stochastic_losses_depend_on_the_generator(name):
+    embeddings, labels = batch()
+    values = [make(name)(embeddings, labels, generator=torch.Generator().manual_seed(s)).item() for s in (1, 1, 2)]
+    assert values[0] == values[1]
+    assert (values[0] != values[2]) == ENTRIES[name].facts["stochastic"]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_global_generator_is_neither_used_nor_moved(name):
+    embeddings, labels = batch()
+    values = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        values.append(make(name)(embeddings, labels, generator=chance()).item())
+        assert torch.equal(before, torch.get_rng_state())
+    assert values[0] == values[1]
+
+
+@pytest.mark.parametrize("name", REFERENCED)
+def test_separate_references_may_differ_in_number_and_classes(name):
+    embeddings, labels = batch()
+    references, reference_labels = batch((3, 9, 1, 2, 0, 20), seed=5)
+    references.requires_grad_()
+    others = {"reference_embeddings": references, "reference_labels": reference_labels}
+    value, gradient = value_and_gradient(make(name), embeddings, labels, **others)
+    assert value.isfinite() and gradient.isfinite().all() and references.grad.isfinite().all()
+    assert gradient.norm() > 0 and references.grad.norm() > 0
+
+
+@pytest.mark.parametrize("name", [n for n in EVERY if n not in REFERENCED])
+def test_losses_without_references_say_so(name):
+    embeddings, labels = batch()
+    with pytest.raises(BenchmarkError, match="reference"):
+        make(name)(embeddings, labels, embeddings, labels)
+
+
+@pytest.mark.parametrize("name", SELF_IS_POSITIVE)
+def test_batch_as_its_own_references_gives_the_same(name):
+    embeddings, labels = batch((2, 3, 5, 7, 3, 4), dtype=torch.float64)
+    own, own_gradient = value_and_gradient(make(name), embeddings, labels)
+    references = embeddings.clone().requires_grad_()
+    others = {"reference_embeddings": references, "reference_labels": labels}
+    value, gradient = value_and_gradient(make(name), embeddings, labels, **others)
+    assert value.item() == pytest.approx(own.item(), rel=1e-9)
+    assert torch.allclose(gradient + references.grad, own_gradient, rtol=1e-7, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [(n, {"include_query": False}) for n in SELF_IS_POSITIVE[:3]] + [("fast_ap", {})]
+)
+def test_leaving_the_query_out_equals_ranking_the_others(name, extra):
+    embeddings, labels = batch((2, 3, 5, 7, 1, 4), dtype=torch.float64)
+    loss = make(name, **extra)
+    values = []
+    for i in range(len(labels)):
+        others = torch.arange(len(labels)) != i
+        if (labels[others] == labels[i]).any():
+            values.append(loss(embeddings[i : i + 1], labels[i : i + 1], embeddings[others], labels[others]))
+    assert loss(embeddings, labels).item() == pytest.approx(torch.stack(values).mean().item(), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", RANKING)
+def test_per_query_values_average_to_the_loss(name):
+    embeddings, labels = batch((2, 3, 5, 7, 1, 4), dtype=torch.float64)
+    loss = make(name, lambda_=0.0) if name == "roadmap" else make(name)
+    targets = labels.unsqueeze(1) == labels
+    values = loss.per_query(embeddings @ embeddings.T, targets, self_pairs=True, generator=chance())
+    assert values.shape == labels.shape
+    assert values.isnan().nonzero().flatten().tolist() == [17]  # the class of one image
+    expected = loss(embeddings, labels, generator=chance()).item()
+    assert values.nanmean().item() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_embeddings_are_computed_in_float32(name, dtype):
+    embeddings, labels = batch()
+    half = embeddings.to(dtype)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        free = half.clone().requires_grad_()
+        value = make(name)(free, labels, generator=chance())
+    value.backward()
+    gradient = free.grad
+    exact, exact_gradient = value_and_gradient(make(name), half.float(), labels)
+    assert value.dtype == torch.float32 and gradient.dtype == dtype
+    assert value.item() == pytest.approx(exact.item(), rel=1e-6)
+    assert torch.allclose(gradient.float(), exact_gradient, rtol=1e-2, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_scaling_the_loss_scales_the_gradient(name):
+    embeddings, labels = batch()
+    _, gradient = value_and_gradient(make(name), embeddings, labels)
+    scaled = embeddings.clone().requires_grad_()
+    (1024 * make(name)(scaled, labels, generator=chance())).backward()
+    assert torch.allclose(scaled.grad, 1024 * gradient, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_nan_embeddings_never_give_a_finite_loss(name):
+    embeddings, labels = batch()
+    embeddings[3, 2] = float("nan")
+    assert not make(name)(embeddings, labels, generator=chance()).isfinite()
+
+
+@pytest.mark.parametrize("name", [*RANKING, "calibration"])
+def test_batch_without_a_positive_is_a_clear_error(name):
+    embeddings, _ = batch()
+    with pytest.raises(RunError, match="no query of this batch has a positive"):
+        make(name)(embeddings, torch.arange(len(embeddings)), generator=chance())
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_wrong_shapes_are_clear_errors(name):
+    embeddings, labels = batch()
+    wrong = [
+        (embeddings, labels[:-1], None, None),
+        (embeddings, labels.float(), None, None),
+        (embeddings[0], labels, None, None),
+        (embeddings, labels, embeddings, None),
+        (embeddings, labels, embeddings, labels[:-1]),
+        (embeddings, labels, embeddings[:, :-1], labels),
+    ]
+    for arguments in wrong:
+        with pytest.raises(RunError):
+            make(name)(*arguments, generator=chance())
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_unknown_hyperparameter_names_the_nearest_one(name):
+    known = dataclasses.fields(ENTRIES[name].target.Config)[0].name
+    with pytest.raises(ConfigError, match=f"did you mean '{known}'"):
+        make(name, **{known + "x": 1})
+
+
+def test_unknown_loss_names_the_nearest_one():
+    with pytest.raises(ConfigError, match="did you mean 'smooth_ap'"):
+        create_loss("smooth-ap")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_state_returns_after_saving_and_loading(name):
+    first, second = make(name), create_loss(name, embedding_dim=DIM, num_classes=CLASSES, seed=8)
+    second.load_state_dict(first.state_dict())
+    embeddings, labels = batch()
+    values = [loss(embeddings, labels, generator=chance()).item() for loss in (first, second)]
+    assert values[0] == values[1]

@@ -1,0 +1,123 @@
+"""Properties that single losses promise beyond the common contract."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from benchmark.errors import ConfigError, RunError
+from benchmark.losses import create_loss
+
+
+def unit_rows(count, dim=6, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.nn.functional.normalize(torch.randn(count, dim, generator=generator, dtype=torch.float64), dim=1)
+
+
+LABELS = torch.arange(24) // 4
+
+
+def test_sup_ap_is_an_upper_bound_of_the_exact_loss_even_with_ties():
+    exact = create_loss("blackbox_ap", margin=0.0)
+    for seed in range(20):
+        rows = unit_rows(24, seed=seed)
+        rows[5] = rows[9]
+        assert create_loss("sup_ap")(rows, LABELS) >= exact(rows, LABELS) - 1e-12
+
+
+def test_smooth_ap_tends_to_the_exact_loss_as_tau_shrinks():
+    rows = unit_rows(24)
+    exact = create_loss("blackbox_ap", margin=0.0)(rows, LABELS)
+    errors = [abs(create_loss("smooth_ap", tau=tau)(rows, LABELS) - exact) for tau in (0.1, 0.01, 1e-6)]
+    assert errors[0] > errors[1] > errors[2] and errors[2] < 1e-4
+
+
+def test_offset_none_makes_sup_ap_continuous_where_the_line_begins():
+    loss = create_loss("sup_ap", start=0.3)
+    targets = torch.tensor([[True, False]])
+    values = [
+        loss.per_query(torch.tensor([[0.0, 0.05 + step]], dtype=torch.float64), targets) for step in (-1e-9, 1e-9)
+    ]
+    assert values[0].item() == pytest.approx(values[1].item(), abs=1e-6)
+
+
+def test_blackbox_without_generator_names_the_remedy():
+    with pytest.raises(RunError, match="generator"):
+        create_loss("blackbox_ap")(unit_rows(24), LABELS)
+
+
+def test_blackbox_margin_makes_the_ranking_harder():
+    rows = unit_rows(24)
+    plain = create_loss("blackbox_ap", margin=0.0)(rows, LABELS)
+    generator = torch.Generator().manual_seed(0)
+    noisy = [create_loss("blackbox_ap", margin=0.3)(rows, LABELS, generator=generator) for _ in range(5)]
+    assert all(value > plain for value in noisy)
+
+
+def test_roadmap_is_the_declared_combination_of_its_parts():
+    rows = unit_rows(24)
+    parts = create_loss("sup_ap", tau=0.02, rho=50.0)(rows, LABELS), create_loss("calibration", beta=0.1)(rows, LABELS)
+    loss = create_loss("roadmap", tau=0.02, rho=50.0, beta=0.1, lambda_=0.2)(rows, LABELS)
+    assert loss.item() == pytest.approx((0.8 * parts[0] + 0.2 * parts[1]).item(), rel=1e-12)
+    loss = create_loss("roadmap", tau=0.02, rho=50.0, beta=0.1, weights=[1, 2])(rows, LABELS)
+    assert loss.item() == pytest.approx((parts[0] + 2 * parts[1]).item(), rel=1e-12)
+
+
+def test_roadmap_refuses_a_wrong_number_of_weights():
+    with pytest.raises(ConfigError, match="two numbers"):
+        create_loss("roadmap", weights=[1.0])
+
+
+def test_hyperparameter_out_of_range_says_what_is_allowed():
+    with pytest.raises(ConfigError, match="above 0"):
+        create_loss("smooth_ap", tau=0)
+
+
+@pytest.mark.parametrize("name", ["proxy_nca", "normalized_softmax"])
+def test_proxies_follow_the_seed_alone(name):
+    proxies = []
+    for seed in (1, 1, 2):
+        torch.rand(3)  # moves the global generator
+        (parameter,) = create_loss(name, embedding_dim=6, num_classes=5, seed=seed).parameters()
+        assert parameter.requires_grad
+        proxies.append(parameter.detach())
+    assert torch.equal(proxies[0], proxies[1]) and not torch.equal(proxies[0], proxies[2])
+
+
+@pytest.mark.parametrize("name", ["proxy_nca", "normalized_softmax"])
+def test_proxy_losses_explain_missing_sizes_and_labels_out_of_range(name):
+    with pytest.raises(RunError, match="num_classes"):
+        create_loss(name, embedding_dim=6)
+    with pytest.raises(RunError, match="renumber"):
+        create_loss(name, embedding_dim=6, num_classes=3)(unit_rows(24), LABELS)
+
+
+@pytest.mark.parametrize("name", ["contrastive", "triplet_semihard"])
+def test_library_losses_equal_the_library(name):
+    from pytorch_metric_learning import losses, miners
+
+    rows = unit_rows(24).float()
+    if name == "contrastive":
+        expected = losses.ContrastiveLoss(pos_margin=0.0, neg_margin=0.5)(rows, LABELS)
+    else:
+        triplets = miners.TripletMarginMiner(margin=0.1, type_of_triplets="semihard")(rows, LABELS)
+        expected = losses.TripletMarginLoss(margin=0.1)(rows, LABELS, triplets)
+    assert create_loss(name)(rows, LABELS).item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_own_losses_do_not_import_the_metric_learning_library():
+    code = (
+        "import sys; from benchmark.losses import create_loss; create_loss('roadmap'); "
+        "assert 'pytorch_metric_learning' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_evaluation_without_gradient_gives_the_same_value():
+    rows = unit_rows(24)
+    for name in ("smooth_ap", "sup_ap", "roadmap", "fast_ap", "softbin_ap", "calibration"):
+        loss = create_loss(name)
+        assert loss(rows, LABELS).item() == loss(rows.clone().requires_grad_(), LABELS).item()

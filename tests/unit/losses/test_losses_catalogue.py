@@ -1,0 +1,86 @@
+"""The catalogue: facts without torch, rebuilt when a source changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from benchmark.errors import ConfigError
+from benchmark.losses import LOSSES
+from benchmark.losses.catalogue import build_catalogue, load_catalogue
+
+TOY = """
+from dataclasses import dataclass
+
+from benchmark.losses import LOSSES
+from benchmark.losses.base import RankingLoss
+from benchmark.options import option
+
+
+@LOSSES.register("toy_{name}", display="Toy", paper="nobody")
+class Toy(RankingLoss):
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        slope: float = option(2.0, above=0.0, help="slope")
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_catalogue_lists_every_loss_with_its_schema(cache):
+    catalogue = load_catalogue()
+    assert sorted(catalogue) == sorted(LOSSES.names())
+    assert catalogue == json.loads(json.dumps(build_catalogue()))
+    assert catalogue["smooth_ap"]["display"] == "SmoothAP"
+    assert catalogue["blackbox_ap"]["stochastic"] is True
+    assert catalogue["proxy_nca"]["accepts_references"] is False
+    assert catalogue["sup_ap"]["schema"]["properties"]["offset"]["default"] is None
+
+
+def test_reading_the_catalogue_imports_no_torch_and_builds_once(cache):
+    load_catalogue()
+    (path,) = cache.iterdir()
+    stamp = path.stat().st_mtime_ns
+    code = (
+        "import sys; from benchmark.losses.catalogue import load_catalogue; load_catalogue(); "
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert path.stat().st_mtime_ns == stamp
+
+
+def test_plugin_file_enters_the_catalogue(cache, tmp_path, monkeypatch):
+    load_catalogue()
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "toy_one.py").write_text(TOY.replace("{name}", "one"))
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
+    assert load_catalogue()["toy_one"]["schema"]["properties"]["slope"]["default"] == 2.0
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_broken_plugin_is_named(cache, tmp_path, monkeypatch):
+    (tmp_path / "broken_loss.py").write_text("import no_such_module_anywhere\n")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    with pytest.raises(ConfigError, match="no_such_module_anywhere"):
+        load_catalogue()
+    assert not cache.exists() or not list(cache.iterdir())
+
+
+def test_concurrent_builders_and_a_damaged_file_leave_a_whole_catalogue(cache):
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: load_catalogue(), range(2))
+    assert first == second
+    (path,) = cache.iterdir()
+    path.write_text("{")
+    assert load_catalogue() == first
+    assert json.loads(path.read_text()) == first
