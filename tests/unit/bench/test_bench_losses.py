@@ -1,0 +1,71 @@
+"""The loss benchmark measures what it says, and compares like with like."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from benchmark.__main__ import app
+from benchmark.bench import alternatives
+from benchmark.bench.losses import FLOOR, OURS, RIVAL, measure, run
+from benchmark.errors import ConfigError
+from benchmark.losses import create_loss
+
+
+def gradient(step, rows, labels):
+    rows = rows.clone().requires_grad_()
+    value = step(rows, labels)
+    value.backward()
+    return value.item(), rows.grad
+
+
+def test_dense_alternatives_equal_the_losses_they_are_compared_with():
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.nn.functional.normalize(torch.randn(24, 8, generator=generator, dtype=torch.float64), dim=1)
+    labels = torch.arange(24) // 4
+    for name, dense in [("smooth_ap", alternatives.dense_smooth_ap), ("sup_ap", alternatives.dense_sup_ap)]:
+        value, slope = gradient(create_loss(name), rows, labels)
+        expected, expected_slope = gradient(dense, rows, labels)
+        assert value == pytest.approx(expected, rel=1e-6)
+        assert torch.allclose(slope, expected_slope, rtol=1e-5, atol=1e-8)
+
+
+def test_floor_is_the_backward_pass_of_a_score_matrix():
+    rows = torch.randn(8, 5, generator=torch.Generator().manual_seed(1))
+    upstream = torch.randn(8, 8, generator=torch.Generator().manual_seed(0))
+    expected = rows.clone().requires_grad_()
+    (expected @ expected.T).backward(upstream)
+    _, slope = gradient(alternatives.floor(8), rows, None)
+    assert torch.allclose(slope, expected.grad, rtol=1e-5, atol=1e-6)
+
+
+def test_measure_times_ours_and_the_alternatives_with_ratios():
+    timings = {item.method: item for item in measure(16, repeats=2, seconds=1.0)}
+    assert {FLOOR, RIVAL, "PML FastAP", "dense SmoothAP", "dense SupAP", *OURS} == set(timings)
+    assert timings[FLOOR].times_floor == 1.0 and timings[RIVAL].faster_than_rival == 1.0
+    ours = timings["smooth_ap"]
+    assert ours.faster_than_rival == pytest.approx(timings[RIVAL].milliseconds / ours.milliseconds)
+
+
+def test_run_writes_one_row_per_method_and_size(tmp_path):
+    shown = []
+    path = run([8, 12], repeats=1, seconds=0.1, out=tmp_path / "bench" / "losses.csv", show=shown.append)
+    rows = list(csv.DictReader(path.open()))
+    assert {row["batch_size"] for row in rows} == {"8", "12"}
+    assert len(rows) == 2 * (len(OURS) + 5) and len(shown) == 2
+    assert all(float(row["milliseconds"]) > 0 for row in rows)
+
+
+def test_command_refuses_batch_sizes_that_the_classes_do_not_divide():
+    result = CliRunner().invoke(app, ["bench", "losses", "--batch-sizes", "30,x"])
+    assert isinstance(result.exception, ConfigError) and len(result.exception.problems) == 2
+
+
+@pytest.mark.slow
+def test_losses_beat_the_library_by_far():
+    timings = {item.method: item for item in measure(384, repeats=5, seconds=5.0)}
+    # the true ratios are several times higher; the bounds leave room for a busy machine
+    assert all(timings[name].faster_than_rival > 20 for name in ("smooth_ap", "sup_ap", "roadmap"))
