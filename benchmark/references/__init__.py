@@ -1,6 +1,20 @@
 """References that results are judged against: published numbers and frozen runs of our own; no torch here."""
 
 from benchmark.references.frozen import freeze, load_frozen
-from benchmark.references.published import load_published_table, published_results
+from benchmark.references.margins import load_margins
+from benchmark.references.published import (
+    asked_results,
+    load_published_table,
+    published_names,
+    published_results,
+)
 
-__all__ = ["freeze", "load_frozen", "load_published_table", "published_results"]
+__all__ = [
+    "asked_results",
+    "freeze",
+    "load_frozen",
+    "load_margins",
+    "load_published_table",
+    "published_names",
+    "published_results",
+]

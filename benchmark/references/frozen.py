@@ -41,9 +41,7 @@ def load_frozen(path: Path) -> pd.DataFrame:
         )
     check_unique(path, table, [*CELL, "seed", "split", "metric"])
     if table.empty:
-        raise ReferenceDataError(
-            f"{path} holds no runs; write it again with 'python -m benchmark freeze STUDY'"
-        )
+        raise ReferenceDataError(f"{path} holds no runs; write it again with 'python -m benchmark freeze STUDY'")
     return table.drop(columns="line")
 
 

@@ -55,9 +55,7 @@ def check_choices(path: Path, table: pd.DataFrame, column: str, allowed: Sequenc
         raise problem(path, row["line"], column, unknown_name(column, row[column], allowed))
 
 
-def check_numbers(
-    path: Path, table: pd.DataFrame, column: str, *, integer: bool, required: bool
-) -> pd.Series:
+def check_numbers(path: Path, table: pd.DataFrame, column: str, *, integer: bool, required: bool) -> pd.Series:
     """Returns ``column`` as nullable floats or integers (empty text: missing); raises for anything else."""
     texts = table[column]
     numbers = pd.to_numeric(texts.where(texts != ""), errors="coerce").astype("Float64")
@@ -79,6 +77,4 @@ def check_unique(path: Path, table: pd.DataFrame, columns: list[str]) -> None:
         row = again.iloc[0]
         same = (table[columns] == row[columns]).all(axis=1)
         first = table.loc[same, "line"].iloc[0]
-        raise problem(
-            path, row["line"], columns[0], f"repeats line {first} in every fact; keep one of the two"
-        )
+        raise problem(path, row["line"], columns[0], f"repeats line {first} in every fact; keep one of the two")

@@ -44,9 +44,7 @@ ABLATION_COLUMNS = [*PLACE, "kind", "step", "loss", "against", *_OUTCOME]
 GAIN_COLUMNS = [*PLACE, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
 
 
-def analyse(
-    runs: pd.DataFrame, comparison: Mapping[str, Any], metrics: Sequence[str]
-) -> dict[str, pd.DataFrame]:
+def analyse(runs: pd.DataFrame, comparison: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, pd.DataFrame]:
     """Returns {"summary", "paired", "ablation", "gain"}, each with the columns of the table above.
 
     ``comparison`` has ``baseline`` (a loss or None), ``ablation`` (losses, simplest first; may be empty)
@@ -74,9 +72,7 @@ def summarise(runs: pd.DataFrame, metrics: Sequence[str], alpha: float = 0.05) -
     absent = status.apply(lambda column: int(column.isin(["missing", "failed", "stale"]).sum()))
     rows = []
     for selection in SELECTIONS:
-        for key, group in scores(runs, selection, list(metrics)).groupby(
-            [*CELL, "split", "metric"], sort=True
-        ):
+        for key, group in scores(runs, selection, list(metrics)).groupby([*CELL, "split", "metric"], sort=True):
             found = t_interval(group["value"], 1 - alpha)
             rows.append(
                 {

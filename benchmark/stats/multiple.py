@@ -5,19 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from statsmodels.stats.multitest import multipletests
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:
-    """Returns Holm-adjusted p-values in the given order.
+    """Returns Holm-adjusted p-values in the given order; each row of the last axis is a family of its own.
 
     NaN stands for a comparison that could not be tested: it stays NaN and does not count in the family.
+    Written out because statsmodels' version, which the tests compare it with, collects garbage on every call
+    and takes a tenth of a second for any family; the simulation of the verdicts corrects thousands.
     """
     p_values = np.asarray(p_values, dtype=float)
-    adjusted = np.full(p_values.shape, np.nan)
-    tested = np.isfinite(p_values)
-    if tested.any():
-        adjusted[tested] = multipletests(p_values[tested], method="holm")[1]
+    order = np.argsort(p_values, axis=-1, kind="stable")  # NaN last
+    rising = np.take_along_axis(p_values, order, axis=-1)
+    left = np.isfinite(p_values).sum(axis=-1, keepdims=True) - np.arange(p_values.shape[-1])
+    stepped = np.minimum(np.maximum.accumulate(rising * left, axis=-1), 1.0)
+    adjusted = np.empty_like(p_values)
+    np.put_along_axis(adjusted, order, stepped, axis=-1)
     return adjusted
 
 

@@ -5,11 +5,14 @@ The files lie beside this module; ``NOTES.md`` states their provenance and every
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
+from benchmark.errors import ReferenceDataError, unknown_name
 from benchmark.references.reading import check_choices, check_numbers, check_unique, problem, read_table
 
 FOLDER = Path(__file__).parent
@@ -88,6 +91,31 @@ def published_results(path: Path | None = None) -> pd.DataFrame:
             "lies outside 0 to 100 points; check its unit (percent or fraction)",
         )
     return table
+
+
+@functools.cache
+def published_names() -> tuple[str, ...]:
+    """Returns what a study can ask for: "paper" for all its printed tables, or "paper/table" for one."""
+    table = published_results()
+    printed = table[table["table"].str.startswith("table") & table["provenance"].isin(REPRODUCIBLE)]
+    return tuple(sorted({*printed["paper"], *(printed["paper"] + "/" + printed["table"])}))
+
+
+def asked_results(names: Iterable[str]) -> pd.DataFrame:
+    """Returns the rows of the printed tables in ``names`` that can be reproduced (own or retrained numbers).
+
+    Figures and running text repeat the tables and are left out. Raises ReferenceDataError for an unknown name.
+    """
+    names = list(names)
+    for name in names:
+        if name not in published_names():
+            raise ReferenceDataError(
+                f"references.published: {unknown_name('published table', name, published_names())}"
+            )
+    table = published_results()
+    asked = table["paper"].isin(names) | (table["paper"] + "/" + table["table"]).isin(names)
+    printed = table["table"].str.startswith("table") & table["provenance"].isin(REPRODUCIBLE)
+    return table[asked & printed].reset_index(drop=True)
 
 
 def half_last_digit(printed: str) -> float:

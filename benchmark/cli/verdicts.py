@@ -1,0 +1,99 @@
+"""The verbs around references: ``verdicts``, ``check``, ``freeze`` and ``simulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="name or path of the study")]
+Results = Annotated[Path, typer.Option(help="folder of all results", file_okay=False)]
+Selection = Annotated[str, typer.Option(help="last: the headline; best: best test epoch, the rule of some papers")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verbs."""
+    for verb in (verdicts, check, freeze, simulate):
+        app.command()(verb)
+
+
+def verdicts(study: StudyName, results: Results = Path("results"), selection: Selection = "last") -> None:
+    """Judge every reference number of STUDY: results/STUDY/verdicts.csv (verdicts_best.csv for --selection best)."""
+    from benchmark.files import write_text
+    from benchmark.study import load_study
+
+    loaded = load_study(study)
+    table = _judge(loaded, results, selection)
+    name = "verdicts.csv" if selection == "last" else f"verdicts_{selection}.csv"
+    path = loaded.folder(results) / name
+    write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+    typer.echo(f"wrote {path}")
+
+
+def check(study: StudyName, results: Results = Path("results"), selection: Selection = "last") -> None:
+    """Print the verdicts on STUDY; exit status 1 when any number drifted."""
+    from benchmark.study import load_study
+    from benchmark.verdicts import summary_text
+    from benchmark.verdicts.vocabulary import DRIFTED
+
+    table = _judge(load_study(study), results, selection)
+    typer.echo(summary_text(table))
+    if (table["verdict"] == DRIFTED).any():
+        raise typer.Exit(1)
+
+
+def freeze(
+    study: StudyName,
+    results: Results = Path("results"),
+    out: Annotated[Path | None, typer.Option(help="file to write; default: the study's frozen reference")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="accept missing, failed or stale runs")] = False,
+) -> None:
+    """Freeze the headline scores of STUDY's runs as its reference."""
+    from benchmark.references import freeze as freeze_runs
+    from benchmark.stats import load_runs
+    from benchmark.study import load_study
+
+    loaded = load_study(study)
+    target = out or Path(loaded.references.frozen or results / "reference" / f"{loaded.name}.csv")
+    runs = load_runs(loaded.folder(results) / "runs.csv")
+    count = freeze_runs(runs, target, metrics=list(loaded.metrics), partial=partial)
+    typer.echo(f"froze {count} runs in {target}")
+
+
+def simulate(
+    tables: Annotated[int, typer.Option(min=100, help="simulated tables per scenario")] = 2000,
+    stress: Annotated[bool, typer.Option("--stress", help="break the assumption of equal spreads instead")] = False,
+    seed: Annotated[int, typer.Option(help="seed of the simulation")] = 0,
+) -> None:
+    """Print the error rates and the power of the verdict rule on simulated tables; exit status 1 beyond 5%."""
+    from benchmark.verdicts.simulate import LIMITED, beyond_limits, worst
+    from benchmark.verdicts.simulate import simulate as run
+
+    table = run(tables, stress=stress, seed=seed)
+    shown = worst(table) if not stress else table[["ours_n", "reference", "sigma", "ratio", *LIMITED]]
+    typer.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
+    over = beyond_limits(table)
+    typer.echo(f"{len(over)} of {len(table)} scenarios exceed 5% by more than Monte Carlo error ({tables} tables each)")
+    if len(over) and not stress:
+        raise typer.Exit(1)
+
+
+def _judge(study, results: Path, selection: str):
+    """Returns the verdicts of a loaded study; missing runs are an error, missing references are not."""
+    from benchmark.errors import ConfigError, unknown_name
+    from benchmark.references import asked_results, load_frozen, load_margins
+    from benchmark.stats import load_runs
+    from benchmark.stats.analysis import SELECTIONS
+    from benchmark.verdicts import References, judge
+    from benchmark.verdicts.facts import study_facts
+
+    if selection not in SELECTIONS:
+        raise ConfigError("--selection", [unknown_name("selection rule", selection, SELECTIONS)])
+    frozen = Path(study.references.frozen) if study.references.frozen else None
+    references = References(
+        published=asked_results(study.references.published),
+        frozen=load_frozen(frozen) if frozen and frozen.is_file() else None,
+    )
+    runs = load_runs(study.folder(results) / "runs.csv")
+    return judge(runs, references, load_margins(), selection=selection, facts=study_facts(study))

@@ -1,0 +1,116 @@
+"""Which of our runs belong to a published number.
+
+A cell (dataset, setting, loss, batch size) belongs to a row if every fact that the row states holds for it, and
+if everything special about the cell is stated by the row:
+
+1. dataset, loss, batch size: equal where stated. The loss is compared by registry name.
+2. backbone: the setting's label before the first "~", unless ``facts`` says otherwise.
+3. embedding dimension: from ``facts`` or a setting option "dim<number>"; unknown dimensions match no stated one.
+4. conditions (sampling=random, tau=0.1): each is met by a setting option or a variant's suffix named
+   "<value>", "<key><value>" or "<key>_<value>".
+5. Options and suffixes that meet no condition and no dimension rule the cell out, except "paper" and
+   "authors_code", which name two readings of the same row: "paper" goes first.
+6. protocol: the split of that name; a row without one means "test", or the only test split there is.
+
+Facts that a row leaves open do not restrict it; if several cells remain, the row is ambiguous and is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from benchmark.stats.runs import CELL
+
+READINGS = ("paper", "authors_code")
+Facts = Mapping[tuple[str, str], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Match:
+    """The cell (values of ``CELL``) and split that belong to a row, or None and the reason."""
+
+    cell: tuple | None
+    split: str = ""
+    reason: str = ""
+
+
+def match_published(
+    row: Mapping[str, Any], cells: list[tuple], splits: Mapping[tuple, set[str]], facts: Facts
+) -> Match:
+    """Returns the cell of ``cells`` (tuples of ``CELL``) that belongs to the published ``row``.
+
+    ``splits`` gives the test splits of each cell with scores. ``facts`` maps (dataset, setting) to
+    {"backbone", "embedding_dim"}, as the study knows them.
+    """
+    here = [cell for cell in cells if cell[0] == row["dataset"]]
+    if not here:
+        return Match(None, reason=f"no run on {row['dataset'] or 'an unnamed dataset'}")
+    same_loss = [cell for cell in here if cell[3] == row["loss"]]
+    if not same_loss:
+        return Match(None, reason=f"no run of {row['loss']} on {row['dataset']}")
+    fitting = [cell for cell in same_loss if fits(row, cell, facts.get((cell[0], cell[1]), {}))]
+    if not fitting:
+        return Match(None, reason=f"no run of {row['loss']} on {row['dataset']} with {stated_facts(row)}")
+    for reading in (None, *READINGS):
+        readings = [cell for cell in fitting if _reading(cell) == reading]
+        if len(readings) == 1:
+            cell = readings[0]
+            return _with_split(row, cell, splits.get(cell, set()))
+        if readings:
+            names = ", ".join(f"{cell[1]}/{cell[2]}/bs{cell[4]}" for cell in readings)
+            return Match(None, reason=f"ambiguous: the row states only {stated_facts(row)}; fitting are {names}")
+    return Match(None, reason=f"no run of {row['loss']} on {row['dataset']} under one reading of the row")
+
+
+def fits(row: Mapping[str, Any], cell: tuple, facts: Mapping[str, Any]) -> bool:
+    """Returns whether rules 2 to 5 (and the batch size) hold for one cell of the row's dataset and loss."""
+    place = dict(zip(CELL, cell, strict=True))
+    label, *options = place["setting"].split("~")
+    tags = set(options) | {_suffix(place["loss"], place["base_loss"])} - {""}
+    dim = facts.get("embedding_dim")
+    for tag in list(tags):
+        if tag.startswith("dim") and tag[3:].isdigit():
+            dim = int(tag[3:])
+            tags.discard(tag)
+    if row["backbone"] and row["backbone"] != facts.get("backbone", label):
+        return False
+    if pd.notna(row["batch_size"]) and int(row["batch_size"]) != place["batch_size"]:
+        return False
+    if row["embedding_dim"] and row["embedding_dim"] != str(dim):
+        return False
+    for condition in filter(None, row["condition"].split(";")):
+        key, value = condition.split("=")
+        names = {value, key + value, f"{key}_{value}"}
+        if not tags & names:
+            return False
+        tags -= names
+    return not tags - set(READINGS)
+
+
+def stated_facts(row: Mapping[str, Any]) -> str:
+    """Returns the facts of a row that its runs must share, as text."""
+    facts = [
+        row["backbone"],
+        f"embedding dimension {row['embedding_dim']}" if row["embedding_dim"] else "",
+        f"batch size {row['batch_size']}" if pd.notna(row["batch_size"]) else "",
+        row["condition"].replace(";", ", "),
+    ]
+    return ", ".join(fact for fact in facts if fact) or "no further fact"
+
+
+def _suffix(variant: str, base: str) -> str:
+    """Returns what a variant's label adds to its loss; a label of its own counts as a whole."""
+    return variant[len(base) :].lstrip("_") if variant.startswith(base) else variant
+
+
+def _reading(cell: tuple) -> str | None:
+    return next((option for option in cell[1].split("~")[1:] if option in READINGS), None)
+
+
+def _with_split(row: Mapping[str, Any], cell: tuple, splits: set[str]) -> Match:
+    wanted = row["protocol"] or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
+    return Match(cell, wanted)

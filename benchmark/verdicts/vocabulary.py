@@ -1,0 +1,28 @@
+"""The words for outcomes, in one place, each with the line that explains it to a reader."""
+
+from __future__ import annotations
+
+REPRODUCED = "reproduced"
+DRIFTED = "drifted"
+INCONCLUSIVE = "inconclusive"
+NOT_RUN = "not_run"
+
+# In the order in which they are counted and shown.
+VERDICTS: dict[str, str] = {
+    REPRODUCED: "the 90% interval of ours minus reference lies inside the margin",
+    DRIFTED: "the difference is beyond the margin, by a one-sided test at 5% after Holm over the table",
+    INCONCLUSIVE: "the runs at hand decide neither way",
+    NOT_RUN: "no run of a study belongs to this reference",
+}
+
+LOW, HIGH = "low", "high"  # direction of a drift: ours below or above the reference
+
+SUPPORTED = "supported"
+CONTRADICTED = "contradicted"
+
+CLAIM_VERDICTS: dict[str, str] = {
+    SUPPORTED: "the test that stands for the sentence agrees with it",
+    CONTRADICTED: "the test that stands for the sentence shows the opposite",
+    INCONCLUSIVE: "the runs at hand decide neither way",
+    NOT_RUN: "the runs that the sentence needs are not there",
+}
