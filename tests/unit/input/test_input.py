@@ -12,6 +12,7 @@ from benchmark.errors import ConfigError
 from benchmark.input import create_input
 from benchmark.input.transforms import eval_transform, random_crop_box
 from benchmark.recipe import InputConfig
+from benchmark.seeding import derive
 
 GLYPH = InputConfig(augmentation="affine_noise", image_size=32, mean=[0.5], std=[0.25])
 BATCHES = [np.arange(8), np.arange(8, 16), np.arange(16, 24)]
@@ -110,3 +111,26 @@ def test_evaluation_view_has_the_networks_size(keep_aspect):
 def test_affine_noise_on_files_is_a_config_error(photos):
     with pytest.raises(ConfigError, match="crop_flip"):
         create_input(photos, GLYPH, 3)
+
+
+def test_augmentation_is_the_affine_map_then_noise_then_normalisation(glyphs):
+    (batch,) = create_input(glyphs, GLYPH, 1).train_batches(BATCHES[:1], 3, 1)
+    generator = torch.Generator().manual_seed(derive(3, "augmentation", 1, 0))
+    angle, zoom, *shift = torch.rand(4, 8, generator=generator) * 2 - 1
+    angle, zoom = angle * np.radians(GLYPH.degrees), 1 / (1.0 + 0.15 * zoom)
+    across, down = (2 * GLYPH.translate * part for part in shift)
+    cosine, sine = torch.cos(angle) * zoom, torch.sin(angle) * zoom
+    maps = torch.stack([torch.stack([cosine, -sine, across], 1), torch.stack([sine, cosine, down], 1)], 1)
+    images = torch.from_numpy(glyphs.pixels[:8]).permute(0, 3, 1, 2).float() / 255
+    grid = torch.nn.functional.affine_grid(maps, list(images.shape), align_corners=False)
+    moved = torch.nn.functional.grid_sample(images, grid, align_corners=False)
+    expected = (moved + GLYPH.noise * torch.randn(images.shape, generator=generator) - 0.5) / 0.25
+    # float32 coordinates of up to 16 pixels, in another order of additions
+    assert torch.allclose(batch, expected, atol=1e-4)
+
+
+def test_batches_do_not_change_the_images_in_memory(glyphs):
+    source, before = create_input(glyphs, GLYPH, 1), glyphs.pixels.copy()
+    list(source.train_batches(BATCHES, 0, 0)), list(source.eval_batches(64))
+    assert np.array_equal(glyphs.pixels, before)
+    assert torch.equal(next(source.eval_batches(8)), next(source.eval_batches(8)))
