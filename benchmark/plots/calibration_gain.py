@@ -8,7 +8,7 @@ import pandas as pd
 
 from benchmark.plots import FIGURES
 from benchmark.plots.drawing import Drawing, legend_below, new_figure
-from benchmark.plots.panels import batch_axis, dodge
+from benchmark.plots.panels import PANELS, batch_axis, dodge
 from benchmark.plots.style import INK, SINGLE, styled
 from benchmark.tables.labels import confidence, loss_label, metric_label, metric_order, place_label
 from benchmark.tables.table import NothingToShow
@@ -27,13 +27,14 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
     gain = gain[gain["metric"].isin(metrics)]
     sizes = sorted(gain["batch_size"].unique())
     places = list(gain.groupby(["dataset", "setting", "split"]).groups)
-    columns = min(len(places), 2)
-    rows = -(-len(places) // columns)
+    shown = places[:PANELS]
+    columns = min(len(shown), 2)
+    rows = -(-len(shown) // columns)
     loss, against = (loss_label(gain[column].iloc[0], study) for column in ("loss", "against"))
     handles: dict[str, Any] = {}
     with styled():
         figure, grid = new_figure(SINGLE * columns, 2.3 * rows + 0.4, rows, columns)
-        for axes, place in zip(grid.flat, places, strict=False):
+        for axes, place in zip(grid.flat, shown, strict=False):
             part = gain[(gain[["dataset", "setting", "split"]] == list(place)).all(axis=1)]
             axes.axhline(0, color=INK, linewidth=0.7)
             for metric, offset, (colour, marker, dash) in zip(metrics, dodge(len(metrics), 0.3), _SERIES, strict=False):
@@ -49,13 +50,15 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
             batch_axis(axes, sizes)
             axes.set_ylabel("relative gain (%)")
             axes.set_title(place_label(*place) if len(places) > 1 else f"{loss} over {against}", loc="left")
-        for axes in grid.flat[len(places) :]:
+        for axes in grid.flat[len(shown) :]:
             axes.remove()
         legend_below(figure, handles)
     caption = (
         f"Gain of {loss} over {against} in percent of the latter's score, mean over seeds with its {confidence(study)} "
         "t interval. Above 0 the added term helps; an interval across 0 leaves it open."
     )
+    if len(places) > len(shown):
+        caption += f" {len(places) - len(shown)} further panels are only in the CSV file."
     listed = "; ".join(
         f"{metric_label(row.metric)} {row.gain:+.1f} percent at batch size {row.batch_size}"
         for row in gain.sort_values(["metric", "batch_size"]).head(8).itertuples()

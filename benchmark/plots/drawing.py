@@ -66,10 +66,12 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
     body = re.sub(r'href="#', f'href="#{name}-', body)
     body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace("#ffffff", "var(--paper)")
     label = f'role="img" aria-label="{escape(alt, quote=True)}"'
-    # The size in points is dropped: the view box keeps the shape and the page sets the width.
+    inches = float(re.search(r'viewBox="0 0 ([\d.]+)', body).group(1)) / 72
+    # The size in points gives way to limits: figures scale with the page, and text keeps one size across figures.
     head, rest = body.split(">", 1)
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
-    return f"{head} {label}>{rest}"
+    limits = f'style="max-width:{8 * inches:.1f}rem;min-width:{4.6 * inches:.1f}rem"'
+    return f"{head} {label} {limits}>{rest}"
 
 
 def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:

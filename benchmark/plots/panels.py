@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmark.tables.labels import place_label
 
-PANELS = 12  # in one figure; more are left to the CSV, and the caption says so
+PANELS = 6  # in one figure; more are left to the CSV, and the caption says so
 
 
 def bases(runs: pd.DataFrame) -> dict[str, str]:

@@ -25,8 +25,7 @@ from benchmark.tables.table import NothingToShow, Table
 from benchmark.tables.write import build_tables
 
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
-FOLDED = ("all_pairs", "best_epoch")  # tables for a second look start closed, and so do very long ones
-LONG = 120  # rows
+FOLDED = ("all_pairs", "best_epoch")  # tables for a second look start closed
 
 # (anchor, title, tables and figures in reading order); what is not named here comes in a section of its own.
 SECTIONS = (
@@ -114,7 +113,7 @@ def _sections(items: dict[str, Item]) -> list[tuple[str, str, list[Item]]]:
 def _table(name: str, table: Table | NothingToShow) -> Item:
     if isinstance(table, NothingToShow):
         return Item("table", name, TABLES[name].display, reason=str(table))
-    item = Item("table", name, table.title, to_html(table, name), folded=name in FOLDED or table.rows > LONG)
+    item = Item("table", name, table.title, to_html(table, name), folded=name in FOLDED)
     item.downloads = [
         _download("CSV", f"{name}.csv", to_csv(table), "text/csv", "tables"),
         _download("LaTeX", f"{name}.tex", to_latex(table, name), "text/plain", "tables"),

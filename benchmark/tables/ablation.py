@@ -26,10 +26,6 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     found = tests_of(stats, "ablation", "ablation")
     names = [loss_label(label, study) for label in study.comparison.ablation]
 
-    def rows(part: pd.DataFrame) -> list[list[Cell]]:
-        part = part.assign(order=part["step"].astype(str).replace("total", "~")).sort_values("order")
-        return [_row(row, study) for row in part.itertuples()]
-
     columns = [
         text_column("Step"),
         Column(("From",), parts=("mean",)),
@@ -37,7 +33,8 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
         *test_columns(study),
     ]
     caption = f"Steps {' → '.join(names)}. Means are in percent over the common seeds. {SHARED_CAPTION}"
-    return Table("Ablation", caption, columns, sections_of(found, study, rows), [family_note(found, study)])
+    sections = sections_of(found, study, lambda row: _row(row, study))
+    return Table("Ablation", caption, columns, sections, [family_note(found, study)])
 
 
 def _row(row: Any, study: Any) -> list[Cell]:

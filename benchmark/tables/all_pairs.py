@@ -25,17 +25,10 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     found = tests_of(stats, "paired", "pairs")
     names = {label: loss_label(label, study) for label in {*found["loss"], *found["against"]}}
 
-    def rows(part: pd.DataFrame) -> list[list[Cell]]:
-        return [
-            [
-                Cell(names[row.loss]),
-                Cell(names[row.against]),
-                *test_cells(row, "first higher", "second higher"),
-            ]
-            for row in part.itertuples()
-        ]
+    def row_of(row: Any) -> list[Cell]:
+        return [Cell(names[row.loss]), Cell(names[row.against]), *test_cells(row, "first higher", "second higher")]
 
     caption = f"First loss minus second. {SHARED_CAPTION}"
     columns = [text_column("First"), text_column("Second"), *test_columns(study)]
-    sections = sections_of(found, study, rows)
+    sections = sections_of(found, study, row_of)
     return Table("Paired tests of all pairs", caption, columns, sections, [family_note(found, study)])

@@ -9,7 +9,7 @@ import pandas as pd
 from benchmark.tables import TABLES
 from benchmark.tables.labels import group_label, loss_label, loss_order, metric_label, metric_order
 from benchmark.tables.numbers import known, mean_sd, percent, plain, points
-from benchmark.tables.select import GROUP, groups, scores
+from benchmark.tables.select import GROUP, scores
 from benchmark.tables.table import Cell, Column, Section, Table, text_column
 
 
@@ -28,31 +28,41 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
         Column(("Mean best epoch",), parts=("mean",)),
         Column(("n",), parts=("runs",)),
     ]
-    sections = []
-    for (dataset, setting, split, batch_size), part in groups(both, GROUP):
-        rows = []
-        for loss in loss_order(part["loss"], study):
-            of_loss = part[part["loss"] == loss]
-            for metric in metric_order(of_loss["metric"].unique(), study):
-                rows.append(_row(loss_label(loss, study), metric, of_loss[of_loss["metric"] == metric]))
-        sections.append(Section(group_label(dataset, setting, batch_size, split), rows))
+    both = both.assign(gap=both["value_best"] - both["value_last"])
+    found = both.groupby([*GROUP, "loss", "metric"], observed=True).agg(
+        last=("value_last", "mean"),
+        last_sd=("value_last", "std"),
+        best=("value_best", "mean"),
+        best_sd=("value_best", "std"),
+        gap=("gap", "mean"),
+        epoch=("epoch", "mean"),
+        runs=("gap", "size"),
+    )
+    losses = loss_order(both["loss"].unique(), study)
+    metrics = metric_order(both["metric"].unique(), study)
+    found = found.reset_index()
+    found["of_loss"] = found["loss"].astype(str).map(losses.index)
+    found["of_metric"] = found["metric"].astype(str).map(metrics.index)
+    rows = found.sort_values([*GROUP, "of_loss", "of_metric"])
+    sections: dict[str, list[list[Cell]]] = {}
+    for row in rows.itertuples():
+        title = group_label(row.dataset, row.setting, row.batch_size, row.split)
+        sections.setdefault(title, []).append(_row(row, study))
     caption = (
         "Scores in percent, mean ± standard deviation over seeds. The best test epoch is chosen per metric on the "
         "test data itself, as the papers' code does; it is shown for comparison and never used for a headline number."
     )
-    return Table("Last epoch and best test epoch", caption, columns, sections)
+    filled = [Section(title, cells) for title, cells in sections.items()]
+    return Table("Last epoch and best test epoch", caption, columns, filled)
 
 
-def _row(loss: str, metric: str, values: pd.DataFrame) -> list[Cell]:
-    last, best = values["value_last"], values["value_best"]
-    gap = (best - last).mean()
-    epoch = values["epoch"].mean()
+def _row(row: Any, study: Any) -> list[Cell]:
     return [
-        Cell(loss),
-        Cell(metric_label(metric)),
-        Cell(mean_sd(last.mean(), last.std()), numbers=(known(last.mean()), known(last.std()))),
-        Cell(mean_sd(best.mean(), best.std()), numbers=(known(best.mean()), known(best.std()))),
-        Cell(points(gap) if round(gap, 4) else percent(0), numbers=(known(gap),)),
-        Cell(plain(epoch, 1), numbers=(known(epoch),)),
-        Cell(str(len(values)), numbers=(len(values),)),
+        Cell(loss_label(row.loss, study)),
+        Cell(metric_label(row.metric)),
+        Cell(mean_sd(row.last, row.last_sd), numbers=(known(row.last), known(row.last_sd))),
+        Cell(mean_sd(row.best, row.best_sd), numbers=(known(row.best), known(row.best_sd))),
+        Cell(points(row.gap) if round(row.gap, 4) else percent(0), numbers=(known(row.gap),)),
+        Cell(plain(row.epoch, 1), numbers=(known(row.epoch),)),
+        Cell(str(row.runs), numbers=(row.runs,)),
     ]

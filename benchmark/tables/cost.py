@@ -8,8 +8,8 @@ import pandas as pd
 
 from benchmark.tables import TABLES
 from benchmark.tables.labels import group_label, loss_label, loss_order
-from benchmark.tables.numbers import duration, known, plain
-from benchmark.tables.select import cost_values, groups
+from benchmark.tables.numbers import DASH, duration, known, plain
+from benchmark.tables.select import cost_values
 from benchmark.tables.table import Cell, Column, Section, Table, text_column
 
 
@@ -26,36 +26,34 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
         Column(("Peak memory, MB",), parts=("mean",)),
         Column(("n",), parts=("runs",)),
     ]
-    sections = []
-    for (dataset, setting, batch_size), part in groups(costs, ["dataset", "setting", "batch_size"]):
-        rows = [
-            _row(loss_label(loss, study), batch_size, part[part["loss"] == loss])
-            for loss in loss_order(part["loss"], study)
-        ]
-        sections.append(Section(group_label(dataset, setting, batch_size), rows))
+    keys = ["dataset", "setting", "batch_size", "loss"]
+    grouped = costs.drop(columns="seed").groupby(keys, observed=True)
+    means = grouped.mean().assign(runs=grouped.size()).reset_index().to_dict("records")
+    order = {loss: index for index, loss in enumerate(loss_order(costs["loss"].unique(), study))}
+    means.sort(key=lambda row: (row["dataset"], row["setting"], row["batch_size"], order[row["loss"]]))
+    sections: dict[str, list[list[Cell]]] = {}
+    for row in means:
+        title = group_label(row["dataset"], row["setting"], row["batch_size"])
+        sections.setdefault(title, []).append(_row(row, study))
     caption = (
         "Wall time of training without evaluation, throughput, and time inside the loss (forward and backward), means "
         "over seeds. The share is the loss's time divided by the time of a step (batch size / images per second). "
         "Times depend on the machine and its load; compare them within this table only."
     )
-    return Table("Cost of training", caption, columns, sections)
+    return Table("Cost of training", caption, columns, [Section(title, rows) for title, rows in sections.items()])
 
 
-def _row(loss: str, batch_size: int, values: pd.DataFrame) -> list[Cell]:
-    seconds, rate, loss_ms = (_mean(values, name) for name in ("train_seconds", "images_per_second", "loss_ms"))
-    gpu, host = _mean(values, "peak_gpu_mb"), _mean(values, "peak_rss_mb")
+def _row(row: dict[str, Any], study: Any) -> list[Cell]:
+    seconds, rate, loss_ms = (known(row.get(name)) for name in ("train_seconds", "images_per_second", "loss_ms"))
+    gpu, host = known(row.get("peak_gpu_mb")), known(row.get("peak_rss_mb"))
     memory = gpu or host
-    share = loss_ms / 1000 * rate / batch_size if loss_ms is not None and rate else None
+    share = loss_ms / 1000 * rate / row["batch_size"] if loss_ms is not None and rate else None
     return [
-        Cell(loss),
+        Cell(loss_label(row["loss"], study)),
         Cell(duration(seconds), numbers=(seconds,)),
         Cell(plain(rate, 0), numbers=(rate,)),
         Cell(plain(loss_ms), numbers=(loss_ms,)),
-        Cell("–" if share is None else f"{100 * share:.1f} %", numbers=(share,)),
+        Cell(DASH if share is None else f"{100 * share:.1f} %", numbers=(share,)),
         Cell(plain(memory, 0), note="GPU" if gpu else "", numbers=(memory,)),
-        Cell(str(len(values)), numbers=(len(values),)),
+        Cell(str(row["runs"]), numbers=(row["runs"],)),
     ]
-
-
-def _mean(values: pd.DataFrame, name: str) -> float | None:
-    return known(values[name].mean()) if name in values else None

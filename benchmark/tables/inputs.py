@@ -60,7 +60,7 @@ def tidy(runs: pd.DataFrame) -> pd.DataFrame:
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
     runs = runs.astype({"batch_size": "int64", "seed": "int64"})
     for column in (*_WORDS, "spec_digest", "code_version", "platform", "reason"):
-        runs[column] = runs[column].fillna("").astype(str).astype("category")
+        runs[column] = runs[column].astype(object).fillna("").astype(str).astype("category")
     if runs["reason"].str.contains(r"[/\\\\]").any():
         runs["reason"] = runs["reason"].astype(str).map(without_paths).astype("category")
     return runs

@@ -25,10 +25,6 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     found = tests_of(stats, "paired", "baseline")
     baseline = loss_label(found["against"].iloc[0], study)
     caption = f"Each loss minus {baseline}. {SHARED_CAPTION}"
-    sections = sections_of(
-        found,
-        study,
-        lambda part: [[Cell(loss_label(r.loss, study)), *test_cells(r)] for r in part.itertuples()],
-    )
+    sections = sections_of(found, study, lambda row: [Cell(loss_label(row.loss, study)), *test_cells(row)])
     columns = [text_column("Loss"), *test_columns(study)]
     return Table(f"Paired tests against {baseline}", caption, columns, sections, [family_note(found, study)])

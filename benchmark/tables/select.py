@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,11 +47,6 @@ def over_seeds(values: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
     means = grouped.agg(mean="mean", sd="std", n="count").reset_index()
     half = student.ppf(1 - alpha / 2, np.maximum(means["n"] - 1, 1)) * means["sd"] / np.sqrt(means["n"])
     return means.assign(low=means["mean"] - half, high=means["mean"] + half)
-
-
-def groups(values: pd.DataFrame, keys: list[str]) -> Iterator[tuple[tuple, pd.DataFrame]]:
-    """Yields the groups that occur, in sorted order, with plain keys."""
-    yield from values.groupby(keys, observed=True, sort=True)
 
 
 def cost_values(runs: pd.DataFrame) -> pd.DataFrame:

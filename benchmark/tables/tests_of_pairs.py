@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 
-from benchmark.stats.paired import PLACE
 from benchmark.tables.labels import confidence, group_label, loss_order, metric_label, metric_order
 from benchmark.tables.numbers import interval, known, p_value, plain, points
 from benchmark.tables.table import Cell, Column, NothingToShow, Section, text_column
@@ -30,12 +30,12 @@ def test_columns(study: Any) -> list[Column]:
     return [
         Column(("Difference",), parts=("difference",)),
         Column((f"{confidence(study)} interval",), parts=("low", "high")),
+        text_column("Outcome"),
         Column(("p",), parts=("",)),
         Column(("p (Holm)",), parts=("",)),
-        Column(("Cohen's d_z",), parts=("",)),
+        Column(("d_z",), parts=("",)),
         Column(("Detectable",), parts=("",)),
         Column(("n",), parts=("",)),
-        text_column("Outcome"),
     ]
 
 
@@ -45,42 +45,45 @@ def test_cells(row: Any, better: str = "higher", worse: str = "lower") -> list[C
     note = row.note if isinstance(row.note, str) else ""
     significant = row.significant is True or str(row.significant) == "True"
     if numbers["p_holm"] is None:
-        outcome = Cell("no test", note=note, tone="muted")
+        outcome = Cell("no test", tone="muted")
     elif significant:
         up = numbers["difference"] > 0
-        outcome = Cell(better if up else worse, note=note, tone="good" if up else "bad")
+        outcome = Cell(better if up else worse, tone="good" if up else "bad")
     else:
-        outcome = Cell("not significant", note=note, tone="unsure")
+        outcome = Cell("not significant", tone="unsure")
     return [
         Cell(points(numbers["difference"]), "best" if significant else "", numbers=(numbers["difference"],)),
         Cell(interval(numbers["ci_low"], numbers["ci_high"]), numbers=(numbers["ci_low"], numbers["ci_high"])),
+        outcome,
         Cell(p_value(numbers["p"]), numbers=(numbers["p"],)),
         Cell(p_value(numbers["p_holm"]), numbers=(numbers["p_holm"],)),
         Cell(plain(numbers["d_z"]), numbers=(numbers["d_z"],)),
         Cell(points(numbers["detectable"]).lstrip("+"), numbers=(numbers["detectable"],)),
-        Cell(str(int(numbers["n"] or 0)), numbers=(numbers["n"],)),
-        outcome,
+        Cell(str(int(numbers["n"] or 0)), note=note, numbers=(numbers["n"],)),
     ]
 
 
-def sections_of(found: pd.DataFrame, study: Any, rows_of: Any) -> list[Section]:
-    """Returns one section per dataset, setting, batch size, split and metric, in the study's order."""
+def sections_of(found: pd.DataFrame, study: Any, row_of: Callable[[Any], list[Cell]]) -> list[Section]:
+    """Returns one section per dataset, setting, batch size, split and metric, in the study's order.
+
+    ``row_of`` turns one test (a named tuple) into cells; an ablation keeps the order of its steps.
+    """
     order = {metric: index for index, metric in enumerate(metric_order(found["metric"].unique(), study))}
     losses = {loss: index for index, loss in enumerate(loss_order({*found["loss"], *found["against"]}, study))}
     found = found[found["metric"].isin(order)]
+    steps = found["step"].astype(str).replace("total", "~") if "step" in found else ""
     found = found.assign(
-        _metric=found["metric"].map(order),
-        _loss=found["loss"].map(losses),
-        _against=found["against"].map(losses),
+        of_metric=found["metric"].map(order),
+        of_step=steps,
+        of_loss=found["loss"].map(losses),
+        of_against=found["against"].map(losses),
     )
-    keys = ["dataset", "setting", "split", "_metric", "batch_size"]
-    sections = []
-    for _, part in found.groupby(keys, sort=True):
-        place = dict(zip(PLACE, part[PLACE].iloc[0], strict=True))
-        title = group_label(place["dataset"], place["setting"], place["batch_size"], place["split"])
-        part = part.sort_values(["_loss", "_against"], kind="stable")
-        sections.append(Section(f"{metric_label(place['metric'])} · {title}", rows_of(part)))
-    return sections
+    keys = ["dataset", "setting", "split", "of_metric", "batch_size", "of_step", "of_loss", "of_against"]
+    sections: dict[str, list[list[Cell]]] = {}
+    for row in found.sort_values(keys, kind="stable").itertuples():
+        title = group_label(row.dataset, row.setting, row.batch_size, row.split)
+        sections.setdefault(f"{metric_label(row.metric)} · {title}", []).append(row_of(row))
+    return [Section(title, rows) for title, rows in sections.items()]
 
 
 def family_note(found: pd.DataFrame, study: Any) -> str:
@@ -92,6 +95,7 @@ def family_note(found: pd.DataFrame, study: Any) -> str:
 
 SHARED_CAPTION = (
     "Two-sided paired t-test over common seeds, test score at the last epoch. Differences, intervals and detectable "
-    "differences are in percentage points; bold differences are significant after Holm's correction. Detectable: "
+    "differences are in percentage points; bold differences are significant after Holm's correction. d_z: "
+    "Cohen's effect size of the paired differences. Detectable: "
     "the smallest true difference that this many seeds would have shown with probability 0.8."
 )

@@ -1,0 +1,131 @@
+"""Every registered table and figure keeps the same promises, whoever adds it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from made_up_inputs import WENT_WRONG, made_up_inputs
+from made_up_results import made_up_runs, made_up_study
+
+from benchmark.plots import FIGURES
+from benchmark.plots.drawing import to_svg
+from benchmark.tables import TABLES
+from benchmark.tables.as_csv import to_csv
+from benchmark.tables.as_html import to_html
+from benchmark.tables.as_latex import to_latex
+from benchmark.tables.as_markdown import to_markdown
+from benchmark.tables.table import NothingToShow
+
+_SMALL = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,)}
+
+
+def _all_lost(status):
+    study = made_up_study(**_SMALL, seeds=(0, 1))
+    return made_up_inputs(study, bad={(loss, 32, seed): status for loss in _SMALL["losses"] for seed in (0, 1)})
+
+
+def _empty():
+    study = made_up_study(**_SMALL)
+    return made_up_inputs(study, runs=made_up_runs(study).iloc[:0])
+
+
+CASES = {
+    "full": lambda: made_up_inputs(bad=WENT_WRONG, references=True),
+    "one seed": lambda: made_up_inputs(made_up_study(**_SMALL, seeds=(0,)), references=True),
+    "all diverged": lambda: _all_lost("diverged"),
+    "all missing": lambda: _all_lost("missing"),
+    "empty": _empty,
+}
+
+
+@pytest.fixture(scope="module", params=list(CASES))
+def case(request):
+    return request.param, CASES[request.param]()
+
+
+@pytest.mark.parametrize("name", TABLES.names())
+def test_tables_render_in_every_format_or_say_what_is_missing(name, case):
+    label, inputs = case
+    try:
+        table = TABLES[name].target(inputs.runs, inputs.stats, inputs.study)
+    except NothingToShow as reason:
+        assert label != "full" and len(str(reason)) > 20 and not str(reason).endswith(".")
+        return
+    assert table.rows and table.caption.endswith(".") and table.title
+    assert len({len(row) for row in csv.reader(io.StringIO(to_csv(table)))}) == 1
+    for text in (to_markdown(table), to_latex(table, name), to_html(table, name)):
+        assert table.sections[0].rows[0][0].text.split()[0] in text.replace("\\", "")
+        assert "nan" not in text.replace("was nan", "")
+
+
+@pytest.mark.parametrize("name", FIGURES.names())
+def test_figures_draw_or_say_what_is_missing(name, case):
+    label, inputs = case
+    try:
+        drawing = FIGURES[name].target(inputs.runs, inputs.stats, inputs.study)
+    except NothingToShow as reason:
+        assert label != "full" and len(str(reason)) > 20 and not str(reason).endswith(".")
+        return
+    assert drawing.alt and drawing.caption and len(drawing.data) and "<svg" in to_svg(drawing)
+
+
+@pytest.mark.parametrize("registry", [TABLES, FIGURES], ids=["tables", "figures"])
+def test_entries_live_in_a_file_of_their_name_with_a_display_name_and_a_docstring(registry):
+    for entry in registry:
+        assert entry.target.__module__ == f"{registry.package}.{entry.name}"
+        assert entry.display != entry.name and entry.target.__doc__
+
+
+def test_a_new_table_is_one_file(tmp_path):
+    (tmp_path / "seed_count.py").write_text(
+        textwrap.dedent(
+            '''
+            from benchmark.tables import TABLES
+            from benchmark.tables.table import Cell, Section, Table, text_column
+
+            @TABLES.register("seed_count", display="Number of seeds")
+            def build(runs, stats, study):
+                """Returns one row."""
+                rows = [[Cell(str(runs["seed"].nunique()))]]
+                return Table("Number of seeds", "Seeds.", [text_column("Seeds")], [Section("", rows)])
+            '''
+        )
+    )
+    code = """
+        import sys; sys.path.insert(0, "tests/helpers")
+        from made_up_inputs import made_up_inputs
+        from made_up_results import made_up_study
+        from benchmark.report.page import build_page
+        study = made_up_study(losses=("smooth_ap",), seeds=(0,), figures=())
+        page = build_page(made_up_inputs(study))
+        assert 'id="table-seed_count"' in page and '<section id="more"' in page
+        """
+    _python(code, BENCHMARK_PLUGINS=str(tmp_path))
+
+
+def test_names_are_known_without_drawing_and_nothing_imports_torch():
+    _python(
+        """
+        import sys
+        from benchmark.plots import FIGURES
+        from benchmark.tables import TABLES
+        assert len(TABLES.names()) >= 8 and len(FIGURES.names()) >= 6
+        assert "matplotlib" not in sys.modules
+        import benchmark.report, benchmark.cli.report
+        assert "torch" not in sys.modules and "faiss" not in sys.modules
+        """
+    )
+
+
+def _python(code, **variables):
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, **variables}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

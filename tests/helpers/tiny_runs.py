@@ -1,0 +1,43 @@
+"""Specifications of runs that take about a second: glyphs_tiny, timm's smallest ResNet, a dozen steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.options import defaults_of
+from benchmark.recipe import complete_recipe
+from benchmark.records import RunSpec, run_id
+
+
+def tiny_spec(loss: str = "smooth_ap", seed: int = 0, **sections: dict[str, Any]) -> RunSpec:
+    """Returns a specification with two epochs of batches of 32; ``sections`` overlay the recipe's."""
+    recipe = {
+        "model": {"backbone": "test_resnet", "channels": 1, "embedding_dim": 32},
+        "input": {"augmentation": "affine_noise", "image_size": 32, "mean": [0.5], "std": [0.5]},
+        "optimizer": {"name": "adamw", "lr": 2e-3},
+        "schedule": {"name": "one_cycle"},
+        "sampler": {"name": "m_per_class", "params": {"samples_per_class": 4}},
+        "training": {"epochs": 2, "checkpoint_seconds": 1e9},
+        "evaluation": {"recall_at": [1, 10], "neighbour_queries": 4, "neighbours": 5},
+    }
+    for name, values in sections.items():
+        recipe[name] = {**recipe.get(name, {}), **values}
+    params = defaults_of(load_catalogue()[loss]["schema"])
+    return RunSpec(
+        run_id=run_id("glyphs_tiny", "test_resnet", loss, 32, seed),
+        dataset={"name": "glyphs_tiny", "params": {}},
+        setting="test_resnet",
+        loss={"name": loss, "variant": loss, "params": params},
+        batch_size=32,
+        seed=seed,
+        recipe=complete_recipe(recipe),
+    )
+
+
+def write_spec_in(folder: Path, spec: RunSpec) -> Path:
+    """Writes the specification into ``folder``; returns its path."""
+    path = folder / "spec.json"
+    spec.write(path)
+    return path
