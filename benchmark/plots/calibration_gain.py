@@ -14,7 +14,7 @@ from benchmark.tables.labels import confidence, loss_label, metric_label, metric
 from benchmark.tables.table import NothingToShow
 
 # Series are metrics here, not losses, so they must not borrow a loss's colour.
-_SERIES = (("#22577A", "o", "-"), ("#A0436B", "s", "--"), ("#4C7A34", "^", "-."), ("#8561A8", "D", ":"))
+_SERIES = (("#2F77A8", "o", "-"), ("#A0436B", "s", "--"), ("#4C7A34", "^", "-."), ("#8561A8", "D", ":"))
 
 
 @FIGURES.register("calibration_gain", display="Relative gain of calibration")

@@ -43,13 +43,14 @@ LOOKS = {
     "triplet_semihard": Look("#8C5A2B", "<", "--"),
     "contrastive": Look("#7B4FB3", ">", ":"),
     "normalized_softmax": Look("#8F8F1A", "h", "-"),
-    "proxy_nca": Look("#1B6E7A", "p", "-."),
+    "proxy_nca": Look("#1F8795", "p", "-."),
 }
 _SPARE = ("#A0436B", "#4C7A34", "#5B6ABF", "#B5804A", "#3E8E8E", "#B04A3A", "#6F7F2A", "#8561A8")
 _MARKERS = ("*", "d", "8", "H", "P", "X", "v", ">")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (7, 2)))
 
-TONES = {"good": "#0B7A5B", "bad": "#C0391B", "unsure": "#8A6D1D", "muted": "#6b7280"}
+# Middle tones, to be told from white paper and from a dark page alike.
+TONES = {"good": "#12906C", "bad": "#D0472A", "unsure": "#A3801F", "muted": "#7B8190"}
 
 
 def look(label: str, base: str | None = None) -> Look:

@@ -10,7 +10,7 @@ from made_up_results import LOSSES, made_up_study
 
 from benchmark.plots import FIGURES
 from benchmark.plots.drawing import inline_svg, save, to_svg
-from benchmark.plots.style import DOUBLE, FONT, GRID, INK, LOOKS, line, look
+from benchmark.plots.style import DOUBLE, FONT, GRID, INK, LOOKS, TONES, line, look
 from benchmark.plots.write import write_figures
 from benchmark.tables.table import NothingToShow
 
@@ -50,6 +50,17 @@ def test_colours_stay_apart_in_greyscale_or_by_marker():
         greys[name] = 0.299 * red + 0.587 * green + 0.114 * blue
     assert max(greys.values()) < 0.75, "too faint on white"
     assert len({(found.marker, str(found.dash)) for found in LOOKS.values()}) == len(LOOKS)
+
+
+def test_colours_stand_out_from_white_paper_and_from_a_dark_page():
+    def luminance(colour):
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    to_rgb = matplotlib.colors.to_rgb
+    for colour in [*(found.colour for found in LOOKS.values()), *TONES.values()]:
+        level = luminance(colour) + 0.05
+        assert 1.05 / level > 2 and level / (luminance("#16181d") + 0.05) > 2.5, colour
 
 
 def test_drawing_leaves_the_users_matplotlib_settings_alone(inputs):
