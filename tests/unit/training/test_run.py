@@ -1,0 +1,138 @@
+"""One run: deterministic, resumable at any step, matched by seed across losses, honest when it diverges."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_runs import tiny_spec, write_spec_in
+
+from benchmark.errors import RunError
+from benchmark.losses import LOSSES
+from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT
+from benchmark.training.checkpoint import CHECKPOINT
+from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted, StopRequest
+from benchmark.training.run import train
+
+LOSS_NAMES = LOSSES.names()
+TIMES = {"images_per_second", "loss_ms", "seconds"}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Each loss trained once without interruption: {loss: folder}."""
+    folders = {}
+    for name in LOSS_NAMES:
+        folders[name] = tmp_path_factory.mktemp(name)
+        train(write_spec_in(folders[name], tiny_spec(name)))
+    return folders
+
+
+def curve(folder: Path) -> list[dict]:
+    """Returns metrics.jsonl without what a clock measured."""
+    lines = (folder / METRICS).read_text().splitlines()
+    return [{key: value for key, value in json.loads(line).items() if key not in TIMES} for line in lines]
+
+
+def stop_after(steps: int, monkeypatch) -> None:
+    """Makes the next run ask to stop after ``steps`` optimiser steps."""
+    looks = iter(range(10_000))
+    asked = property(lambda self: next(looks) >= steps - 1, lambda self, value: None)
+    monkeypatch.setattr(StopRequest, "requested", asked, raising=False)
+
+
+@pytest.mark.parametrize("name", LOSS_NAMES)
+@pytest.mark.parametrize("steps", [1, 13])
+def test_stopped_run_continues_to_the_same_bits(name, steps, finished, tmp_path, monkeypatch):
+    path = write_spec_in(tmp_path, tiny_spec(name))
+    with monkeypatch.context() as patch:
+        stop_after(steps, patch)
+        with pytest.raises(Interrupted):
+            train(path)
+    assert (tmp_path / CHECKPOINT).exists()
+    assert not (tmp_path / RESULT).exists()
+    train(path)
+    assert (tmp_path / RESULT).read_bytes() == (finished[name] / RESULT).read_bytes()
+    assert curve(tmp_path) == curve(finished[name])
+    assert not (tmp_path / CHECKPOINT).exists()
+    assert json.loads((tmp_path / PROVENANCE).read_text())["timing"]["resumed"] == 1
+
+
+def test_losses_with_one_seed_see_the_same_batches(finished):
+    streams = {json.loads((folder / RESULT).read_text())["batch_stream"]["sha256"] for folder in finished.values()}
+    assert len(streams) == 1
+
+
+def test_other_seed_sees_other_batches(finished, tmp_path):
+    result = train(write_spec_in(tmp_path, tiny_spec("smooth_ap", seed=1)))
+    assert result["batch_stream"] != json.loads((finished["smooth_ap"] / RESULT).read_text())["batch_stream"]
+
+
+def test_result_holds_last_and_best_scores_of_every_metric(finished):
+    result = json.loads((finished["sup_ap"] / RESULT).read_text())
+    assert set(result["metrics"]["last"]["test"]) == {"recall_at_1", "recall_at_10", "map_at_r", "map"}
+    for metric, value in result["metrics"]["last"]["test"].items():
+        assert 0 < value <= result["metrics"]["best"]["test"][metric]["value"] <= 1
+    assert result["status"] == "ok"
+    assert len(result["curve"]) == 2
+
+
+def test_neighbours_leave_out_the_query_and_mark_matches(finished):
+    with np.load(finished["smooth_ap"] / NEIGHBOURS) as content:
+        assert content["neighbours"].shape == content["matches"].shape == (4, 5)
+        assert not (content["neighbours"] == content["queries"][:, None]).any()
+        assert (np.diff(content["scores"], axis=1) <= 0).all()
+        assert content["neighbour_images"].shape[0] == 20
+
+
+def test_training_learns_something(tmp_path):
+    spec = tiny_spec("smooth_ap", training={"epochs": 6, "checkpoint_seconds": 1e9})
+    scores = [epoch["test"]["map_at_r"] for epoch in train(write_spec_in(tmp_path, spec))["curve"]]
+    assert scores[-1] > 1.3 * scores[0]
+
+
+def test_run_that_blows_up_is_a_result_with_status_diverged(tmp_path):
+    spec = tiny_spec("smooth_ap", optimizer={"lr": 1e30}, schedule={"name": "constant"})
+    result = train(write_spec_in(tmp_path, spec))
+    assert result["status"] == "diverged"
+    assert "epoch 1" in result["reason"]
+    assert result["metrics"]["last"] == {}
+
+
+def test_finished_run_is_not_trained_again(finished):
+    folder = finished["smooth_ap"]
+    before = (folder / RESULT).stat().st_mtime_ns
+    train(folder / "spec.json")
+    assert (folder / RESULT).stat().st_mtime_ns == before
+
+
+def test_result_of_another_specification_is_not_overwritten(finished, tmp_path):
+    (tmp_path / RESULT).write_bytes((finished["smooth_ap"] / RESULT).read_bytes())
+    with pytest.raises(RunError, match="another specification"):
+        train(write_spec_in(tmp_path, tiny_spec("smooth_ap", seed=5)))
+    assert (tmp_path / RESULT).read_bytes() == (finished["smooth_ap"] / RESULT).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, EXIT_INTERRUPTED)])
+def test_killed_process_continues_to_the_same_bits(kind, status, tmp_path):
+    spec = tiny_spec("blackbox_ap", training={"epochs": 12, "checkpoint_seconds": 0.0})
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train(write_spec_in(whole, spec))
+    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(write_spec_in(killed, spec))]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (killed / CHECKPOINT).exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(kind)
+    assert process.wait(30) == status
+    assert not (killed / RESULT).exists()
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    assert (killed / RESULT).read_bytes() == (whole / RESULT).read_bytes()
+    assert curve(killed) == curve(whole)
