@@ -12,6 +12,7 @@ from benchmark.plots.panels import PANELS, bases, place_title, span
 from benchmark.plots.style import DOUBLE, line, styled
 from benchmark.tables.labels import loss_label, loss_order, metric_label, metric_order
 from benchmark.tables.select import GROUP, scores
+from benchmark.tables.table import NothingToShow
 
 
 @FIGURES.register("learning_curves", display="Learning curves")
@@ -20,6 +21,8 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
     values = scores(runs, study, "curve")
     metric = metric_order(values["metric"].unique(), study)[0]
     values = values[values["metric"] == metric]
+    if values["epoch"].nunique() < 2:
+        raise NothingToShow("every run was evaluated after one epoch only, so there is no curve to draw")
     grouped = values.groupby([*GROUP, "loss", "epoch"], observed=True)["value"]
     curves = grouped.agg(mean="mean", sd="std", n="count").reset_index()
     panels = list(curves.groupby(GROUP, observed=True).groups)
@@ -45,7 +48,7 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
             axes.set_xlabel("epoch")
             axes.set_ylabel(f"{metric_label(metric)} (%)")
             axes.set_title(place_title(panel[:3], len(places) > 1, f"batch size {panel[3]}"), loc="left")
-            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.xaxis.get_major_locator().set_params(integer=True, nbins="auto")
         for axes in grid.flat[len(shown) :]:
             axes.remove()
         legend_below(figure, handles)

@@ -45,6 +45,9 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
                 handle = axes.errorbar(where, 100 * points["mean"], yerr=bars, **line(loss, family.get(loss)))
                 handles.setdefault(loss_label(loss, study), handle)
             batch_axis(axes, sizes)
+            # Intervals of two or three seeds reach beyond what a score can be; the axis does not.
+            low, high = axes.get_ylim()
+            axes.set_ylim(max(low, 0), min(high, 100))
             axes.set_ylabel(f"{metric_label(metric)} (%)")
             axes.set_title(place_title(place, len(places) > 1, metric_label(metric)), loc="left")
         for axes in grid.flat[len(shown) :]:

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import matplotlib
 import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs
-from made_up_results import LOSSES, made_up_study
+from made_up_results import LOSSES, made_up_runs, made_up_study
 
 from benchmark.plots import FIGURES
 from benchmark.plots.drawing import inline_svg, save, to_svg
@@ -136,6 +136,22 @@ def test_figures_work_or_say_why_not_in_small_studies(changes):
             assert "<svg" in to_svg(draw(entry.name, inputs))
         except NothingToShow as reason:
             assert len(str(reason)) > 20 and entry.name in ("seed_differences", "calibration_gain", "verdicts")
+
+
+def test_one_evaluated_epoch_is_no_learning_curve():
+    study = made_up_study(losses=("smooth_ap",), batch_sizes=(32,), seeds=(0, 1))
+    runs = made_up_runs(study, epochs=1)
+    with pytest.raises(NothingToShow, match="one epoch only"):
+        draw("learning_curves", made_up_inputs(study, runs=runs))
+
+
+def test_score_axes_stay_between_0_and_100_percent():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0, 1))
+    runs = made_up_runs(study)
+    runs.loc[runs["seed"] == 1, "value"] = runs.loc[runs["seed"] == 1, "value"].clip(upper=0.99) * 0.5
+    for axes in draw("metric_by_batch_size", made_up_inputs(study, runs=runs)).figure.axes:
+        low, high = axes.get_ylim()
+        assert 0 <= low < high <= 100
 
 
 def test_a_loss_without_results_leaves_the_others_in_place():

@@ -172,6 +172,11 @@ def test_page_builds_without_any_file_and_says_what_is_missing(tmp_path):
     assert "runs.csv is not there" in text and "There is no answer yet" in text
 
 
+def test_a_section_without_content_gives_each_reason_once(clean):
+    section = build_page(clean).split('<section id="verdicts"')[1].split("</section>")[0]
+    assert section.count("there are no verdicts") == 1 and "<h3>" not in section
+
+
 def test_page_hides_where_and_by_whom_it_was_made(tmp_path):
     study = made_up_study(losses=("smooth_ap", "sup_ap"), seeds=(0, 1), figures=())
     runs = made_up_runs(study, bad={("sup_ap", 32, 0): "failed"})
