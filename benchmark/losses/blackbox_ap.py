@@ -10,7 +10,8 @@ from torch import Tensor
 from benchmark.errors import RunError
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.blocks import HIDDEN, block_elements, chunks
+from benchmark.losses.blocks import block_elements, chunks, count_at_least
+from benchmark.losses.negatives import Negatives
 from benchmark.options import option
 
 
@@ -52,25 +53,30 @@ class BlackBoxAP(RankingLoss):
                 push = noise[block.queries]
                 rows += push
                 own -= push.gather(1, block.columns)
-            rows.scatter_(1, relation.hidden(block), HIDDEN)
-            count = own.shape[1]
-            parts = chunks(count, len(rows) * relation.references, elements)
-            rank_positive = torch.cat([_above(own, own[:, part]) for part in parts], dim=1)
-            rank_negative = torch.cat([_above(rows, own[:, part]) for part in parts], dim=1)
+            negatives = Negatives.of(rows, relation, block)
+            count, width = own.shape[1], negatives.scores.shape[1]
+            parts = chunks(count, len(rows) * max(width, count), elements)
+            rank_positive = torch.cat(
+                [count_at_least(own.unsqueeze(1), own[:, part].unsqueeze(2)) for part in parts], dim=1
+            )
+            rank_negative = torch.cat(
+                [count_at_least(negatives.scores.unsqueeze(1), own[:, part].unsqueeze(2)) for part in parts], dim=1
+            )
             rank = rank_positive + rank_negative
             values[block.queries] += 1.0 - (rank_positive / rank).sum(1) / count
             if not gradient:
                 continue
             moved = own + (step * scale * ranked / count) * rank_positive / rank.square()
-            row_grad = torch.zeros_like(rows)
+            negative_grad = torch.zeros_like(negatives.scores)
             own_grad = torch.empty_like(own)
             for part in parts:
                 before, after = own[:, part].unsqueeze(2), moved[:, part].unsqueeze(2)
-                overtaken = torch.ge(rows.unsqueeze(1), before, out=rows.new_empty(0))
-                overtaken -= torch.ge(rows.unsqueeze(1), after, out=rows.new_empty(0))
-                row_grad += overtaken.sum(1)
-                own_grad[:, part] = _above(moved, moved[:, part]) - rank_positive[:, part]
+                overtaken = torch.ge(negatives.scores.unsqueeze(1), before, out=rows.new_empty(0))
+                overtaken -= torch.ge(negatives.scores.unsqueeze(1), after, out=rows.new_empty(0))
+                negative_grad += overtaken.sum(1)
+                own_grad[:, part] = count_at_least(moved.unsqueeze(1), after) - rank_positive[:, part]
                 own_grad[:, part] -= overtaken.sum(2)
+            row_grad = negatives.place(negative_grad, spare=rows)
             row_grad.scatter_(1, block.columns, own_grad)
             derivative[block.queries] = row_grad.div_(step * ranked)
         return values, derivative
@@ -85,9 +91,3 @@ class BlackBoxAP(RankingLoss):
             )
         noise = torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=generator.device)
         return noise.abs_().mul_(self.config.margin / 2).to(scores.device)
-
-
-def _above(items: Tensor, anchors: Tensor) -> Tensor:
-    """Returns how many items (b, r) are at or above each anchor (b, k), as floating point (b, k)."""
-    # a floating-point result keeps comparison and sum vectorised, which a boolean sum is not
-    return torch.ge(items.unsqueeze(1), anchors.unsqueeze(2), out=items.new_empty(0)).sum(2)

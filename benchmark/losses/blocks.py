@@ -31,3 +31,9 @@ def chunks(size: int, width: int, elements: int) -> list[slice]:
     """Returns slices of ``range(size)``, each as long as ``elements / width`` allows but at least 1."""
     step = max(1, elements // max(1, width))
     return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def count_at_least(items: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
+    """Returns how many items along the last axis are at or above their bound, as floating point."""
+    # a floating-point result keeps comparison and sum vectorised, which a boolean sum is not
+    return torch.ge(items, bounds, out=items.new_empty(0)).sum(-1)

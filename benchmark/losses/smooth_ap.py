@@ -8,7 +8,8 @@ import torch
 
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.blocks import HIDDEN, block_elements, chunks, flush_tails
+from benchmark.losses.blocks import block_elements, chunks, flush_tails
+from benchmark.losses.negatives import Negatives
 from benchmark.options import option
 
 
@@ -39,34 +40,33 @@ class SmoothAP(RankingLoss):
         derivative = torch.zeros_like(scores) if gradient else None
         for block in relation.blocks(include, elements):
             rows = scores[block.queries] / tau
-            if relation.own and not include:
-                rows.scatter_(1, block.queries.unsqueeze(1), HIDDEN)
             own = rows.gather(1, block.columns)
-            count = own.shape[1]
+            negatives = Negatives.of(rows, relation, block)
+            count, width = own.shape[1], negatives.scores.shape[1]
             precision = torch.zeros_like(values[block.queries])
-            row_grad = torch.zeros_like(rows) if gradient else None
+            negative_grad = torch.zeros_like(negatives.scores) if gradient else None
             own_grad = torch.zeros_like(own) if gradient else None
-            for part in chunks(count, len(rows) * relation.references, elements):
+            for part in chunks(count, len(rows) * max(width, count), elements):
                 anchor = own[:, part].unsqueeze(2)
-                # both sums contain the item itself as sigmoid(0) = 0.5, hence 0.5 more instead of 1
-                above = flush_tails(torch.sub(rows.unsqueeze(1), anchor)).sigmoid_()
+                above = flush_tails(torch.sub(negatives.scores.unsqueeze(1), anchor)).sigmoid_()
                 above_positive = flush_tails(torch.sub(own.unsqueeze(1), anchor)).sigmoid_()
-                rank = above.sum(2).add_(0.5)
+                # the sum contains the item itself as sigmoid(0) = 0.5, hence 0.5 more instead of 1
                 rank_positive = above_positive.sum(2).add_(0.5)
+                rank = rank_positive + above.sum(2)
                 precision += (rank_positive / rank).sum(1)
                 if not gradient:
                     continue
-                # d loss / d sigma_kj = step * r+/r^2 for every j, and -step / r more for j in P
+                # derivative of the loss by the sigmoid of a negative (down) and of a positive (minus up)
                 step = scale / (count * tau)
-                down = (step * rank_positive / rank.square()).unsqueeze(1)
-                up = (step / rank).unsqueeze(1)
+                down = step * rank_positive / rank.square()
+                up = step / rank - down
                 slope = above.addcmul_(above, above, value=-1)
                 slope_positive = above_positive.addcmul_(above_positive, above_positive, value=-1)
-                row_grad += torch.bmm(down, slope).squeeze(1)
-                own_grad -= torch.bmm(up, slope_positive).squeeze(1)
-                own_grad[:, part] += (up.squeeze(1) * slope_positive.sum(2)) - (down.squeeze(1) * slope.sum(2))
+                negative_grad += torch.bmm(down.unsqueeze(1), slope).squeeze(1)
+                own_grad -= torch.bmm(up.unsqueeze(1), slope_positive).squeeze(1)
+                own_grad[:, part] += up * slope_positive.sum(2) - down * slope.sum(2)
             values[block.queries] = 1.0 - precision / count
             if gradient:
-                own_grad += row_grad.gather(1, block.columns)
+                row_grad = negatives.place(negative_grad, spare=rows)
                 derivative[block.queries] = row_grad.scatter_(1, block.columns, own_grad)
         return values, derivative

@@ -9,7 +9,8 @@ import torch
 
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.blocks import HIDDEN, block_elements, chunks, flush_tails
+from benchmark.losses.blocks import block_elements, chunks, count_at_least, flush_tails
+from benchmark.losses.negatives import Negatives
 from benchmark.options import option
 
 
@@ -59,47 +60,36 @@ class SupAP(RankingLoss):
         for block in relation.blocks(include, elements):
             rows = scores[block.queries] / tau
             own = rows.gather(1, block.columns)
-            hidden = relation.hidden(block)
-            rows.scatter_(1, hidden, HIDDEN)
-            count = own.shape[1]
+            negatives = Negatives.of(rows, relation, block)
+            count, width = own.shape[1], negatives.scores.shape[1]
             precision = torch.zeros_like(values[block.queries])
-            row_grad = torch.zeros_like(rows) if gradient else None
-            own_grad = torch.zeros_like(own) if gradient else None
-            for part in chunks(count, len(rows) * relation.references, elements):
+            negative_grad = torch.zeros_like(negatives.scores) if gradient else None
+            own_grad = torch.empty_like(own) if gradient else None
+            for part in chunks(count, len(rows) * max(width, count), elements):
                 anchor = own[:, part].unsqueeze(2)
-                rank_positive = torch.ge(own.unsqueeze(1), anchor).sum(2).to(own.dtype)
-                gap = flush_tails(torch.sub(rows.unsqueeze(1), anchor))
+                rank_positive = count_at_least(own.unsqueeze(1), anchor)
+                gap = flush_tails(torch.sub(negatives.scores.unsqueeze(1), anchor))
                 curve = gap.clamp(max=bend).sigmoid_()
-                rank_negative = curve.sum(2)
-                if gradient:
-                    curve.addcmul_(curve, curve, value=-1)
-                    curve_sum = curve.sum(2)
+                rank = rank_positive + curve.sum(2)
                 if config.start:
-                    rank_negative += config.start * count_where(gap, 0.0)
+                    rank += config.start * count_at_least(gap, gap.new_zeros(()))
                 # from here on ``gap`` holds the excess over delta, then the indicator of an excess
                 gap.sub_(bend).relu_()
-                rank_negative += linear * gap.sum(2)
-                gap.gt_(0.0)
-                excess = gap.sum(2)
-                rank_negative += jump * excess
-                rank = rank_positive + rank_negative
+                rank += linear * gap.sum(2)
+                if gradient or jump:
+                    gap.gt_(0.0)
+                if jump:
+                    rank += jump * gap.sum(2)
                 precision += (rank_positive / rank).sum(1)
                 if not gradient:
                     continue
-                # beyond delta the clamped sigmoid left the constant slope level (1 - level): replace it by
-                # rho
-                extra = linear - level * (1.0 - level)
+                # beyond delta the clamped sigmoid has the constant slope level (1 - level) where rho belongs
+                slope = curve.addcmul_(curve, curve, value=-1).add_(gap, alpha=linear - level * (1.0 - level))
                 down = (scale / (count * tau)) * rank_positive / rank.square()
-                row_grad += torch.bmm(down.unsqueeze(1), curve).squeeze(1)
-                row_grad += torch.bmm((extra * down).unsqueeze(1), gap).squeeze(1)
-                own_grad[:, part] -= down * (curve_sum + extra * excess)
+                negative_grad += torch.bmm(down.unsqueeze(1), slope).squeeze(1)
+                own_grad[:, part] = -down * slope.sum(2)
             values[block.queries] = 1.0 - precision / count
             if gradient:
+                row_grad = negatives.place(negative_grad, spare=rows)
                 derivative[block.queries] = row_grad.scatter_(1, block.columns, own_grad)
         return values, derivative
-
-
-def count_where(values: torch.Tensor, least: float) -> torch.Tensor:
-    """Returns how many entries of the last axis are at least ``least``, as floating point."""
-    # the floating-point result keeps comparison and sum vectorised, which a boolean sum is not
-    return torch.ge(values, least, out=torch.empty_like(values)).sum(-1)

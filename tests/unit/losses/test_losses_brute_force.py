@@ -130,13 +130,17 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     generator = torch.Generator().manual_seed(1)
     unit = torch.nn.functional.normalize(torch.randn(40, 6, generator=generator, dtype=torch.float64), dim=1)
     labels = torch.tensor([0] * 20 + [1] * 10 + [2] * 6 + [3] * 4)
-    for name, extra in [("smooth_ap", {}), ("sup_ap", {}), ("blackbox_ap", {"margin": 0.0})]:
+    cases = [("smooth_ap", {}), ("smooth_ap", {"include_query": False}), ("sup_ap", {}), ("sup_ap", {"offset": 1.44})]
+    for name, extra in [*cases, ("blackbox_ap", {"margin": 0.0})]:
         results = []
-        for elements in (2**19, 100):
+        # small blocks, and negatives left out instead of overwritten
+        for elements, many in ((2**19, 64), (100, 64), (2**19, 1), (100, 5)):
             monkeypatch.setattr("benchmark.losses.blocks.CPU_ELEMENTS", elements)
+            monkeypatch.setattr("benchmark.losses.negatives.MANY", many)
             free = unit.clone().requires_grad_()
             value = create_loss(name, **extra)(free, labels)
             value.backward()
             results.append((value.detach(), free.grad))
-        assert torch.allclose(results[0][0], results[1][0], rtol=1e-12)
-        assert torch.allclose(results[0][1], results[1][1], rtol=1e-9, atol=1e-13)
+        for value, gradient in results[1:]:
+            assert torch.allclose(results[0][0], value, rtol=1e-12)
+            assert torch.allclose(results[0][1], gradient, rtol=1e-9, atol=1e-13)
