@@ -23,7 +23,7 @@ wildcard_constraints:
 
 
 localrules:
-    all, spec, import_runs, collect, stats, verdicts, tables, figures, report, check,
+    all, runs, spec, import_runs, collect, stats, verdicts, tables, figures, report, check,
 
 
 # The store is made before any run starts, and here rather than in a rule: a rule that training depended on
@@ -37,9 +37,11 @@ onerror:
     FLOW.attempt("finish")
 
 
+# Every run is asked for by itself: the report of a failed study stands for no run that is still missing.
 rule all:
     default_target: True
     input:
+        FLOW.files("result.json"),
         OUT + "/report/index.html",
         OUT + "/imported.txt",
 

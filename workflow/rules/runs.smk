@@ -1,6 +1,12 @@
 # One specification and one training per run.
 
 
+# snakemake ... runs: trains everything, and stops before the report.
+rule runs:
+    input:
+        FLOW.files("result.json"),
+
+
 # 'update' keeps the old specification until the result made from it has been put aside.
 # A changed digest is what makes a run, and no other, train again.
 rule spec:

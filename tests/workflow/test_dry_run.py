@@ -1,0 +1,77 @@
+"""Every shipped study and profile plans its jobs; nothing is started and nothing is written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+from conftest import ROOT, Workplace, jobs, small_study
+
+from benchmark.grid import expand
+from benchmark.study import load_study, study_names
+
+STEPS = ("collect", "stats", "verdicts", "tables", "figures", "report", "import_runs")
+
+
+def dry_run(*arguments: str, folder=ROOT) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "rules", "--nolock", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_study_plans_one_training_per_run(name, tmp_path):
+    done = dry_run("--profile", "workflow/profiles/local", "--config", f"study={name}", f"results={tmp_path}/new")
+    assert done.returncode == 0, done.stderr
+    counts = jobs(done)
+    assert counts["train"] == counts["spec"] == len(expand(load_study(name)))
+    assert all(counts[step] == 1 for step in STEPS)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("profile", ["slurm", "workflow/profiles/slurm"])
+def test_the_slurm_profile_is_found_from_the_root(profile, tmp_path):
+    done = dry_run("--profile", profile, "--config", "study=smoke", f"results={tmp_path}/new")
+    assert done.returncode == 0, done.stderr
+    assert jobs(done)["train"] == len(expand(load_study("smoke")))
+
+
+def test_the_smoke_profile_names_the_smoke_study(tmp_path):
+    config = yaml.safe_load((ROOT / "workflow" / "profiles" / "smoke" / "config.yaml").read_text())
+    assert config["config"] == ["study=smoke"]
+    assert {**config, "config": 0} == {**local_profile(), "config": 0}, "the profiles differ in the study alone"
+
+
+def test_no_profile_is_picked_up_unasked():
+    for folder in (ROOT, ROOT / "profiles", ROOT / "workflow" / "profiles"):
+        assert not (folder / "default").exists(), "Snakemake would lay it over every other profile"
+
+
+def test_rules_leave_retries_and_partitions_to_the_profiles():
+    texts = [path.read_text() for path in [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]]
+    assert len(texts) >= 3
+    for word in ("retries:", "slurm_partition", "slurm_account"):
+        assert not any(word in text for text in texts)
+
+
+def test_the_snakefile_stays_short():
+    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 60
+
+
+def test_a_study_can_be_given_as_configfile(fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap"]))
+    arguments = ("--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--configfile", "small.yaml")
+    done = dry_run(*arguments, folder=fresh.folder)
+    assert done.returncode == 0, done.stderr
+    assert jobs(done)["train"] == 2
+    changed = dry_run(*arguments, "--config", "title=other", folder=fresh.folder)
+    assert changed.returncode == 2 and "cannot be changed with --config (title)" in changed.stderr
+
+
+def local_profile() -> dict:
+    return yaml.safe_load((ROOT / "workflow" / "profiles" / "local" / "config.yaml").read_text())

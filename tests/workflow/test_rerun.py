@@ -1,0 +1,65 @@
+"""What is run again, and what is not: Snakemake follows the specifications and nothing else."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from conftest import Workplace, jobs, small_study
+
+
+def test_a_second_run_has_nothing_to_do(workplace: Workplace):
+    before = workplace.results()
+    done = workplace.snakemake("small")
+    assert done.returncode == 0 and "Nothing to be done" in done.stdout + done.stderr
+    assert workplace.results() == before and len(before) == 4
+
+
+def test_one_hyperparameter_reruns_exactly_its_runs_and_keeps_the_old_results(workplace: Workplace):
+    before = workplace.results()
+    workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide"], tau=0.2))
+    planned = jobs(workplace.snakemake("small", "--dry-run"))
+    assert (planned["spec"], planned["train"]) == (2, 2)
+    assert workplace.results() == before, "a dry run changes nothing"
+
+    done = workplace.snakemake("small")
+    assert done.returncode == 0, done.stderr
+    after = workplace.results()
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {name for name in before if "/smooth_ap_wide/" in name} and len(changed) == 2
+    for name in changed:
+        (kept,) = (workplace.runs / name / "previous").iterdir()
+        assert (kept / "result.json").read_bytes() == before[name][1]
+        assert json.loads((kept / "spec.json").read_text())["loss"]["params"]["tau"] == 0.1
+    assert "Nothing to be done" in (again := workplace.snakemake("small")).stdout + again.stderr
+
+
+def test_equal_specifications_written_again_rerun_nothing(workplace: Workplace):
+    time.sleep(0.01)
+    for path in workplace.runs.glob("*/*/*/*/*/spec.json"):
+        path.write_bytes(path.read_bytes())
+    done = workplace.snakemake("small")
+    assert "Nothing to be done" in done.stdout + done.stderr
+
+
+def test_another_study_shares_runs_and_trains_only_its_own(workplace: Workplace):
+    before = workplace.results()
+    workplace.write(small_study("other", ["smooth_ap", "roadmap"]))
+    assert jobs(workplace.snakemake("other", "--dry-run"))["train"] == 2
+    assert workplace.snakemake("other").returncode == 0
+    after = workplace.results()
+    assert {name: after[name] for name in before} == before
+    assert {name.split("/")[2] for name in set(after) - set(before)} == {"roadmap"}
+    assert "Nothing to be done" in (again := workplace.snakemake("small")).stdout + again.stderr
+
+
+def test_an_added_loss_trains_only_that_loss(workplace: Workplace):
+    workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide", "roadmap"]))
+    planned = jobs(workplace.snakemake("small", "--dry-run"))
+    assert (planned["train"], planned["collect"]) == (2, 1)
+
+
+def test_a_changed_title_rebuilds_the_tables_and_trains_nothing(workplace: Workplace):
+    workplace.write({**small_study("small", ["smooth_ap", "smooth_ap_wide"]), "title": "Another title"})
+    planned = jobs(workplace.snakemake("small", "--dry-run"))
+    assert planned.get("collect") == 1 and "train" not in planned and "spec" not in planned
