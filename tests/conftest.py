@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,6 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 for _variable in ("MLFLOW_TRACKING_URI", "BENCHMARK_PLUGINS", "BENCHMARK_STUDY", "SNAKEMAKE_PROFILE"):
     os.environ.pop(_variable, None)
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-
-sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
 
 @pytest.fixture(scope="session", autouse=True)

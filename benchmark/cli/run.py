@@ -44,14 +44,14 @@ def run(
     raise typer.Exit(done.returncode)
 
 
-def finish(study: StudyName, results: Results = RESULTS) -> None:
+def finish(context: typer.Context, study: StudyName, results: Results = RESULTS) -> None:
     """Build tables, figures and the report from the runs there are; the report names what is missing."""
     from benchmark.study import load_study
 
     path = str(load_study(study).path)
+    verbs = context.find_root().command
     for step in STEPS:
-        command = [sys.executable, "-m", "benchmark", step, path, "--results", str(results)]
-        status = subprocess.run(command, check=False).returncode
+        status = verbs.main([step, path, "--results", str(results)], standalone_mode=False)
         if status:
             typer.echo(f"stopped: 'python -m benchmark {step} {study}' ended with status {status}", err=True)
             raise typer.Exit(status)

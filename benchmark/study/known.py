@@ -60,11 +60,9 @@ class Known:
     @cached_property
     def published(self) -> tuple[str, ...]:
         """Returns the names under which published results can be asked for."""
-        from benchmark.references import published_results
+        from benchmark.references import published_names
 
-        results = published_results()
-        pairs = zip(results["paper"], results["table"], strict=True)
-        return tuple(sorted({name for paper, table in pairs for name in (paper, f"{paper}/{table}")}))
+        return tuple(published_names())
 
 
 def load_known() -> Known:

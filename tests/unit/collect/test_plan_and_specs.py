@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+from typer.testing import CliRunner
+
+from benchmark.__main__ import app
 from benchmark.closing import closing_words
 from benchmark.plan import as_text, duration, plan
 from benchmark.records import RunSpec
@@ -78,11 +81,14 @@ def test_a_result_of_the_same_specification_is_not_copied(results, runs, finish)
 
 def test_closing_words_name_states_verdicts_and_the_report(study, results, runs, finish):
     finish(next(iter(runs.values())))
-    report = results / "four" / "report" / "index.html"
-    report.parent.mkdir(parents=True)
-    report.write_text("<html>")
-    (results / "four" / "verdicts.csv").write_text("cell,verdict\na,reproduced\nb,drifted\nc,reproduced\n")
+    folder = results / "four"
+    (folder / "report").mkdir(parents=True)
+    (folder / "report" / "index.html").write_text("<html>")
+    runner = CliRunner()
+    for verb in ("collect", "verdicts"):
+        done = runner.invoke(app, [verb, str(study.path), "--results", str(results)])
+        assert done.exit_code == 0, done.output
     text = closing_words(study, results, finished=False)
     assert "4 runs: 1 ok, 3 missing" in text
-    assert "verdicts: 2 reproduced, 1 drifted" in text
-    assert str(report) in text and "the same command continues it" in text
+    assert "no references" in text
+    assert str(folder / "report" / "index.html") in text and "the same command continues it" in text
