@@ -71,7 +71,7 @@ def simulate(
     from benchmark.verdicts.simulate import simulate as run
 
     table = run(tables, stress=stress, seed=seed)
-    shown = worst(table) if not stress else table[["ours_n", "reference", "sigma", "ratio", *LIMITED]]
+    shown = worst(table) if not stress else table[["ours_n", "reference", "sigma", "ratio", "pooled", *LIMITED]]
     typer.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
     over = beyond_limits(table)
     typer.echo(f"{len(over)} of {len(table)} scenarios exceed 5% by more than Monte Carlo error ({tables} tables each)")

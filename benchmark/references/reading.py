@@ -72,9 +72,9 @@ def check_numbers(path: Path, table: pd.DataFrame, column: str, *, integer: bool
 
 def check_unique(path: Path, table: pd.DataFrame, columns: list[str]) -> None:
     """Raises when two rows agree in all of ``columns``: then one of them is a slip."""
-    again = table[table.duplicated(columns)]
+    facts = table[columns].astype(str).fillna("")  # as texts, missing numbers equal each other
+    again = table[facts.duplicated()]
     if len(again):
         row = again.iloc[0]
-        same = (table[columns] == row[columns]).all(axis=1)
-        first = table.loc[same, "line"].iloc[0]
+        first = table.loc[(facts == facts.loc[row.name]).all(axis=1), "line"].iloc[0]
         raise problem(path, row["line"], columns[0], f"repeats line {first} in every fact; keep one of the two")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from scipy import integrate, optimize, stats
+from scipy import optimize, stats
 
 
 def power(effect: float, n: int, alpha: float = 0.05) -> float:

@@ -23,7 +23,7 @@ def decide(rows: pd.DataFrame) -> pd.DataFrame:
     """
     rows = rows.copy()
     for name in _NUMBERS:
-        rows[name] = pd.to_numeric(rows.get(name, np.nan), errors="coerce").astype(float)
+        rows[name] = pd.to_numeric(rows[name], errors="coerce").astype(float) if name in rows else np.nan
     for name in ("note", "remark"):
         rows[name] = rows[name].fillna("") if name in rows else ""
     statuses = rows["statuses"] if "statuses" in rows else pd.Series([None] * len(rows), index=rows.index)

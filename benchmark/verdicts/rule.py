@@ -6,12 +6,14 @@ D = ours - reference is normal with mean delta. Its standard error counts both s
 |---|---|---|
 | spread of both sides | s^2/n + r^2/m | min(n, m) - 1 |
 | ours only (reference: m draws, m = 1 unless stated) | s^2 (1/n + 1/m) | n - 1 |
+| reference's, and a pooled spread of our sister cells | q^2/n + r^2/m | min(that of q, m - 1) |
 | reference's only (one run of ours) | r^2 (1/n + 1/m) | m - 1 |
-| neither, but a pooled spread of sister cells | q^2 (1/n + 1/m) | that of q |
+| pooled only | q^2 (1/n + 1/m) | that of q |
 
-With s, n ours and r, m the reference's. The second row is an exact t if both sides have one spread. For the first
-row Welch's degrees of freedom are too many for two to five runs (at the levels that Holm needs, true rates come out
-up to ten times the nominal ones); min(n, m) - 1 bounds the error for every ratio of the two spreads.
+With s, n ours and r, m the reference's. Where one spread stands for both sides the row is an exact t if the two
+are equal, and an assumption otherwise. For the first row Welch's degrees of freedom are too many for two to five
+runs (at the levels that Holm needs, true rates come out up to ten times the nominal ones); min(n, m) - 1 bounds
+the error for every ratio of the two spreads.
 """
 
 from __future__ import annotations
@@ -68,13 +70,14 @@ def standard_error(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     pooled = (q > 0) & (q_df >= 1)
     # Equal values in every run say little about spread: sister cells say more, where there are any.
     known = (n >= 2) & np.isfinite(s) & ~((s == 0) & ~stated & pooled)
-    conditions = [known & stated, known, stated, pooled]
+    conditions = [known & stated, known, stated & pooled, stated, pooled]
+    both = 1 / n + 1 / m
     variance = np.select(
         conditions,
-        [s**2 / n + r**2 / m, s**2 * (1 / n + 1 / m), r**2 * (1 / n + 1 / m), q**2 * (1 / n + 1 / m)],
+        [s**2 / n + r**2 / m, s**2 * both, q**2 / n + r**2 / m, r**2 * both, q**2 * both],
         np.nan,
     )
-    df = np.select(conditions, [np.minimum(n, m) - 1, n - 1, m - 1, q_df], np.nan)
+    df = np.select(conditions, [np.minimum(n, m) - 1, n - 1, np.minimum(q_df, m - 1), m - 1, q_df], np.nan)
     return np.sqrt(variance), df
 
 

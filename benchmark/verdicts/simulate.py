@@ -20,6 +20,7 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmark.seeding import derive
+from benchmark.stats.intervals import t_interval
 from benchmark.stats.multiple import holm
 from benchmark.verdicts.rule import ALPHA, Evidence, Judged, judge_arrays
 
@@ -34,29 +35,36 @@ POWER_AT = 4.0  # true difference, in margins, at which the power to call a drif
 
 @dataclass(frozen=True)
 class Scenario:
-    """``ours_n`` runs against a "single" or "several" reference; ``holds`` says if the rule's assumptions do."""
+    """``ours_n`` runs against a "single" or "several" reference; ``pooled``: sister cells give a spread to one run."""
 
     ours_n: int
     reference: str
     sigma: float
     ratio: float = 1.0
+    pooled: bool = False
 
     @property
     def holds(self) -> bool:
         """Returns whether spreads are equal wherever one side's has to stand for both."""
-        return self.ratio == 1.0 or (self.reference == "several" and self.ours_n > 1)
+        return self.ratio == 1.0 or (self.reference == "several" and (self.ours_n > 1 or self.pooled))
 
 
 def scenarios(stress: bool = False) -> Iterator[Scenario]:
     """Yields the scenarios within the rule's assumptions; with ``stress`` those outside them instead."""
     for n, reference, sigma, ratio in itertools.product(SEEDS, ("single", "several"), SIGMAS, (0.3, 0.5, 1.0, 2.0)):
-        scenario = Scenario(n, reference, sigma, ratio)
-        if scenario.holds != stress:
-            yield scenario
+        for pooled in _pooling(n, reference):
+            scenario = Scenario(n, reference, sigma, ratio, pooled)
+            if scenario.holds != stress:
+                yield scenario
+
+
+def _pooling(n: int, reference: str) -> tuple[bool, ...]:
+    """Returns which cases exist: only one run needs a pooled spread, and only against several it can do without."""
+    return (False,) if n > 1 else (True,) if reference == "single" else (True, False)
 
 
 def simulate(tables: int = 2000, *, stress: bool = False, seed: int = 0) -> pd.DataFrame:
-    """Returns one row per scenario: four rates, each with 95% Monte Carlo limits ``<rate>_low``, ``<rate>_high``."""
+    """Returns one row per scenario: four rates, each with 99.98% Monte Carlo limits ``<rate>_low``, ``<rate>_high``."""
     rows = []
     for scenario in scenarios(stress):
         rows.append(
@@ -65,6 +73,7 @@ def simulate(tables: int = 2000, *, stress: bool = False, seed: int = 0) -> pd.D
                 "reference": scenario.reference,
                 "sigma": scenario.sigma,
                 "ratio": scenario.ratio,
+                "pooled": scenario.pooled,
                 **rates(scenario, tables, seed),
             }
         )
@@ -73,7 +82,7 @@ def simulate(tables: int = 2000, *, stress: bool = False, seed: int = 0) -> pd.D
 
 def rates(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
     """Returns the rates of one scenario from ``tables`` simulated tables for each true difference."""
-    role = f"{scenario.ours_n}/{scenario.reference}/{scenario.sigma}/{scenario.ratio}"
+    role = f"{scenario.ours_n}/{scenario.reference}/{scenario.sigma}/{scenario.ratio}/{scenario.pooled}"
     same, edge, far = (
         draw(scenario, delta, tables, np.random.default_rng(derive(seed, "verdict simulation", role, str(delta))))
         for delta in (0.0, 1.0, POWER_AT)
@@ -86,9 +95,18 @@ def rates(scenario: Scenario, tables: int, seed: int) -> dict[str, float]:
     }
     result = {}
     for name, hits in found.items():
-        low, high = proportion_confint(int(hits.sum()), hits.size, method="beta")
-        result |= {name: float(hits.mean()), f"{name}_low": float(low), f"{name}_high": float(high)}
+        low, high = limits(hits)
+        result |= {name: float(hits.mean()), f"{name}_low": low, f"{name}_high": high}
     return result
+
+
+def limits(hits: np.ndarray) -> tuple[float, float]:
+    """Returns 99.98% Monte Carlo limits of a rate: the numbers of one table share a spread, so tables are the units."""
+    if hits.ndim == 1:
+        low, high = proportion_confint(int(hits.sum()), hits.size, alpha=0.0002, method="beta")
+        return float(low), float(high)
+    found = t_interval(hits.mean(axis=1), 0.9998)
+    return found.low, found.high
 
 
 def draw(scenario: Scenario, delta: float, tables: int, rng: np.random.Generator) -> Judged:
@@ -97,7 +115,7 @@ def draw(scenario: Scenario, delta: float, tables: int, rng: np.random.Generator
     ours = rng.normal(delta, scenario.sigma, (*shape, scenario.ours_n))
     draws = REFERENCE_RUNS if scenario.reference == "several" else 1
     theirs = rng.normal(0.0, scenario.sigma * scenario.ratio, (*shape, draws))
-    # One spread per table, pooled over sister cells: only a single run of ours needs it.
+    # One spread per table, shared by its numbers, as in a study.
     pooled = scenario.sigma * np.sqrt(rng.chisquare(POOLED_DF, (tables, 1)) / POOLED_DF)
     return judge_arrays(
         Evidence(
@@ -107,7 +125,7 @@ def draw(scenario: Scenario, delta: float, tables: int, rng: np.random.Generator
             reference=theirs.mean(axis=-1),
             reference_sd=theirs.std(axis=-1, ddof=1) if draws > 1 else np.nan,
             reference_n=draws if draws > 1 else np.nan,
-            pooled_sd=pooled,
+            pooled_sd=pooled if scenario.pooled else np.nan,
             pooled_df=POOLED_DF,
         )
     )
@@ -118,7 +136,7 @@ def worst(table: pd.DataFrame) -> pd.DataFrame:
 
     Power depends on the spread: it is given at sigma 0.1 and 0.3 margins, for equal spreads.
     """
-    keys = ["ours_n", "reference"]
+    keys = ["ours_n", "pooled", "reference"]
     errors = table.groupby(keys)[list(LIMITED)].max()
     parts = [errors]
     for sigma in SIGMAS[:2]:

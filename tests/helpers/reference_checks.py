@@ -1,0 +1,21 @@
+"""The regression check that tests and their own tests share."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from benchmark.references import load_margins
+from benchmark.verdicts import References, drifted_messages, judge
+from benchmark.verdicts.summary import RULE
+
+
+def drift_report(
+    runs: pd.DataFrame,
+    *,
+    published: pd.DataFrame | None = None,
+    frozen: pd.DataFrame | None = None,
+    facts: dict | None = None,
+) -> str:
+    """Returns "" when nothing drifted, else a message with every drifted number and the rule."""
+    messages = drifted_messages(judge(runs, References(published, frozen), load_margins(), facts=facts))
+    return "\n".join([f"{len(messages)} drifted:", *messages, f"rule: {RULE}"]) if messages else ""

@@ -1,0 +1,55 @@
+"""Intervals and Holm's correction against independent computations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from benchmark.stats.intervals import spread, t_interval
+from benchmark.stats.multiple import holm, holm_by_family
+
+
+def test_interval_equals_scipy_on_five_values():
+    values = np.array([0.61, 0.63, 0.60, 0.66, 0.62])
+    found = t_interval(values)
+    low, high = stats.t.interval(0.95, 4, loc=values.mean(), scale=stats.sem(values))
+    assert (found.n, found.mean, found.sd) == (5, pytest.approx(values.mean()), pytest.approx(values.std(ddof=1)))
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_interval_drops_values_that_are_not_finite():
+    assert t_interval([1.0, np.nan, 3.0, np.inf]).n == 2
+
+
+def test_one_value_has_a_mean_and_no_spread():
+    found = t_interval([0.5])
+    assert (found.n, found.mean) == (1, 0.5)
+    assert np.isnan([found.sd, found.low, found.high]).all()
+
+
+def test_values_that_differ_by_rounding_have_no_spread():
+    assert spread(np.array([0.3 - 0.1, 0.2, 0.5 - 0.3])) == 0.0
+
+
+def test_holm_equals_statsmodels_in_the_given_order():
+    p = np.random.default_rng(3).uniform(size=40) ** 3
+    np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], rtol=1e-12)
+
+
+def test_holm_corrects_each_row_on_its_own():
+    p = np.random.default_rng(4).uniform(size=(5, 7)) ** 4
+    np.testing.assert_allclose(holm(p), [multipletests(row, method="holm")[1] for row in p], rtol=1e-12)
+
+
+def test_untested_comparisons_do_not_count_in_the_family():
+    np.testing.assert_allclose(holm([0.02, np.nan, 0.01]), [0.02, np.nan, 0.02])
+
+
+def test_families_are_corrected_apart():
+    table = pd.DataFrame({"family": ["a", "b", "a"], "p": [0.01, 0.04, 0.03]})
+    adjusted, size = holm_by_family(table)
+    assert adjusted.tolist() == pytest.approx([0.02, 0.04, 0.03])
+    assert size.tolist() == [2, 1, 2]

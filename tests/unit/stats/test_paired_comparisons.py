@@ -1,0 +1,64 @@
+"""Paired tests by seed: equality with scipy and the cases in which no test is possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmark.stats.paired import paired_test
+from benchmark.stats.power import detectable_difference
+
+
+def series(values, seeds=None):
+    return pd.Series(values, index=range(len(values)) if seeds is None else seeds, dtype=float)
+
+
+def test_paired_test_equals_scipy_and_reports_effect_and_detectable_difference():
+    a, b = series([0.62, 0.64, 0.63, 0.66, 0.65]), series([0.61, 0.61, 0.62, 0.63, 0.64])
+    found, expected = paired_test(a, b), stats.ttest_rel(a, b)
+    assert (found.t, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+    low, high = expected.confidence_interval(0.95)
+    assert (found.ci_low, found.ci_high) == (pytest.approx(low), pytest.approx(high))
+    sd = (a - b).std(ddof=1)
+    assert found.d_z == pytest.approx((a - b).mean() / sd)
+    assert found.detectable == pytest.approx(detectable_difference(5, sd))
+
+
+def test_only_common_seeds_are_compared_and_the_note_says_so():
+    found = paired_test(series([0.5, 0.6, 0.9], [0, 1, 2]), series([0.4, 0.45, 0.1], [0, 1, 7]))
+    assert found.n == 2
+    assert found.difference == pytest.approx(0.125)
+    assert found.note == "2 common seeds of 3 and 3"
+
+
+def test_values_that_are_not_finite_are_not_paired():
+    assert paired_test(series([0.5, np.nan, 0.7]), series([0.4, 0.5, 0.6])).n == 2
+
+
+def test_one_pair_gives_a_difference_and_no_test():
+    found = paired_test(series([0.5]), series([0.4]))
+    assert found.difference == pytest.approx(0.1)
+    assert np.isnan(found.p) and found.note == "one pair, no test"
+
+
+def test_no_common_seed_gives_no_number():
+    found = paired_test(series([0.5], [1]), series([0.4], [2]))
+    assert found.n == 0 and np.isnan(found.difference) and "no common seed" in found.note
+
+
+@pytest.mark.parametrize(("shift", "word"), [(0.0, "identical runs"), (0.1, "the same difference at every seed")])
+def test_differences_without_spread_give_no_p_value(shift, word):
+    a = series([0.51, 0.62, 0.73])
+    found = paired_test(a + shift, a)
+    assert found.difference == pytest.approx(shift)
+    assert np.isnan([found.t, found.p, found.d_z]).all() and word in found.note
+
+
+def test_detectable_difference_is_seen_in_four_of_five_simulated_studies():
+    rng = np.random.default_rng(5)
+    n, sd = 5, 0.02
+    differences = rng.normal(detectable_difference(n, sd), sd, (20_000, n))
+    rate = (stats.ttest_1samp(differences, 0, axis=1).pvalue <= 0.05).mean()
+    assert rate == pytest.approx(0.8, abs=0.012)  # four Monte Carlo standard errors
