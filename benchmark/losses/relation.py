@@ -18,10 +18,14 @@ NO_POSITIVE = (
 
 @dataclass(frozen=True)
 class Group:
-    """Queries (g,) that all have the same number n of positives, and their reference columns (g, n)."""
+    """Queries (g,) that all have the same number n of positives, and their reference columns (g, n).
+
+    ``with_query``: column 0 is the query itself, counted as a positive.
+    """
 
     queries: Tensor
     columns: Tensor
+    with_query: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,19 +97,20 @@ class Relation:
 
         With ``include_query`` an own query is prepended to its positives (column 0).
         """
+        with_query = include_query and self.own
         for group in self.groups:
-            size = group.columns.shape[1] + (include_query and self.own)
+            size = group.columns.shape[1] + with_query
             step = max(1, elements // (size * self.references))
             for start in range(0, len(group.queries), step):
                 queries = group.queries[start : start + step]
                 columns = group.columns[start : start + step]
-                if include_query and self.own:
+                if with_query:
                     columns = torch.cat([queries.unsqueeze(1), columns], dim=1)
-                yield Group(queries, columns)
+                yield Group(queries, columns, with_query)
 
     def hidden(self, block: Group) -> Tensor:
-        """Returns the columns (b, h) of a block that are not negatives: its positives and its own entry."""
-        if not self.own:
+        """Returns the columns (b, h) of a block that are not negatives, each once: positives and own entry."""
+        if not self.own or block.with_query:
             return block.columns
         return torch.cat([block.queries.unsqueeze(1), block.columns], dim=1)
 
