@@ -91,6 +91,8 @@ def _judge(study, results: Path, selection: str):
     if selection not in SELECTIONS:
         raise ConfigError("--selection", [unknown_name("selection rule", selection, SELECTIONS)])
     frozen = Path(study.references.frozen) if study.references.frozen else None
+    if frozen and not frozen.is_file():
+        typer.echo(f"no frozen runs at {frozen} yet: 'python -m benchmark freeze {study.name}' writes them", err=True)
     references = References(
         published=asked_results(study.references.published),
         frozen=load_frozen(frozen) if frozen and frozen.is_file() else None,

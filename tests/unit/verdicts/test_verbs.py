@@ -72,6 +72,7 @@ def test_check_exits_with_one_and_names_the_number_when_it_drifted(results):
 def test_a_study_without_a_frozen_file_has_nothing_to_judge(results):
     found = run("check", "toy", "--results", results)
     assert found.exit_code == 0 and "no references" in found.output
+    assert "toy.csv yet: 'python -m benchmark freeze toy'" in found.stderr
 
 
 def test_freeze_refuses_holes_unless_asked(results):
