@@ -19,5 +19,6 @@ def create_model(config: ModelConfig, seed: int) -> EmbeddingModel:
     weights that do not fit it, DataError for weights that cannot be had.
     """
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(seed, "weights"))
+        # torch.manual_seed would also seed the GPUs' generators, which nothing restores.
+        torch.default_generator.manual_seed(derive(seed, "weights"))
         return EmbeddingModel(config, create_backbone(config))

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from benchmark.errors import ConfigError, DataError
 from benchmark.models.vision_ops import prepare_torchvision
+from benchmark.models.weights import WHERE, load_weights, read_checkpoint
 from benchmark.recipe import ModelConfig
 
-WHERE = "recipe section model"
 # The ROADMAP authors load distilled weights into the plain network and drop the distillation token.
 PLAIN_OF_DISTILLED = {
     "deit_tiny_distilled_patch16_224": "deit_tiny_patch16_224",
     "deit_small_distilled_patch16_224": "deit_small_patch16_224",
     "deit_base_distilled_patch16_224": "deit_base_patch16_224",
 }
-CLASSIFIER_PREFIXES = ("fc.", "classifier.", "head.", "head_dist.", "last_linear.")
+# Families whose position embeddings can follow the size of the images.
+RESIZING_MODULES = ("timm.models.vision_transformer", "timm.models.deit")
 
 
 def create_backbone(config: ModelConfig) -> nn.Module:
@@ -29,14 +28,13 @@ def create_backbone(config: ModelConfig) -> nn.Module:
     prepare_torchvision()
     import timm
 
+    _check_name(timm, config)
     architecture = config.backbone.partition(".")[0]
-    if not timm.is_model(architecture):
-        raise ConfigError(WHERE, [_unknown(architecture, timm.list_models())])
     distilled = architecture in PLAIN_OF_DISTILLED
     name = PLAIN_OF_DISTILLED.get(architecture, config.backbone)
     if config.checkpoint is not None:
         backbone = _create(timm, name, config, pretrained=False)
-        _load(backbone, _read_checkpoint(config.checkpoint), distilled, config.checkpoint)
+        load_weights(backbone, read_checkpoint(config.checkpoint), config.checkpoint)
         return backbone
     if not config.pretrained:
         return _create(timm, name, config, pretrained=False)
@@ -44,13 +42,16 @@ def create_backbone(config: ModelConfig) -> nn.Module:
         return _from_hub(lambda: _create(timm, name, config, pretrained=True), config)
     source = _from_hub(lambda: timm.create_model(config.backbone, pretrained=True), config)
     backbone = _create(timm, name, config, pretrained=False)
-    _load(backbone, source.state_dict(), True, config.backbone)
+    load_weights(backbone, source.state_dict(), config.backbone)
     return backbone
 
 
 def _create(timm: Any, name: str, config: ModelConfig, pretrained: bool) -> nn.Module:
     tag = name if pretrained else name.partition(".")[0]
-    return timm.create_model(tag, pretrained=pretrained, num_classes=0, global_pool="", in_chans=config.channels)
+    options = {"num_classes": 0, "global_pool": "", "in_chans": config.channels}
+    if timm.models.model_entrypoint(name.partition(".")[0]).__module__ in RESIZING_MODULES:
+        options["dynamic_img_size"] = True
+    return timm.create_model(tag, pretrained=pretrained, **options)
 
 
 def _from_hub(load: Callable[[], nn.Module], config: ModelConfig) -> nn.Module:
@@ -65,42 +66,21 @@ def _from_hub(load: Callable[[], nn.Module], config: ModelConfig) -> nn.Module:
         ) from error
 
 
-def _read_checkpoint(path: str) -> dict[str, torch.Tensor]:
-    if not Path(path).is_file():
-        raise DataError(f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with torch.save")
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises whatever the bytes provoke
-        raise DataError(
-            f"{WHERE}: {path} is not a state dict that can be read safely ({type(error).__name__}); "
-            "save one with torch.save(model.state_dict(), path)"
-        ) from error
-    for key in ("state_dict", "model"):
-        if isinstance(content, dict) and isinstance(content.get(key), dict):
-            content = content[key]
-    if not isinstance(content, dict) or not all(isinstance(value, torch.Tensor) for value in content.values()):
-        raise DataError(f"{WHERE}: {path} holds no state dict (names to tensors)")
-    return content
-
-
-def _load(backbone: nn.Module, weights: dict[str, torch.Tensor], distilled: bool, source: str) -> None:
-    """Loads ``weights`` strictly, apart from classifiers and the distillation token."""
-    weights = {key: value for key, value in weights.items() if not key.startswith(CLASSIFIER_PREFIXES)}
-    if distilled and "dist_token" in weights:
-        weights.pop("dist_token")
-        position = weights["pos_embed"]
-        weights["pos_embed"] = torch.cat([position[:, :1], position[:, 2:]], dim=1)
-    expected = backbone.state_dict()
-    problems = [f"{source} lacks {key}" for key in expected if key not in weights]
-    problems += [f"{source} has unexpected {key}" for key in weights if key not in expected]
-    problems += [
-        f"{source}: {key} has shape {tuple(weights[key].shape)}, expected {tuple(value.shape)}"
-        for key, value in expected.items()
-        if key in weights and weights[key].shape != value.shape
-    ]
-    if problems:
-        raise ConfigError(WHERE, problems)
-    backbone.load_state_dict(weights)
+def _check_name(timm: Any, config: ModelConfig) -> None:
+    """Raises ConfigError for an architecture or weight tag that timm does not have, or a missing tag."""
+    architecture, _, tag = config.backbone.partition(".")
+    if not timm.is_model(architecture):
+        raise ConfigError(WHERE, [_unknown(architecture, timm.list_models())])
+    tags = sorted(name.partition(".")[2] for name in timm.list_models(f"{architecture}.*", pretrained=True))
+    known = ", ".join(filter(None, tags)) or "none: give 'checkpoint'"
+    if tag and tag not in tags:
+        close = difflib.get_close_matches(tag, tags, n=1)
+        hint = f"did you mean '{architecture}.{close[0]}'? " if close else ""
+        raise ConfigError(WHERE, [f"backbone: '{architecture}' has no weight tag '{tag}'; {hint}known: {known}"])
+    if config.pretrained and config.checkpoint is None and not tag:
+        raise ConfigError(
+            WHERE, [f"backbone: pretrained '{architecture}' needs its weight tag spelled out; known: {known}"]
+        )
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -1,0 +1,84 @@
+"""Weights from a file or another network, fitted to a backbone without classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from benchmark.errors import ConfigError, DataError
+
+WHERE = "recipe section model"
+PARALLEL_PREFIX = "module."
+SHOWN_KEYS = 8
+
+
+def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
+    """Returns the state dict in the file, unwrapped from 'state_dict' or 'model' and from 'module.'."""
+    if not Path(path).is_file():
+        raise DataError(f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with torch.save")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises whatever the bytes provoke
+        raise DataError(
+            f"{WHERE}: {path} is not a state dict that can be read safely ({type(error).__name__}); "
+            "save one with torch.save(model.state_dict(), path)"
+        ) from error
+    for key in ("state_dict", "model"):
+        if isinstance(content, dict) and isinstance(content.get(key), dict):
+            content = content[key]
+    if not isinstance(content, dict) or not all(isinstance(value, torch.Tensor) for value in content.values()):
+        raise DataError(f"{WHERE}: {path} holds no state dict (names to tensors)")
+    return {key.removeprefix(PARALLEL_PREFIX): value for key, value in content.items()}
+
+
+def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
+    """Loads ``weights``; raises ConfigError with every name or shape that does not fit.
+
+    Left out: the classifier, and a distillation token with its position, which sits second. Weights of a
+    first convolution over colour are fitted to the backbone's channels as timm does it.
+    """
+    expected = backbone.state_dict()
+    dropped = _classifier_prefixes(backbone)
+    weights = {key: value for key, value in weights.items() if not key.startswith(dropped)}
+    if "dist_token" in weights and "dist_token" not in expected:
+        weights.pop("dist_token")
+        position = weights["pos_embed"]
+        weights["pos_embed"] = torch.cat([position[:, :1], position[:, 2:]], dim=1)
+    _fit_channels(backbone, weights, expected)
+    # Files of old versions lack these counters, which nothing reads at a fixed momentum.
+    optional = {key for key in expected if key.endswith("num_batches_tracked")}
+    problems = _listed(f"{source} lacks", expected.keys() - weights.keys() - optional)
+    problems += _listed(f"{source} has unexpected", weights.keys() - expected.keys())
+    problems += [
+        f"{source}: {key} has shape {tuple(weights[key].shape)}, expected {tuple(value.shape)}"
+        for key, value in expected.items()
+        if key in weights and weights[key].shape != value.shape
+    ]
+    if problems:
+        raise ConfigError(WHERE, [*problems, "give the weights of this architecture, under timm's names"])
+    backbone.load_state_dict({**expected, **weights})
+
+
+def _classifier_prefixes(backbone: nn.Module) -> tuple[str, ...]:
+    names = backbone.default_cfg.get("classifier") or ()
+    names = [names] if isinstance(names, str) else list(names)
+    return tuple(f"{name}{suffix}." for name in names for suffix in ("", "_dist"))
+
+
+def _fit_channels(backbone: nn.Module, weights: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    from timm.models import adapt_input_conv
+
+    names = backbone.default_cfg.get("first_conv") or ()
+    for name in [names] if isinstance(names, str) else names:
+        key = f"{name}.weight"
+        if key in weights and key in expected and weights[key].ndim == 4 and weights[key].shape[1] == 3:
+            weights[key] = adapt_input_conv(expected[key].shape[1], weights[key])
+
+
+def _listed(words: str, keys: Iterable[str]) -> list[str]:
+    keys = sorted(keys)
+    more = f", ... ({len(keys) - SHOWN_KEYS} more)" if len(keys) > SHOWN_KEYS else ""
+    return [f"{words} {', '.join(keys[:SHOWN_KEYS])}{more}"] if keys else []

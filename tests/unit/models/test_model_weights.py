@@ -1,0 +1,153 @@
+"""Weights from files, names that do not exist, and what is left out of a checkpoint."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from benchmark.errors import ConfigError, DataError
+from benchmark.models import create_model
+from benchmark.recipe import ModelConfig
+
+DISTILLED = "deit_tiny_distilled_patch16_224"
+
+
+def model_of(backbone: str = "resnet10t", seed: int = 0, **changes):
+    return create_model(ModelConfig(backbone=backbone, **{"channels": 1, **changes}), seed)
+
+
+def saved(path, content) -> str:
+    torch.save(content, path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda state: state, lambda state: {"state_dict": state}, lambda state: {"model": state}]
+)
+def test_a_checkpoint_replaces_the_random_weights(tmp_path, wrap):
+    source = model_of(seed=7).backbone.state_dict()
+    state = {f"module.{key}": value for key, value in source.items()}
+    state["module.fc.weight"], state["module.fc.bias"] = torch.zeros(10, 512), torch.zeros(10)
+    got = model_of(checkpoint=saved(tmp_path / "weights.pt", wrap(state))).backbone.state_dict()
+    assert all(torch.equal(got[key], value) for key, value in source.items())
+
+
+def test_counters_of_batches_may_be_missing(tmp_path):
+    state = {k: v for k, v in model_of(seed=7).backbone.state_dict().items() if "num_batches" not in k}
+    got = model_of(checkpoint=saved(tmp_path / "weights.pt", state))
+    assert torch.equal(got.backbone.state_dict()["layer1.0.conv1.weight"], state["layer1.0.conv1.weight"])
+
+
+def test_colour_weights_are_summed_for_grey_images(tmp_path):
+    state = model_of(seed=7, channels=3).backbone.state_dict()
+    got = model_of(checkpoint=saved(tmp_path / "weights.pt", state), channels=1).backbone.state_dict()
+    assert torch.allclose(got["conv1.0.weight"], state["conv1.0.weight"].sum(dim=1, keepdim=True))
+
+
+def test_keys_and_shapes_that_do_not_fit_are_all_named(tmp_path):
+    state = model_of(seed=7).backbone.state_dict()
+    state["extra.weight"] = torch.zeros(2)
+    state["bn1.bias"] = torch.zeros(3)
+    del state["layer1.0.conv1.weight"]
+    with pytest.raises(ConfigError) as caught:
+        model_of(checkpoint=saved(tmp_path / "weights.pt", state))
+    text = str(caught.value)
+    assert "lacks layer1.0.conv1.weight" in text and "unexpected extra.weight" in text
+    assert "bn1.bias has shape (3,), expected" in text
+
+
+@pytest.mark.parametrize("content", [b"", b"not weights", None])
+def test_a_file_without_weights_is_an_error(tmp_path, content):
+    path = tmp_path / "weights.pt"
+    if content is None:
+        torch.save({"epoch": 3}, path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match="state dict"):
+        model_of(checkpoint=str(path))
+
+
+def test_a_missing_checkpoint_is_an_error(tmp_path):
+    with pytest.raises(DataError, match=r"no checkpoint file .*nowhere\.pt"):
+        model_of(checkpoint=str(tmp_path / "nowhere.pt"))
+
+
+def test_distilled_deit_loses_the_distillation_token_and_its_position(tmp_path):
+    import timm
+
+    distilled = timm.create_model(DISTILLED).state_dict()
+    path = saved(tmp_path / "deit.pt", distilled)
+    model = model_of(DISTILLED, checkpoint=path, channels=3, pooling="token")
+    got = model.backbone.state_dict()
+    assert "dist_token" not in got and model.backbone.num_prefix_tokens == 1
+    expected = torch.cat([distilled["pos_embed"][:, :1], distilled["pos_embed"][:, 2:]], dim=1)
+    assert torch.equal(got["pos_embed"], expected)
+    assert torch.equal(got["blocks.3.mlp.fc1.weight"], distilled["blocks.3.mlp.fc1.weight"])
+
+
+def test_an_inner_norm_under_the_classifiers_name_is_kept(tmp_path):
+    state = model_of("convnext_atto", seed=7).backbone.state_dict()
+    got = model_of("convnext_atto", checkpoint=saved(tmp_path / "weights.pt", state))
+    assert all(torch.equal(got.backbone.state_dict()[key], value) for key, value in state.items())
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"backbone": "resnet5O"}, "unknown backbone 'resnet5O'; did you mean .*resnet50"),
+        ({"backbone": "resnet50.tv_in1"}, "no weight tag 'tv_in1'; did you mean 'resnet50.tv_in1k'"),
+        ({"backbone": "resnet50", "pretrained": True}, "spelled out; known: .*tv_in1k"),
+        ({"backbone": "resnet10t", "pooling": "token"}, "needs a backbone with a class token"),
+    ],
+)
+def test_names_that_do_not_exist_or_fit_are_an_error(config, message):
+    with pytest.raises(ConfigError, match=message):
+        create_model(ModelConfig(**config), 0)
+
+
+def test_weights_that_cannot_be_fetched_point_to_the_checkpoint_option(monkeypatch):
+    import timm
+
+    create = timm.create_model
+
+    def unreachable(name, pretrained=False, **options):
+        if pretrained:
+            raise ConnectionError("no route to host")
+        return create(name, **options)
+
+    monkeypatch.setattr(timm, "create_model", unreachable)
+    with pytest.raises(DataError, match=r"resnet18\.tv_in1k.*no route to host.*model\.checkpoint"):
+        create_model(ModelConfig(backbone="resnet18.tv_in1k", pretrained=True), 0)
+
+
+@pytest.mark.parametrize("pooling", ["avg", "max", "gem"])
+def test_pooling_leaves_out_the_class_token(pooling):
+    from benchmark.models.pooling import Pooling
+
+    tokens = torch.tensor([[[100.0], [1.0], [3.0]]])
+    expected = {"avg": 2.0, "max": 3.0, "gem": ((1 + 27) / 2) ** (1 / 3)}[pooling]
+    assert Pooling(pooling, prefix=1)(tokens).item() == pytest.approx(expected, rel=1e-5)
+    maps = torch.tensor([[[[1.0, 3.0]]]])
+    assert Pooling(pooling)(maps).item() == pytest.approx(expected, rel=1e-5)
+    assert Pooling(pooling, channels_last=True)(maps.permute(0, 2, 3, 1)).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_layer_norm_standardises_what_reaches_the_head():
+    seen = []
+    model = model_of("resnet10t", layer_norm=True, embedding_dim=8)
+    model.head.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    model(torch.randn(4, 1, 32, 32, generator=torch.Generator().manual_seed(0)))
+    assert seen[0].mean(dim=1).abs().max() < 1e-5
+    assert torch.allclose(seen[0].std(dim=1, correction=0), torch.ones(4), atol=1e-2)
+
+
+def test_torchvision_imports_whether_or_not_its_operators_load():
+    code = (
+        "from benchmark.models.vision_ops import prepare_torchvision as prepare; prepare(); "
+        "assert not prepare(); import torchvision, torch; print(hasattr(torch.ops.torchvision, 'nms'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "True", done.stderr
