@@ -5,6 +5,7 @@ Each section is a dataclass whose JSON Schema validates study files. This module
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,6 +87,30 @@ class EvaluationConfig:
     batch_size: int = option(256, at_least=1, help="images per forward pass")
     neighbour_queries: int = option(32, at_least=0, help="queries whose top neighbours are kept")
     neighbours: int = option(10, at_least=1, help="neighbours kept per query")
+
+
+def check_input(config: InputConfig, channels: int) -> list[str]:
+    """Returns what is wrong with the input options of a network of ``channels``: lines of key and message."""
+    found = []
+    if config.resize is not None and config.resize < config.image_size:
+        found.append(
+            f"resize  {config.resize} is smaller than image_size {config.image_size}, so that no crop fits; give at "
+            "least image_size, or null"
+        )
+    for key, values in (("mean", config.mean), ("std", config.std)):
+        if len(values) != 1 and len(values) < channels:
+            found.append(f"{key}  has {len(values)} values for {channels} channels; give one, or one per channel")
+    if any(value <= 0 for value in config.std):
+        found.append(f"std  {config.std} divides the pixels; give values above 0")
+    for key, values, highest in (
+        ("crop_area", config.crop_area, 1.0),
+        ("crop_aspect", config.crop_aspect, math.inf),
+        ("scale", config.scale, math.inf),
+    ):
+        if len(values) != 2 or not 0 < values[0] <= values[1] <= highest:
+            limit = "" if highest == math.inf else f" and at most {highest:g}"
+            found.append(f"{key}  {values} is no range; give two increasing numbers above 0{limit}")
+    return found
 
 
 SECTIONS: dict[str, type] = {

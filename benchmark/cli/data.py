@@ -27,14 +27,15 @@ def list_datasets() -> None:
 def check(
     name: Annotated[str, typer.Argument(help="registered name")],
     root: Annotated[Path | None, typer.Option(help="directory of the dataset, where it needs one")] = None,
-    images: Annotated[
-        bool, typer.Option("--images", help="decode every image and list the broken ones")
-    ] = False,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="another parameter of the dataset; repeatable")
+    ] = None,
+    images: Annotated[bool, typer.Option("--images", help="decode every image and list the broken ones")] = False,
 ) -> None:
     """Print images, classes and categories per split; exit status 0 only if all is right."""
     from benchmark.datasets import load_dataset
 
-    dataset = load_dataset(name, {} if root is None else {"root": str(root)})
+    dataset = load_dataset(name, _params(name, [*([] if root is None else [f"root={root}"]), *(param or [])]))
     typer.echo(f"{name}  fingerprint {dataset.fingerprint}")
     typer.echo(f"{'split':<14}{'images':>9}{'classes':>9}{'categories':>12}")
     for split, counts in dataset.counts.items():
@@ -42,6 +43,32 @@ def check(
         typer.echo(f"{split:<14}{cells}")
     if images and _decode_all(dataset):
         raise typer.Exit(1)
+
+
+def _params(name: str, pairs: list[str]) -> dict[str, object]:
+    """Returns KEY=VALUE pairs as parameters of dataset ``name``: text where it takes text, YAML elsewhere."""
+    import yaml
+
+    from benchmark.datasets import DATASETS
+    from benchmark.options import schema_of
+
+    known = schema_of(DATASETS[name].target.Config)["properties"]
+    params: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"'{pair}' is not KEY=VALUE; for example: --param categories=true")
+        if key in params:
+            raise typer.BadParameter(f"'{key}' is given twice; give it once")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            value = text
+            if "string" not in known.get(key, {}).get("type", ()):
+                raise typer.BadParameter(f"'{text}' for '{key}' is not a YAML value") from error
+        takes_text = "string" in known.get(key, {}).get("type", ())
+        params[key] = text if takes_text and value is not None else value
+    return params
 
 
 def _decode_all(dataset: object) -> int:

@@ -89,16 +89,22 @@ class DatasetLoader(ABC):
         """Returns the dataset; raises DataError naming every file or class that is not right."""
 
 
+class PixelOpener:
+    """Makes a picture of image number i; a class, not a closure, so that other processes can receive it."""
+
+    def __init__(self, pixels: np.ndarray):
+        self.pixels = pixels
+
+    def __call__(self, index: int) -> Image.Image:
+        picture = self.pixels[index]
+        return Image.fromarray(picture[..., 0] if picture.shape[-1] == 1 else picture)
+
+
 def pixel_set(
     pixels: np.ndarray, labels: np.ndarray, names: Sequence[str], categories: np.ndarray | None = None
 ) -> ImageSet:
     """Returns an in-memory set of uint8 pixels (N, H, W, C), C = 1 or 3."""
-
-    def open_image(index: int) -> Image.Image:
-        picture = pixels[index]
-        return Image.fromarray(picture[..., 0] if picture.shape[-1] == 1 else picture)
-
-    return ImageSet(labels.astype(np.int64), names, open_image, categories, pixels)
+    return ImageSet(labels.astype(np.int64), names, PixelOpener(pixels), categories, pixels)
 
 
 def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:

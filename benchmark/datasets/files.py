@@ -38,13 +38,18 @@ class Opener:
 
 
 def open_image(path: Path) -> Image.Image:
-    """Returns the picture at ``path``, turned upright by its EXIF tag, in L or RGB; alpha goes on white."""
+    """Returns the picture at ``path``, turned upright by its EXIF tag, in L or RGB.
+
+    Alpha goes on white; grey of 16 bits is scaled to 8. Raises DataError when the file cannot be decoded.
+    """
     try:
         with Image.open(path) as picture:
             picture = ImageOps.exif_transpose(picture)
             if picture.mode == "L":
                 picture.load()
                 return picture
+            if picture.mode == "F" or picture.mode.startswith("I"):
+                return _eight_bits(picture)
             if picture.has_transparency_data:
                 picture = picture.convert("RGBA")
                 ground = Image.new("RGBA", picture.size, "white")
@@ -52,6 +57,14 @@ def open_image(path: Path) -> Image.Image:
             return picture.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise DataError(f"cannot decode {path}: {error}; replace the file or take it out of the dataset") from error
+
+
+def _eight_bits(picture: Image.Image) -> Image.Image:
+    """Returns 16-bit grey as L: 0..65535 becomes 0..255, where PIL's own conversion would clip at 255."""
+    values = np.asarray(picture)
+    if values.dtype.kind == "f" or values.min() < 0 or values.max() > 65535:
+        raise ValueError(f"its grey values (mode {picture.mode}) do not fit 16 bits; save it with 8 or 16")
+    return Image.fromarray(((values.astype(np.uint32) * 255 + 32767) // 65535).astype(np.uint8))
 
 
 def check_files(root: Path, paths: Sequence[str]) -> None:

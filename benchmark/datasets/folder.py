@@ -2,26 +2,29 @@
 
 ``root/<class>/*.jpg``, or ``root/<category>/<class>/*.jpg`` with ``categories: true``. Classes are split by
 a fixed seed, or images by a CSV with the columns path, label, split (train or test) and optionally category;
-paths are relative to the root. The fingerprint covers paths, sizes in bytes and the split, not the pixels.
+paths are relative to the root and stay inside it. The fingerprint covers paths, sizes in bytes, classes,
+categories and the split, not the pixels. Without a CSV every file below the root must be an image of a class:
+other files, images at another depth and empty folders are errors; only hidden files and the
+thumbnail files of file managers are ignored (``benchmark.datasets.layout``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
 import pandas as pd
 
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
-from benchmark.datasets.files import IMAGE_SUFFIXES, check_files, file_set
+from benchmark.datasets.files import check_files, file_set
+from benchmark.datasets.layout import class_images, some
 from benchmark.errors import DataError
 from benchmark.options import option
 from benchmark.seeding import derive
 
 SPLIT_COLUMNS = ["path", "label", "split"]
-LISTED = 10  # offenders named in one message
 
 
 @DATASETS.register("folder", display="Folder")
@@ -39,7 +42,7 @@ class Folder(DatasetLoader):
         split_seed: int = option(0, at_least=0, help="seed of the split by classes")
 
     def load(self) -> Dataset:
-        """Returns the dataset; every problem of the directory is reported at once."""
+        """Returns the dataset; problems are reported together: of the layout, then of the split, then of files."""
         root = Path(self.config.root)
         if not root.is_dir():
             raise DataError(f"dataset 'folder': no directory {root}; give the parent of the class folders as root")
@@ -48,26 +51,17 @@ class Folder(DatasetLoader):
         check_files(root, table["path"].tolist())
         sets = {split: file_set(root, part) for split, part in table.groupby("split", sort=True)}
         sizes = np.array([(root / path).stat().st_size for path in table["path"]], dtype=np.int64)
-        lines = "\n".join(table[["path", "label", "split"]].agg("\t".join, axis=1))
+        lines = "\n".join(table[["path", "label", "category", "split"]].agg("\t".join, axis=1))
         return Dataset("folder", sets["train"], {"test": Protocol(sets["test"])}, fingerprint_of(lines, sizes))
 
     def _table_from_folders(self, root: Path) -> pd.DataFrame:
-        depth = 3 if self.config.categories else 2
-        files = sorted(path.relative_to(root) for path in root.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
-        files = [path for path in files if len(path.parts) == depth]
-        if not files:
-            layout = "category/class/image" if self.config.categories else "class/image"
-            raise DataError(
-                f"dataset 'folder': no images in {root}; expected {layout} with endings "
-                f"{', '.join(sorted(IMAGE_SUFFIXES))}"
-            )
         rows = [
             {
                 "path": path.as_posix(),
                 "label": path.parent.as_posix(),
                 "category": path.parts[0] if self.config.categories else "",
             }
-            for path in files
+            for path in class_images(root, self.config.categories)
         ]
         table = pd.DataFrame(rows)
         classes = np.array(sorted(table["label"].unique()))
@@ -94,32 +88,47 @@ class Folder(DatasetLoader):
         if wrong:
             raise DataError(f"{path} has splits {', '.join(map(repr, wrong))}; allowed: train, test")
         if "category" not in table.columns:
+            if self.config.categories:
+                raise DataError(
+                    f"{path} has no column category, and 'categories' is true; add the column, or set categories: false"
+                )
             table["category"] = ""
+        outside = [name for name in table["path"] if _leaves(name)]
+        if outside:
+            raise DataError(
+                f"{path} names files outside the dataset's root {root}: {some(outside)}; write paths relative to "
+                "the root, without '..'"
+            )
+        table["path"] = [PurePosixPath(name).as_posix() for name in table["path"]]
+        blank = table["path"][table["category"] == ""]
+        if self.config.categories and len(blank):
+            raise DataError(f"{path} gives no category for {some(blank)}; fill the column, or set categories: false")
         return table
 
 
+def _leaves(path: str) -> bool:
+    """Says whether a path, read as POSIX or Windows would, is absolute or climbs."""
+    windows = PureWindowsPath(path)
+    return PurePosixPath(path).is_absolute() or bool(windows.anchor) or ".." in windows.parts
+
+
 def _check_table(table: pd.DataFrame, root: Path) -> None:
-    """Raises DataError naming duplicates, classes in both splits, lonely classes and empty splits."""
+    """Raises DataError naming duplicates, classes in two splits or categories, lonely classes, empty splits."""
     found = []
     double = table["path"][table["path"].duplicated()].unique()
     if len(double):
-        found.append(f"listed twice: {_some(double)}")
+        found.append(f"listed twice: {some(double)}")
     shared = table.groupby("label")["split"].nunique()
     if (shared > 1).any():
-        found.append(
-            f"classes in both splits: {_some(shared.index[shared > 1])}; retrieval is tested on unseen classes"
-        )
+        found.append(f"classes in both splits: {some(shared.index[shared > 1])}; retrieval is tested on unseen classes")
+    mixed = table.groupby("label")["category"].nunique()
+    if (mixed > 1).any():
+        found.append(f"classes in several categories: {some(mixed.index[mixed > 1])}; a class has one")
     lonely = table["label"].value_counts()
     if (lonely < 2).any():
         found.append(
-            f"classes with one image: {_some(sorted(lonely.index[lonely < 2]))}; add images, or leave these out"
+            f"classes with one image: {some(sorted(lonely.index[lonely < 2]))}; add images, or leave these out"
         )
     found += [f"no {split} images" for split in ("train", "test") if not (table["split"] == split).any()]
     if found:
         raise DataError("\n  ".join([f"dataset 'folder' at {root}:", *found]))
-
-
-def _some(names: object) -> str:
-    names = [str(name) for name in names]
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more

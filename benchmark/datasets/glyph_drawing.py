@@ -9,6 +9,7 @@ no method can reach 100 percent.
 
 from __future__ import annotations
 
+import importlib.util
 import unicodedata
 import zipfile
 from collections import Counter
@@ -35,16 +36,18 @@ ARRAYS = {"pixels", "codes", "fonts", "font_names"}
 def glyph_images() -> dict[str, np.ndarray]:
     """Returns ``pixels`` uint8 (N, 32, 32), ``codes`` int64 (N,), ``fonts`` int64 (N,) and ``font_names``.
 
-    They are drawn once and kept in the cache folder; a damaged or foreign file is drawn again.
+    They are drawn once and kept in the cache folder; a damaged file is drawn again, and so are the glyphs
+    when matplotlib, its fonts or the Unicode tables change.
     """
-    key = fingerprint_of(str(DRAWING_VERSION), metadata.version("matplotlib"), unicodedata.unidata_version)
+    fonts = "\n".join(f"{path.name} {path.stat().st_size}" for path in _font_files())
+    key = fingerprint_of(str(DRAWING_VERSION), metadata.version("matplotlib"), unicodedata.unidata_version, fonts)
     path = cache_folder() / f"glyphs-{key}.npz"
     cached = _read(path)
     if cached is not None:
         return cached
     drawn = _draw()
     with replacing(path) as temporary, open(temporary, "wb") as stream:
-        np.savez_compressed(stream, **drawn)
+        np.savez(stream, **drawn)  # 36 MB instead of 4, read in a quarter of the time
     return drawn
 
 
@@ -57,14 +60,22 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
     return arrays if set(arrays) == ARRAYS and len(arrays["pixels"]) == len(arrays["codes"]) else None
 
 
-def _draw() -> dict[str, np.ndarray]:
-    import matplotlib
-    from matplotlib.ft2font import FT2Font
-
-    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+def _font_files() -> list[Path]:
+    """Returns the fonts to draw with, sorted; matplotlib is found without the cost of importing it."""
+    package = importlib.util.find_spec("matplotlib")
+    if package is None:
+        raise DataError("the glyphs are drawn with the fonts of matplotlib, which is not installed; install it")
+    folder = Path(package.submodule_search_locations[0]) / "mpl-data" / "fonts" / "ttf"
     files = sorted(path for path in folder.glob("*.ttf") if not path.name.startswith(SKIPPED_FONTS))
     if not files:
         raise DataError(f"no fonts in matplotlib's data folder {folder}; reinstall matplotlib")
+    return files
+
+
+def _draw() -> dict[str, np.ndarray]:
+    from matplotlib.ft2font import FT2Font
+
+    files = _font_files()
     fonts = [FT2Font(str(path)) for path in files]
     for font in fonts:
         font.set_size(POINTS, 72)

@@ -9,6 +9,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from benchmark.datasets.base import ImageSet
+from benchmark.errors import DataError
 from benchmark.input.base import Input, normalisation
 from benchmark.input.transforms import eval_transform, train_transform
 from benchmark.recipe import InputConfig
@@ -51,6 +52,8 @@ class FileInput(Input):
             )
         self._plan.jobs = jobs
         for pixels in self._loader:
+            if isinstance(pixels, str):
+                raise DataError(pixels)
             images = pixels.permute(0, 3, 1, 2).float() / 255.0
             yield ((images - self._mean) / self._std).contiguous(memory_format=torch.channels_last)
 
@@ -69,13 +72,23 @@ class _Plan:
 
 
 class _Views(Dataset):
-    """Decodes the images of one job: (place, image numbers, seed or None for evaluation, epoch)."""
+    """Decodes the images of one job: (place, image numbers, seed or None for evaluation, epoch).
+
+    A broken image is returned as its message: an exception would reach the training process as the text of
+    a worker's traceback, in the name of an error that its command line cannot tell from others.
+    """
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.image_set, self.config = image_set, config
         self.mode = "L" if channels == 1 else "RGB"
 
-    def __getitem__(self, job: tuple) -> torch.Tensor:
+    def __getitem__(self, job: tuple) -> torch.Tensor | str:
+        try:
+            return self._decode(job)
+        except DataError as error:
+            return str(error)
+
+    def _decode(self, job: tuple) -> torch.Tensor:
         place, numbers, seed, epoch = job
         views = []
         for offset, number in enumerate(numbers):

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmark.errors import ConfigError
 from benchmark.options import problems as schema_problems
-from benchmark.recipe import complete_recipe, recipe_schema
+from benchmark.recipe import check_input, complete_recipe, recipe_schema, section
 from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.format import ROOT, recipe_file_schema
 
@@ -54,14 +54,19 @@ def read_recipe(name: str, study_path: Path) -> RecipeFile:
     if found:
         return RecipeFile(label if isinstance(label, str) else None, None, tuple(found))
     sections = {key: value for key, value in document.data.items() if key not in ("label", "source")}
-    return RecipeFile(label, sections, ())
+    found = placed(document, overlay(sections, {})[1], f"{path.name}: ")
+    return RecipeFile(label, None if found else sections, tuple(found))
 
 
 def overlay(sections: dict[str, Any], override: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
     """Returns the complete recipe with ``override`` laid over it, or None, and the override's problems."""
     merged = _merge(sections, override)
     found = schema_problems(recipe_schema(), merged)
-    return (None, found) if found else (complete_recipe(merged), [])
+    if found:
+        return None, found
+    recipe = complete_recipe(merged)
+    found = [f"input.{line}" for line in check_input(section(recipe, "input"), recipe["model"]["channels"])]
+    return (None, found) if found else (recipe, [])
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
