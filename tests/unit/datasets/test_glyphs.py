@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 from benchmark.datasets import load_dataset
 from benchmark.datasets.glyph_drawing import ARRAYS, SIDE, glyph_images
+from benchmark.errors import DataError
 
 
 def label_names(image_set) -> set[str]:
@@ -76,3 +78,42 @@ def test_datasets_and_samplers_do_not_import_torch():
         "s.SAMPLERS.names(); DATASETS.names(); load_dataset('glyphs_tiny'); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_sets_in_memory_can_be_sent_to_other_processes():
+    whole = load_dataset("glyphs_tiny").train
+    copy = pickle.loads(pickle.dumps(whole))
+    assert np.array_equal(np.asarray(copy.image(5)), whole.pixels[5, ..., 0])
+    assert list(copy.names) == list(whole.names)
+
+
+def test_other_fonts_are_drawn_anew(monkeypatch, tmp_path):
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
+    drawn = glyph_images_of_nothing()
+    monkeypatch.setattr("benchmark.datasets.glyph_drawing._draw", lambda: drawn)
+    fonts = [tmp_path / "a.ttf", tmp_path / "b.ttf"]
+    monkeypatch.setattr("benchmark.datasets.glyph_drawing._font_files", lambda: fonts)
+    for content in (b"one", b"one", b"another size"):
+        for path in fonts:
+            path.write_bytes(content)
+        glyph_images()
+    assert len(list((tmp_path / "cache").glob("glyphs-*.npz"))) == 2
+
+
+def glyph_images_of_nothing() -> dict[str, np.ndarray]:
+    return {name: np.zeros((0, SIDE, SIDE) if name == "pixels" else 0, dtype=np.uint8) for name in ARRAYS}
+
+
+def test_reading_the_cache_does_not_import_matplotlib():
+    glyph_images()
+    code = (
+        "import sys; from benchmark.datasets.glyph_drawing import glyph_images; glyph_images(); "
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_missing_fonts_say_what_to_do(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(DataError, match="matplotlib, which is not installed"):
+        glyph_images()
