@@ -60,13 +60,13 @@ def _params(name: str, pairs: list[str]) -> dict[str, object]:
             raise typer.BadParameter(f"'{pair}' is not KEY=VALUE; for example: --param categories=true")
         if key in params:
             raise typer.BadParameter(f"'{key}' is given twice; give it once")
+        takes_text = "string" in known.get(key, {}).get("type", ())
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            value = text
-            if "string" not in known.get(key, {}).get("type", ()):
+            if not takes_text:
                 raise typer.BadParameter(f"'{text}' for '{key}' is not a YAML value") from error
-        takes_text = "string" in known.get(key, {}).get("type", ())
+            value = text
         params[key] = text if takes_text and value is not None else value
     return params
 
