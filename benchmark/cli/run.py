@@ -36,7 +36,8 @@ def run(
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
     command += ["--profile", str(ROOT / "workflow" / "profiles" / "local"), "--cores", cores]
     command += ["--config", f"study={loaded.path}", f"results={results}"]
-    done = subprocess.run([*command, *(["--dry-run"] if dry_run else [])], check=False)
+    command += ["--dry-run"] if dry_run else ["--quiet", "rules", "reason", "host"]
+    done = subprocess.run(command, check=False)
     if not dry_run:
         from benchmark.closing import closing_words
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import yaml
-from conftest import ROOT, Workplace, jobs, small_study
+from workplace import ROOT, Workplace, jobs, small_study
 
 from benchmark.grid import expand
 from benchmark.study import load_study, study_names

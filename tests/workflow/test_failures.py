@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Workplace, small_study
+from workplace import Workplace, small_study
 
 BROKEN = "/smooth_ap_wide/bs32/seed1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from conftest import Workplace, jobs, small_study
+from workplace import Workplace, jobs, small_study
 
 
 def test_a_second_run_has_nothing_to_do(workplace: Workplace):

@@ -1,0 +1,86 @@
+"""The real thing in miniature: real training, from a study file to the report."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from workplace import ROOT, small_study
+
+from benchmark.grid import expand
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.study import load_study
+
+TOY_LOSS = """
+from dataclasses import dataclass
+
+from benchmark.losses import LOSSES
+from benchmark.losses.base import Loss
+from benchmark.options import option
+
+
+@LOSSES.register("pull_together", display="PullTogether", paper="a test", kind="pair")
+class PullTogether(Loss):
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        strength: float = option(1.0, above=0.0, help="factor of the loss")
+
+    def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
+        same = (labels[:, None] == labels[None, :]).to(embeddings.dtype)
+        scores = embeddings @ embeddings.T
+        return self.config.strength * (scores * (1 - same) - scores * same).mean()
+"""
+
+
+def snakemake(folder: Path, profile: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+    command += ["--profile", str(ROOT / "workflow" / "profiles" / profile), *arguments]
+    everything = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(command, cwd=folder, env=everything, capture_output=True, text=True, timeout=900, check=False)
+
+
+def long_table(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.slow
+def test_the_smoke_study_runs_to_its_report_and_then_has_nothing_to_do(tmp_path):
+    done = snakemake(tmp_path, "smoke")
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    folder = tmp_path / "results" / "smoke"
+    rows = long_table(folder / "runs.csv")
+    assert {row["run_id"] for row in rows} == set(expand(load_study("smoke")))
+    assert {row["status"] for row in rows} == {"ok"}
+    last = [row for row in rows if row["selection"] == "last"]
+    assert {row["metric"] for row in last} >= {"recall_at_1", "map_at_r", "map"}
+    assert all(0 <= float(row["value"]) <= 1 for row in last)
+
+    page = (folder / "report" / "index.html").read_text()
+    assert all(facts["display"] in page for facts in load_catalogue().values())
+    for part in ("stats/paired.csv", "verdicts.csv", "tables/comparison.tex", "tables/comparison.html"):
+        assert (folder / part).stat().st_size > 0, part
+    assert list((folder / "figures").iterdir())
+    assert "22" in (folder / "imported.txt").read_text()
+
+    again = snakemake(tmp_path, "smoke")
+    assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
+
+
+@pytest.mark.slow
+def test_a_loss_dropped_into_a_folder_gets_its_row_in_the_table(tmp_path):
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "pull_together.py").write_text(TOY_LOSS)
+    study = small_study("toy", ["smooth_ap", "pull_together"])
+    study["seeds"] = [0]
+    (tmp_path / "toy.yaml").write_text(yaml.safe_dump(study))
+    done = snakemake(tmp_path, "local", "--config", "study=toy.yaml", BENCHMARK_PLUGINS=str(plugins))
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    table = (tmp_path / "results" / "toy" / "tables" / "comparison.md").read_text()
+    assert any(line.startswith("| PullTogether |") and line.count("|") == 4 for line in table.splitlines())
