@@ -86,9 +86,7 @@ def build(config: type, values: Mapping[str, Any], where: str) -> Any:
 
 def defaults_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the default of every property of a schema that has one."""
-    return {
-        name: entry["default"] for name, entry in schema.get("properties", {}).items() if "default" in entry
-    }
+    return {name: entry["default"] for name, entry in schema.get("properties", {}).items() if "default" in entry}
 
 
 def _type_schema(hint: Any) -> dict[str, Any]:

@@ -48,10 +48,11 @@ class Stepper:
         self.optimizer.zero_grad(set_to_none=True)
         with autocast(self.config, self.device):
             embeddings = self.model(images)
-            with self.stopwatch.running():
-                leaves = embeddings.detach().requires_grad_()
+        leaves = embeddings.detach().requires_grad_()
+        with self.stopwatch.running():
+            with autocast(self.config, self.device):
                 value = self.loss(leaves, labels, generator=self._generator)
-                self.scaler.scale(value).backward()
+            self.scaler.scale(value).backward()
         embeddings.backward(leaves.grad)
         self.scaler.step(self.optimizer)
         self.scaler.update()
