@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from benchmark.datasets import load_dataset
-from benchmark.errors import ConfigError
+from benchmark.errors import ConfigError, DataError
 from benchmark.input import create_input
 from benchmark.input.transforms import eval_transform, random_crop_box
-from benchmark.recipe import InputConfig
+from benchmark.recipe import InputConfig, check_input
 from benchmark.seeding import derive
 
 GLYPH = InputConfig(augmentation="affine_noise", image_size=32, mean=[0.5], std=[0.25])
@@ -134,3 +136,65 @@ def test_batches_do_not_change_the_images_in_memory(glyphs):
     list(source.train_batches(BATCHES, 0, 0)), list(source.eval_batches(64))
     assert np.array_equal(glyphs.pixels, before)
     assert torch.equal(next(source.eval_batches(8)), next(source.eval_batches(8)))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_broken_image_is_the_same_short_error_with_and_without_workers(tmp_path, workers):
+    for label in range(4):
+        for number in range(2):
+            path = tmp_path / f"c{label}" / f"{number}.png"
+            path.parent.mkdir(exist_ok=True)
+            Image.new("RGB", (30, 30), (label, number, 0)).save(path)
+    train = load_dataset("folder", {"root": str(tmp_path)}).train
+    path = tmp_path / train.names[1]
+    path.write_bytes(path.read_bytes()[:40])
+    source = create_input(train, InputConfig(image_size=24, workers=workers), 3)
+    with pytest.raises(DataError) as caught:
+        list(source.train_batches([np.arange(3)], 0, 0))
+    assert str(caught.value).startswith(f"cannot decode {path}: ")
+    assert "\n" not in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_a_pickled_set_in_memory_gives_the_same_tensors(glyphs):
+    # resized, glyphs are decoded one by one, by workers to which the set is sent whole
+    config = InputConfig(image_size=24, mean=[0.0], std=[1.0])
+    alone = create_input(glyphs, config, 1)
+    expected = next(alone.eval_batches(8))
+    assert expected.shape == (8, 1, 24, 24)
+    copied = create_input(pickle.loads(pickle.dumps(glyphs)), config, 1)
+    assert torch.equal(next(copied.eval_batches(8)), expected)
+
+
+def test_default_options_of_an_input_are_sound():
+    assert check_input(InputConfig(), 3) == []
+    assert check_input(InputConfig(), 1) == []
+    assert check_input(InputConfig(mean=[0.5], std=[0.5], resize=224, scale=[1, 1]), 4) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "channels", "key"),
+    [
+        ({"resize": 200, "image_size": 224}, 3, "resize"),
+        ({"mean": [0.5, 0.5]}, 3, "mean"),
+        ({"mean": []}, 1, "mean"),
+        ({"std": [0.2, 0.2, 0.2]}, 4, "std"),
+        ({"std": [0.0]}, 1, "std"),
+        ({"crop_area": [0.5]}, 3, "crop_area"),
+        ({"crop_area": [0.9, 0.2]}, 3, "crop_area"),
+        ({"crop_area": [0.5, 1.5]}, 3, "crop_area"),
+        ({"crop_aspect": [0.0, 1.0]}, 3, "crop_aspect"),
+        ({"scale": [0.9, 1.0, 1.1]}, 3, "scale"),
+    ],
+)
+def test_each_unsound_option_is_named(options, channels, key):
+    found = check_input(InputConfig(**options), channels)
+    assert [line.split("  ")[0] for line in found] == ([key] if channels != 4 else ["mean", "std"])
+
+
+def test_all_problems_of_an_input_are_reported_at_once(photos):
+    config = InputConfig(augmentation="affine_noise", image_size=32, resize=24, mean=[0.1, 0.2], scale=[2, 1])
+    with pytest.raises(ConfigError) as caught:
+        create_input(photos, config, 3)
+    keys = [line.split("  ")[0] for line in caught.value.problems]
+    assert keys == ["resize", "mean", "scale", "augmentation"]

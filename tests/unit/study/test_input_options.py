@@ -1,0 +1,28 @@
+"""Input options that do not go together are found when the study is read, not when a run starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmark.errors import ConfigError
+from benchmark.study import load_study
+
+
+def test_unsound_input_of_a_recipe_is_named_with_its_file_and_runs(study_data, recipe_data, write_study):
+    recipe_data["input"] = {"image_size": 32, "resize": 24, "scale": [2.0, 1.0]}
+    with pytest.raises(ConfigError) as caught:
+        load_study(write_study(study_data))
+    first, second = caught.value.problems
+    assert "tiny.yaml: input.resize (line " in first
+    assert "smaller than image_size 32" in first
+    assert "12 runs" in first
+    assert "tiny.yaml: input.scale (line " in second
+
+
+def test_unsound_input_of_an_override_is_named_at_the_override(study_data, write_study):
+    study_data["blocks"][0] |= {"option": "large", "override": {"input": {"resize": 100}}}
+    with pytest.raises(ConfigError) as caught:
+        load_study(write_study(study_data))
+    (problem,) = caught.value.problems
+    assert problem.startswith("blocks.0.override.input.resize (line ")
+    assert "image_size 224" in problem
