@@ -49,7 +49,7 @@ ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
 	$(PY) -m benchmark track ui --results $(RESULTS) --port $(PORT)
 
 bench: $(STAMP) ## time the losses against pytorch-metric-learning
-	$(PY) -m benchmark bench
+	$(PY) -m benchmark bench losses
 
 venv: $(STAMP) ## set up .venv only
 
