@@ -28,5 +28,5 @@ def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> 
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:
-    """Returns the metric families that a dataset can give: recall_at, map_at_r, map."""
+    """Returns the metric families that a dataset can give, as benchmark.metrics names them."""
     return DATASETS[name].target.metrics

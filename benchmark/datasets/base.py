@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
-ALL_METRICS = ("recall_at", "map_at_r", "map")
+ALL_METRICS = ("recall_at_k", "map_at_r", "map")  # families of benchmark.metrics.names
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,7 @@ class Known:
 
     def gives(self, dataset: str, metric: str) -> bool:
         """Says whether ``dataset`` can give ``metric``."""
-        family = metric_of(metric).family
-        return family in self.datasets[dataset] or family.removesuffix("_k") in self.datasets[dataset]
+        return metric_of(metric).family in self.datasets[dataset]
 
     # The registries below are walked only when a study names an entry: that imports every one of its files.
     @cached_property
@@ -67,13 +66,13 @@ class Known:
 
 def load_known() -> Known:
     """Returns what is registered in this installation, plugins included."""
-    from benchmark.datasets import DATASETS, check_dataset_params
+    from benchmark.datasets import DATASETS, check_dataset_params, dataset_metrics
     from benchmark.losses.catalogue import load_catalogue
     from benchmark.samplers import SAMPLERS, check
 
     return Known(
         losses={name: facts["schema"] for name, facts in load_catalogue().items()},
-        datasets={entry.name: tuple(entry.facts.get("metrics") or entry.target.metrics) for entry in DATASETS},
+        datasets={entry.name: dataset_metrics(entry.name) for entry in DATASETS},
         samplers=tuple(SAMPLERS.names()),
         dataset_problems=check_dataset_params,
         sampler_problems=check,
