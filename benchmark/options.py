@@ -81,7 +81,18 @@ def build(config: type, values: Mapping[str, Any], where: str) -> Any:
     found = problems(schema_of(config), values)
     if found:
         raise ConfigError(where, found)
-    return config(**values)
+    return make(config, values)
+
+
+def make(config: type, values: Mapping[str, Any]) -> Any:
+    """Returns ``config(**values)`` without validation; a mapping for a field that is a Config becomes that Config."""
+    hints = typing.get_type_hints(config)
+    nested = {
+        name: make(part, values[name])
+        for name in values
+        if isinstance(values[name], Mapping) and (part := _config_in(hints.get(name))) is not None
+    }
+    return config(**{**values, **nested})
 
 
 def defaults_of(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,10 +100,20 @@ def defaults_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {name: entry["default"] for name, entry in schema.get("properties", {}).items() if "default" in entry}
 
 
+def _config_in(hint: Any) -> type | None:
+    """Returns the Config dataclass that a hint allows, alone or beside None."""
+    return next((part for part in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(part)), None)
+
+
 def _type_schema(hint: Any) -> dict[str, Any]:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        return schema_of(hint)
     if origin in (types.UnionType, typing.Union):
         parts = [_type_schema(argument) for argument in arguments]
+        if _config_in(hint) is not None:
+            # one schema instead of alternatives, so that a message names the key inside that is wrong
+            return {**schema_of(_config_in(hint)), "type": ["object", "null"]}
         if all(set(part) == {"type"} for part in parts):
             return {"type": [part["type"] for part in parts]}
         return {"anyOf": parts}

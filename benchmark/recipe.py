@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchmark.options import defaults_of, option, schema_of
+from benchmark.options import defaults_of, make, option, schema_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +72,34 @@ class TrainingConfig:
     """Length and numerics of training."""
 
     epochs: int = option(1, at_least=1, help="epochs")
+    micro_batch: int | None = option(
+        None, at_least=1, help="images per pass of multi-stage backpropagation; null means the whole batch at once"
+    )
     precision: Literal["float32", "bfloat16", "float16"] = option("float32", help="autocast type on CUDA")
     threads: int = option(1, at_least=1, help="CPU threads of torch")
     deterministic: bool = option(True, help="demand deterministic algorithms")
     checkpoint_seconds: float = option(120.0, at_least=0.0, help="least time between rolling checkpoints, s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryConfig:
+    """Embeddings of earlier batches as further references of the loss (cross-batch memory)."""
+
+    size: int | None = option(
+        None, at_least=-1, help="remembered embeddings: null for none, -1 for the size of the training set, or 1 and up"
+    )
+    key: Literal["image", "fifo"] = option(
+        "image", help="image: each training image keeps its latest embedding; fifo: the latest embeddings of all"
+    )
+    start_epoch: float = option(0.0, at_least=0.0, help="epochs trained without the memory at first")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryExpansionConfig:
+    """Alpha query expansion of landmark retrieval: each query plus its k nearest, weighted by score^alpha."""
+
+    alpha: float = option(at_least=0.0, help="power of the scores that weight the neighbours")
+    k: int = option(at_least=1, help="neighbours added to each query")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +111,10 @@ class EvaluationConfig:
     batch_size: int = option(256, at_least=1, help="images per forward pass")
     neighbour_queries: int = option(32, at_least=0, help="queries whose top neighbours are kept")
     neighbours: int = option(10, at_least=1, help="neighbours kept per query")
+    query_expansion: QueryExpansionConfig | None = option(None, help="null, or {alpha, k}: expand every query")
+    whitening: int | None = option(
+        None, at_least=1, help="dimensions kept by PCA whitening learnt on the training images; null means none"
+    )
 
 
 def check_input(config: InputConfig, channels: int) -> list[str]:
@@ -113,12 +141,21 @@ def check_input(config: InputConfig, channels: int) -> list[str]:
     return found
 
 
+def check_memory(recipe: dict[str, Any]) -> list[str]:
+    """Returns what is wrong with memory and micro-batches of a complete recipe: lines of key and message."""
+    found = []
+    if recipe["memory"]["size"] == 0:
+        found.append("memory.size  0 remembers nothing; give null for no memory, -1 for the size of the training set")
+    return found
+
+
 SECTIONS: dict[str, type] = {
     "model": ModelConfig,
     "input": InputConfig,
     "optimizer": OptimizerConfig,
     "schedule": ScheduleConfig,
     "training": TrainingConfig,
+    "memory": MemoryConfig,
     "evaluation": EvaluationConfig,
 }
 
@@ -148,4 +185,4 @@ def complete_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
 
 def section(recipe: dict[str, Any], name: str) -> Any:
     """Returns one section of a complete recipe as its Config dataclass."""
-    return SECTIONS[name](**recipe[name])
+    return make(SECTIONS[name], recipe[name])
