@@ -47,11 +47,48 @@ class ImageSet:
 
 
 @dataclass(frozen=True)
+class Judgements:
+    """What each query is to find, where class labels do not say it (landmarks).
+
+    relevant   per query: int64 (P_i,), places in the gallery that count as found
+    ignored    per query: int64 (I_i,), places in the gallery taken out of the ranking before it is scored
+    """
+
+    relevant: tuple[np.ndarray, ...]
+    ignored: tuple[np.ndarray, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.relevant) != len(self.ignored):
+            raise ValueError(f"{len(self.relevant)} relevant and {len(self.ignored)} ignored lists; one each per query")
+
+
+@dataclass(frozen=True)
 class Protocol:
-    """One evaluation: queries against a gallery; without a gallery each image queries all the others."""
+    """One evaluation: queries against a gallery; without a gallery each image queries all the others.
+
+    judgements  what each query is to find in the gallery; labels are then not used
+    repeats     pairs of places in ``query``, int64 each: (those that query, those that are the gallery). Without
+                a gallery the images are then divided in each of these ways, and measures are means over them.
+    """
 
     query: ImageSet
     gallery: ImageSet | None = None
+    judgements: Judgements | None = None
+    repeats: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file that a dataset is distributed in.
+
+    file     its usual name
+    proves   paths below the dataset's root that are there once it is unpacked (files or folders)
+    md5      digest of the file (hex) where its publishers give one
+    """
+
+    file: str
+    proves: tuple[str, ...]
+    md5: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +117,8 @@ class DatasetLoader(ABC):
 
     Config: ClassVar[type]
     metrics: ClassVar[tuple[str, ...]] = ALL_METRICS
+    archives: ClassVar[tuple[Archive, ...]] = ()  # what it is unpacked from
+    expected: ClassVar[dict[str, dict[str, int]]] = {}  # published counts: a part of Dataset.counts each
 
     def __init__(self, config: Any):
         self.config = config
