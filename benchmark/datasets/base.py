@@ -81,8 +81,8 @@ class Protocol:
 class Archive:
     """A file that a dataset is distributed in.
 
-    file     its usual name
-    proves   paths below the dataset's root that are there once it is unpacked (files or folders)
+    file     its usual name; a file that is no archive is kept as the one path that it proves
+    proves   paths below the dataset's root that are there once it is unpacked; folders of images end in "/"
     md5      digest of the file (hex) where its publishers give one
     """
 

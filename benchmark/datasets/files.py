@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -37,13 +38,14 @@ class Opener:
         return open_image(self.root / self.paths[index])
 
 
-def open_image(path: Path) -> Image.Image:
-    """Returns the picture at ``path``, turned upright by its EXIF tag, in L or RGB.
+def open_image(source: Path | BinaryIO, name: str | None = None) -> Image.Image:
+    """Returns the picture in a file, turned upright by its EXIF tag, in L or RGB.
 
-    Alpha goes on white; grey of 16 bits is scaled to 8. Raises DataError when the file cannot be decoded.
+    Alpha goes on white; grey of 16 bits is scaled to 8. Raises DataError, which calls the file ``name``, when
+    it cannot be decoded.
     """
     try:
-        with Image.open(path) as picture:
+        with Image.open(source) as picture:
             picture = ImageOps.exif_transpose(picture)
             if picture.mode == "L":
                 picture.load()
@@ -56,7 +58,8 @@ def open_image(path: Path) -> Image.Image:
                 picture = Image.alpha_composite(ground, picture)
             return picture.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise DataError(f"cannot decode {path}: {error}; replace the file or take it out of the dataset") from error
+        place = name or source
+        raise DataError(f"cannot decode {place}: {error}; replace the file or take it out of the dataset") from error
 
 
 def _eight_bits(picture: Image.Image) -> Image.Image:
