@@ -1,0 +1,168 @@
+"""Small datasets in the exact layouts of the published archives, with real JPEG images.
+
+``make_<name>(root)`` writes the unpacked dataset into ``root``; every test class has at least two images.
+Loaders accept them with ``allow_counts: true`` only: their sizes are not the published ones.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from scipy.io import savemat
+
+SIZE = (48, 36)  # width and height of the images
+
+
+def write_jpeg(path: Path, number: int, size: tuple[int, int] = SIZE) -> None:
+    """Writes a picture of two colours, chosen by ``number``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture = Image.new("RGB", size, (37 * number % 256, 91 * number % 256, 151 * number % 256))
+    picture.paste((255, 255, 255), (0, 0, size[0] // 2, size[1] // 2))
+    picture.save(path, quality=90)
+
+
+def write_lines(path: Path, lines: list[str]) -> None:
+    """Writes a text file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def make_cub(root: Path) -> None:
+    """Four bird species, two on each side of the split, three images each."""
+    classes = {
+        99: "099.Ovenbird",
+        100: "100.Brown_Pelican",
+        101: "101.White_Pelican",
+        200: "200.Common_Yellowthroat",
+    }
+    images = []
+    for name in classes.values():
+        images += [(name, f"{name}/{name.split('.')[1]}_{number:04d}_{number}.jpg") for number in (1, 2, 3)]
+    for number, (_, path) in enumerate(images):
+        write_jpeg(root / "images" / path, number)
+    numbers = {name: number for number, name in classes.items()}
+    write_lines(root / "classes.txt", [f"{number} {name}" for number, name in classes.items()])
+    write_lines(root / "images.txt", [f"{place} {path}" for place, (_, path) in enumerate(images, start=1)])
+    write_lines(
+        root / "image_class_labels.txt", [f"{place} {numbers[name]}" for place, (name, _) in enumerate(images, start=1)]
+    )
+    write_lines(root / "train_test_split.txt", [f"{place} {place % 2}" for place in range(1, len(images) + 1)])
+
+
+def make_sop(root: Path) -> None:
+    """Two categories; four products to train on, four to test on, two images each."""
+    image = 0
+    for split, first in (("train", 1), ("test", 11319)):
+        rows = ["image_id class_id super_class_id path"]
+        for product in range(4):
+            category = ("bicycle", "chair")[product // 2]
+            for view in range(2):
+                image += 1
+                path = f"{category}_final/{111085122871 + first + product}_{view}.JPG"
+                write_jpeg(root / path, image)
+                rows.append(f"{image} {first + product} {product // 2 + 1} {path}")
+        write_lines(root / f"Ebay_{split}.txt", rows)
+
+
+def make_inaturalist(root: Path) -> None:
+    """Eight species of two kinds, half to train on, two images each."""
+    categories = []
+    lists: dict[str, list[str]] = {"train": [], "test": []}
+    for species in range(8):
+        kingdom = ("Aves", "Plantae")[species % 2]
+        category = 100 + species
+        categories.append({"id": category, "name": f"species {category}", "supercategory": kingdom, "genus": "Genus"})
+        for view in range(2):
+            path = f"train_val2018/{kingdom}/{category}/{category * 10 + view:032x}.jpg"
+            write_jpeg(root / path, 2 * species + view)
+            lists["train" if species < 4 else "test"].append(path)
+    for split, paths in lists.items():
+        write_lines(root / "Inat_dataset_splits" / f"Inaturalist_{split}_set1.txt", paths)
+    (root / "train2018.json").write_text(json.dumps({"categories": categories}), encoding="utf-8")
+
+
+def make_inshop(root: Path) -> None:
+    """Two garment categories; four items to train on; four others with one query and two gallery images each."""
+    rows = []
+    for item in range(1, 9):
+        category = ("WOMEN/Dresses", "MEN/Denim")[item % 2]
+        for view, status in enumerate(("train", "train") if item <= 4 else ("query", "gallery", "gallery"), start=1):
+            path = f"img/{category}/id_{item:08d}/{view:02d}_{view}_front.jpg"
+            write_jpeg(root / path, 3 * item + view)
+            rows.append(f"{path:<70} id_{item:08d} {status}")
+    write_lines(root / "list_eval_partition.txt", [str(len(rows)), "image_name  item_id  evaluation_status", *rows])
+
+
+def make_vehicleid(root: Path) -> None:
+    """Four vehicles to train on, half with a model; subsets of 2, 3 and 4 test vehicles, three images each."""
+    image = 0
+    lists: dict[str, list[str]] = {}
+    for subset, vehicles in (
+        ("train_list", range(1000, 1004)),
+        ("test_list_800", range(2000, 2002)),
+        ("test_list_1600", range(3000, 3003)),
+        ("test_list_2400", range(4000, 4004)),
+    ):
+        lists[subset] = []
+        for vehicle in vehicles:
+            for _ in range(3):
+                image += 1
+                write_jpeg(root / "image" / f"{image:07d}.jpg", image)
+                lists[subset].append(f"{image:07d} {vehicle}")
+    for subset, rows in lists.items():
+        write_lines(root / "train_test_split" / f"{subset}.txt", rows)
+    write_lines(root / "attribute" / "model_attr.txt", ["1000 7", "1002 12", "4001 7"])
+
+
+def make_sfm120k(root: Path) -> None:
+    """Three clusters of three images, named by 32 hexadecimal digits."""
+    cids = [f"{number * 7919:026x}{number:02x}{number + 16:02x}{number + 32:02x}" for number in range(9)]
+    for number, cid in enumerate(cids):
+        path = root / "ims" / cid[-2:] / cid[-4:-2] / cid[-6:-4] / cid
+        write_jpeg(path.with_suffix(".jpg"), number)
+        path.with_suffix(".jpg").rename(path)  # real names have no ending
+    cells = np.empty((1, len(cids)), dtype=object)
+    cells[0] = cids
+    clusters = np.array([[1 + number // 3 for number in range(len(cids))]], dtype=np.float64)
+    savemat(root / "retrieval-SfM-120k-imagenames-clusterids.mat", {"cids": cells, "cluster": clusters})
+
+
+def landmark_truth() -> list[dict]:
+    """Returns the ground truth of three queries over eight images; the third has nothing easy."""
+    return [
+        {"bbx": [4.0, 2.0, 40.0, 30.0], "easy": [0, 1], "hard": [2], "junk": [3]},
+        {"bbx": [0.0, 0.0, 24.0, 18.0], "easy": [4], "hard": [5, 6], "junk": []},
+        {"bbx": [8.4, 6.6, 47.0, 35.0], "easy": [], "hard": [7], "junk": [0]},
+    ]
+
+
+def make_landmarks(root: Path, name: str, prefix: str) -> None:
+    """Writes a revisited landmark set of three queries and eight images."""
+    images = [f"{prefix}_{number:06d}" for number in range(8)]
+    queries = [f"{prefix}_query_{number:06d}" for number in range(3)]
+    for number, image in enumerate(images + queries):
+        write_jpeg(root / "jpg" / f"{image}.jpg", number)
+    with (root / f"gnd_{name}.pkl").open("wb") as file:
+        pickle.dump({"imlist": images, "qimlist": queries, "gnd": landmark_truth()}, file, protocol=2)
+
+
+def make_roxford5k(root: Path) -> None:
+    """Writes a small revisited Oxford."""
+    make_landmarks(root, "roxford5k", "oxford")
+
+
+def make_rparis6k(root: Path) -> None:
+    """Writes a small revisited Paris."""
+    make_landmarks(root, "rparis6k", "paris_defense")
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {
+    name.removeprefix("make_"): maker
+    for name, maker in list(globals().items())
+    if name.startswith("make_") and name != "make_landmarks"
+}
