@@ -9,7 +9,14 @@ from benchmark.losses.relation import Relation
 
 
 def soft_histogram_ap(
-    scores: Tensor, relation: Relation, centers: int, scale: float, *, include_query: bool, gradient: bool
+    scores: Tensor,
+    relation: Relation,
+    centers: int,
+    scale: float,
+    *,
+    include_query: bool,
+    gradient: bool,
+    tie_aware: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """Returns 1 - AP of each query (Q,), 0 where it has no positive, and the derivative of scale x their sum.
 
@@ -19,9 +26,10 @@ def soft_histogram_ap(
 
         AP = 1/|P| sum over bins m of h+_m H+_m / H_m
 
-    (FastAP Eq. 14; listwise loss Eq. 9 to 11.) Without ``include_query`` an own query is in neither
-    histogram. Time and memory O(Q x R). Scores outside [-1, 1] by rounding count as the nearest end,
-    without gradient.
+    (FastAP Eq. 14; listwise loss Eq. 9 to 11.) ``tie_aware`` takes the precision in the middle of each bin
+    instead, (1 + H+_m + H+_(m-1)) / (1 + H_m + H_(m-1)) (listwise loss Eq. 13). Without ``include_query`` an
+    own query is in neither histogram. Time and memory O(Q x R). Scores outside [-1, 1] by rounding count as
+    the nearest end, without gradient.
     """
     width = (centers - 1) / 2.0
     raw = (1.0 - scores).mul_(width)
@@ -34,8 +42,12 @@ def soft_histogram_ap(
         share.fill_diagonal_(0.0)
     total = _histogram(bins, weight, share, centers)
 
-    triangle = torch.ones(centers, centers, dtype=scores.dtype, device=scores.device).triu_()
-    running = (total @ triangle).clamp_(min=torch.finfo(scores.dtype).tiny)
+    # column m of ``reach`` says how often each bin counts in the precision at bin m
+    reach = torch.ones(centers, centers, dtype=scores.dtype, device=scores.device).triu_()
+    if tie_aware:
+        reach.mul_(2.0).fill_diagonal_(1.0)
+    running = total @ reach
+    running = running.add_(1.0) if tie_aware else running.clamp_(min=torch.finfo(scores.dtype).tiny)
     values = scores.new_zeros(relation.queries)
     slope_total = torch.zeros_like(total)
     positive_parts = []
@@ -44,13 +56,15 @@ def soft_histogram_ap(
         group_bins = bins[queries].gather(1, columns)
         group_share = share[queries].gather(1, columns)
         positive = _histogram(group_bins, torch.ones_like(group_share), group_share, centers)
-        running_positive, below = positive @ triangle, running[queries]
+        running_positive, below = positive @ reach, running[queries]
+        if tie_aware:
+            running_positive.add_(1.0)
         ratio = running_positive / below
         size = columns.shape[1]
         values[queries] = 1.0 - (positive * ratio).sum(1) / size
         if gradient:
-            # running sums reach every later bin, hence the sums over the bins from m on
-            later = triangle.T
+            # what is in a bin counts in the precision at that bin and at every later one
+            later = reach.T
             slope_total[queries] = (scale / size) * ((positive * ratio / below) @ later)
             slope = (-scale / size) * (ratio + (positive / below) @ later)
             positive_parts.append((queries, columns, slope.diff(dim=1).gather(1, group_bins)))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
 
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
 from benchmark.losses.histogram import soft_histogram_ap
+from benchmark.losses.relation import Relation
 from benchmark.options import option
 
 
@@ -14,6 +19,8 @@ from benchmark.options import option
 class SoftBinAP(RankingLoss):
     """Mean over queries of 1 - quantised AP (Eq. 7 to 11), with ``bins`` bin centers on scores in [-1, 1].
 
+    ``query_weights="class"`` weights the queries of Eq. 12 so that every class of the batch has the same share
+    of the mean (section 4.2, class sampling). ``ties="aware"`` takes the precision of Eq. 13 instead of Eq. 9.
     Time and memory O(Q x R), whatever the number of bins.
     """
 
@@ -23,7 +30,51 @@ class SoftBinAP(RankingLoss):
         include_query: bool = option(
             True, help="count a query of the batch as one of its own positives, as the published code does"
         )
+        query_weights: Literal["uniform", "class"] = option(
+            "uniform", help="uniform: every query of the batch weighs the same; class: every class does"
+        )
+        ties: Literal["ignore", "aware"] = option(
+            "ignore", help="aware: precision at the middle of each bin (tie-aware AP), instead of its end"
+        )
 
     def rank(self, scores, relation, scale, *, gradient, generator):
-        bins, include = self.config.bins, self.config.include_query
-        return soft_histogram_ap(scores, relation, bins, scale, include_query=include, gradient=gradient)
+        config = self.config
+        return soft_histogram_ap(
+            scores,
+            relation,
+            config.bins,
+            scale,
+            include_query=config.include_query,
+            gradient=gradient,
+            tie_aware=config.ties == "aware",
+        )
+
+    def on_scores(self, scores, relation, *, gradient, generator):
+        if self.config.query_weights == "uniform":
+            return super().on_scores(scores, relation, gradient=gradient, generator=generator)
+        weights = class_weights(relation, scores.dtype)
+        values, derivative = self.rank(scores, relation, 1.0, gradient=gradient, generator=generator)
+        if gradient:
+            derivative *= weights.unsqueeze(1)
+        return values @ weights, derivative
+
+
+def class_weights(relation: Relation, dtype: torch.dtype) -> Tensor:
+    """Returns weights (Q,) of sum 1 in which every class that has a query with a positive weighs the same,
+    shared evenly among its queries with a positive; 0 for the other queries.
+
+    The relation must be that of class labels.
+    """
+    # queries of one class have the same positives; the first of them (or the query itself) names the class
+    names = [
+        torch.minimum(group.columns[:, 0], group.queries) if relation.own else group.columns[:, 0]
+        for group in relation.groups
+    ]
+    counts = torch.zeros(relation.references, dtype=dtype, device=names[0].device)
+    for name in names:
+        counts.scatter_add_(0, name, torch.ones_like(name, dtype=dtype))
+    classes = (counts > 0).sum()
+    weights = counts.new_zeros(relation.queries)
+    for group, name in zip(relation.groups, names, strict=True):
+        weights[group.queries] = 1.0 / (counts[name] * classes)
+    return weights
