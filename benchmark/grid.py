@@ -31,7 +31,7 @@ def expand(study: Study) -> dict[str, Run]:
                         name = run_id(dataset.label, block.setting, loss.label, batch_size, seed)
                         known = runs.get(name)
                         if known is not None:
-                            blocks = (*known.blocks, block.name)
+                            blocks = tuple(dict.fromkeys((*known.blocks, block.name)))
                             runs[name] = Run(known.spec, known.digest, blocks, known.resources, known.threads)
                             continue
                         spec = RunSpec(
@@ -43,5 +43,5 @@ def expand(study: Study) -> dict[str, Run]:
                             seed=seed,
                             recipe=block.recipe,
                         )
-                        runs[name] = Run(spec, spec.digest, (block.name,), study.resources, threads)
+                        runs[name] = Run(spec, spec.digest, (block.name,), block.resources or study.resources, threads)
     return runs

@@ -16,7 +16,7 @@ def conflicts(blocks: list[Block]) -> list[str]:
         for dataset in block.datasets:
             for loss in block.losses:
                 key = (dataset.label, block.setting, loss.label)
-                content = {"dataset": [dataset.name, dataset.params], "recipe": block.recipe}
+                content = {"dataset": [dataset.name, dataset.params], "loss": loss.params, "recipe": block.recipe}
                 for other, other_content in seen.setdefault(key, []):
                     sizes = sorted(set(block.batch_sizes) & set(other.batch_sizes))
                     seeds = sorted(set(block.seeds) & set(other.seeds))

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
 # Labels become folder names; "~" is kept for options and "/" for folders.
 LABEL = "^[A-Za-z0-9][A-Za-z0-9_.+-]*$"
+OPTIONS = "^[A-Za-z0-9][A-Za-z0-9_.+-]*(~[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +44,17 @@ class BlockFile:
 
     name: str = option(help="name of the block")
     datasets: list[Any] = option(help="registry names, or {name, label, params}")
-    recipe: str = option(help="name of a file in recipes/")
+    recipe: Any = option(help="name of a file in recipes/, or {dataset label: name}")
     losses: list[str] = option(help="registry names or labels of variants")
     batch_sizes: list[int] = option(help="batch sizes")
     seeds: list[int] | None = option(None, help="instead of the study's")
+    metrics: list[str] | None = option(None, help="those of the study's metrics that this block gives; null means all")
+    resources: dict = option({}, help="what one run needs, where it differs from the study's")
     override: dict = option({}, help="partial recipe laid over the block's; needs an option")
     # last, because it hides the function of the same name
-    option: str | None = option(None, help="name of an option; becomes '~name' in the setting")
+    option: str | None = option(
+        None, help="option of the recipe, or a name for the override; becomes '~name' in the setting; join several by ~"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +99,17 @@ def study_schema() -> dict[str, Any]:
     block = schema_of(BlockFile)
     dataset = {**schema_of(DatasetFile), "type": ["string", "object"]}
     _label(fields["study"], dataset["properties"]["label"], block["properties"]["name"])
-    _label(block["properties"]["option"])
+    block["properties"]["option"]["pattern"] = OPTIONS
+    block["properties"]["recipe"] |= {
+        "type": ["string", "object"],
+        "minProperties": 1,
+        "additionalProperties": {"type": "string"},
+    }
+    resources = schema_of(ResourcesFile)
+    block["properties"]["resources"] |= resources | {"required": []}
     _items(block["properties"]["datasets"], dataset)
-    for name in ("losses", "recipe"):
-        _unique(block["properties"][name])
+    _unique(block["properties"]["losses"])
+    _items(block["properties"]["metrics"], {"type": "string"})
     _items(block["properties"]["batch_sizes"], {"type": "integer", "minimum": 2})
     _items(block["properties"]["seeds"], {"type": "integer", "minimum": 0})
     _items(fields["seeds"], {"type": "integer", "minimum": 0})
@@ -120,15 +132,44 @@ def study_schema() -> dict[str, Any]:
 
 
 def recipe_file_schema() -> dict[str, Any]:
-    """Returns the JSON Schema of a recipe file: the recipe's sections and the label of the backbone."""
+    """Returns the JSON Schema of a recipe file: the recipe's sections, and what belongs to the file alone."""
     schema = recipe_schema()
-    label = {"type": "string", "description": "backbone label of paths and tables", "pattern": LABEL}
-    note = {"type": "string", "description": "where the settings come from"}
+    losses = {
+        "type": "object",
+        "description": "hyperparameters of losses under this recipe: {registry name: {hyperparameter: value}}",
+        "additionalProperties": {"type": "object"},
+    }
+    partial = {
+        name: {**section, "required": [], "properties": _without_defaults(section.get("properties", {}))}
+        for name, section in schema["properties"].items()
+    }
+    own = {
+        "label": {"type": "string", "description": "backbone label of paths and tables", "pattern": LABEL},
+        "extends": {"type": "string", "description": "name of the recipe that this one is laid over"},
+        "source": {"type": "string", "description": "where the settings come from"},
+        "sources": {
+            "type": "object",
+            "description": "place in the recipe (optimizer.lr, or a whole section) -> where its value comes from",
+            "additionalProperties": {"type": "string", "minLength": 1},
+        },
+        "stand_in": {"type": "string", "description": "name of the recipe that takes its place on a stand-in dataset"},
+        "losses": losses,
+        "options": {
+            "type": "object",
+            "description": "named partial recipes that a block asks for with 'option'",
+            "propertyNames": {"pattern": LABEL},
+            "additionalProperties": {
+                "type": "object",
+                "properties": {**partial, "losses": losses},
+                "additionalProperties": False,
+            },
+        },
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Recipe",
         **schema,
-        "properties": {"label": label, "source": note, **schema["properties"]},
+        "properties": {**own, **schema["properties"]},
         "required": ["label", *schema["required"]],
     }
 
@@ -157,3 +198,10 @@ def _items(schema: dict[str, Any], items: dict[str, Any], at_least: int = 1) -> 
     schema |= {"items": items, "minItems": at_least}
     if "properties" not in items:  # mappings are told apart by their names, with a better message
         schema["uniqueItems"] = True
+
+
+def _without_defaults(properties: dict[str, Any]) -> dict[str, Any]:
+    """Returns the properties of a partial section, where what is left out stays as it is."""
+    return {
+        name: {key: value for key, value in schema.items() if key != "default"} for name, schema in properties.items()
+    }

@@ -9,11 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Variant:
-    """A loss with all its hyperparameters; ``label`` is its name in paths and tables."""
+    """A loss with all its hyperparameters; ``label`` is its name in paths and tables.
+
+    ``own`` names the hyperparameters that the study file sets; ``recipe`` holds those that the recipe sets.
+    """
 
     label: str
     name: str
     params: dict[str, Any]
+    own: tuple[str, ...] = ()
+    recipe: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -26,8 +31,22 @@ class DatasetChoice:
 
 
 @dataclass(frozen=True)
+class Resources:
+    """What one run needs from the scheduler."""
+
+    gpus: int
+    mem_mb: int
+    minutes: int
+
+
+@dataclass(frozen=True)
 class Block:
-    """A part of the grid: the product of datasets, losses, batch sizes and seeds under one recipe."""
+    """A part of the grid: the product of datasets, losses, batch sizes and seeds under one recipe.
+
+    A block of the file whose datasets have different recipes becomes one of these for each, under one name.
+    ``overrides`` is what was laid over the recipe file, and ``stand_in`` the recipe that takes its place on a
+    stand-in dataset. ``resources`` is None where the study's hold.
+    """
 
     name: str
     setting: str
@@ -36,6 +55,11 @@ class Block:
     batch_sizes: tuple[int, ...]
     seeds: tuple[int, ...]
     recipe: dict[str, Any]
+    overrides: dict[str, Any] = field(default_factory=dict)
+    stand_in: str | None = None
+    resources: Resources | None = None
+    recipe_name: str = ""
+    sources: dict[str, str] = field(default_factory=dict)  # place in the recipe -> where its value comes from
 
 
 @dataclass(frozen=True)
@@ -56,15 +80,6 @@ class References:
 
 
 @dataclass(frozen=True)
-class Resources:
-    """What one run needs from the scheduler."""
-
-    gpus: int
-    mem_mb: int
-    minutes: int
-
-
-@dataclass(frozen=True)
 class Study:
     """A study without problems. ``tables`` and ``figures`` are None when all are wanted."""
 
@@ -81,6 +96,7 @@ class Study:
     references: References
     resources: Resources
     digest: str = field(default="")  # of the file and its recipes: derived files follow it
+    stand_in: str | None = None  # the dataset that stands in for the study's own, which the report must say
 
     @property
     def losses(self) -> dict[str, Variant]:

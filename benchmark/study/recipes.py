@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,29 @@ from benchmark.recipe import check_input, check_memory, complete_recipe, recipe_
 from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.format import ROOT, recipe_file_schema
 
+# What a recipe file holds besides the sections of a recipe.
+FILE_KEYS = ("label", "extends", "source", "sources", "stand_in", "losses", "options")
 _UNKNOWN_KEY = re.compile(r"^unknown key '([^']+)'")
 
 
 @dataclass(frozen=True)
 class RecipeFile:
-    """A recipe as read: its label and sections when sound, and what is wrong with it otherwise."""
+    """A recipe as read: its label and sections when sound, and what is wrong with it otherwise.
+
+    losses     {registry name: hyperparameters} that hold for this recipe
+    options    {name: partial recipe, with its own "losses"}
+    sources    {place in the recipe: where its value comes from}
+    stand_in   recipe that takes its place on a stand-in dataset
+    """
 
     label: str | None
     sections: dict[str, Any] | None
     problems: tuple[str, ...]
+    name: str = ""
+    losses: dict[str, dict[str, Any]] = field(default_factory=dict)
+    options: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    stand_in: str | None = None
 
 
 def placed(document: Document, found: list[str], prefix: str = "") -> list[str]:
@@ -41,26 +55,103 @@ def placed(document: Document, found: list[str], prefix: str = "") -> list[str]:
 def read_recipe(name: str, study_path: Path) -> RecipeFile:
     """Returns the recipe called ``name``, with its problems instead of an exception."""
     folders = [study_path.parent / "recipes", ROOT / "workflow" / "config" / "recipes"]
+    document, data, found = _resolved(name, folders, ())
+    if document is None:
+        return RecipeFile(None, None, tuple(found), name)
+    prefix = f"{document.path.name}: "
+    if not found:
+        found = placed(document, schema_problems(recipe_file_schema(), data), prefix)
+    label = data.get("label") if isinstance(data.get("label"), str) else None
+    if found:
+        return RecipeFile(label, None, tuple(found), name)
+    sections = {key: value for key, value in data.items() if key not in FILE_KEYS}
+    options = data.get("options", {})
+    found = [*overlay(sections, {})[1], *unsourced(document.data, data)]
+    for option, partial in options.items():
+        changes = {key: value for key, value in partial.items() if key != "losses"}
+        found += [f"options.{option}.{line}" for line in overlay(sections, changes)[1]]
+    return RecipeFile(
+        label,
+        None if found else sections,
+        tuple(placed(document, found, prefix)),
+        name,
+        data.get("losses", {}),
+        options,
+        data.get("sources", {}),
+        data.get("stand_in"),
+    )
+
+
+def _resolved(
+    name: str, folders: list[Path], below: tuple[str, ...]
+) -> tuple[Document | None, dict[str, Any], list[str]]:
+    """Returns (document, data laid over what the file extends, problems); the document is None when unreadable."""
     path = next((path for folder in folders if (path := folder / f"{name}.yaml").is_file()), None)
     if path is None:
-        return RecipeFile(None, None, (nearest_file("recipe", name, folders),))
+        return None, {}, [nearest_file("recipe", name, folders)]
     try:
         document = read_document(path)
     except ConfigError as error:
-        return RecipeFile(None, None, tuple(f"{path}: {problem}" for problem in error.problems))
+        return None, {}, [f"{path}: {problem}" for problem in error.problems]
     found = [f"{path.name}: {problem}" for problem in document.problems]
-    found += placed(document, schema_problems(recipe_file_schema(), document.data), f"{path.name}: ")
-    label = document.data.get("label")
-    if found:
-        return RecipeFile(label if isinstance(label, str) else None, None, tuple(found))
-    sections = {key: value for key, value in document.data.items() if key not in ("label", "source")}
-    found = placed(document, overlay(sections, {})[1], f"{path.name}: ")
-    return RecipeFile(label, None if found else sections, tuple(found))
+    base = document.data.get("extends")
+    if not isinstance(base, str):
+        return document, document.data, found
+    if base in (*below, name):
+        words = " -> ".join([*below, name, base])
+        return document, document.data, [*found, f"{path.name}: {document.where('extends')}  is a circle: {words}"]
+    above, data, problems = _resolved(base, folders, (*below, name))
+    if above is None or problems:
+        lines = [f"{path.name}: {document.where('extends')}  {problem}" for problem in problems]
+        return document, document.data, [*found, *lines]
+    return document, _extended(data, document.data), found
+
+
+def _extended(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Returns ``data`` laid over ``base``; a value written anew does not keep the old one's source."""
+    merged = merge(base, data)
+    written = leaves(data)
+    kept = {
+        place: source
+        for place, source in base.get("sources", {}).items()
+        if not any(place == leaf or place.startswith(f"{leaf}.") for leaf in written)
+    }
+    own = data.get("sources")
+    merged["sources"] = {**kept, **own} if isinstance(own, dict) else kept
+    return merged
+
+
+def leaves(data: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Returns the dotted place of every value in the parts of a recipe that decide numbers."""
+    found = []
+    for key, value in data.items():
+        if not prefix and key in FILE_KEYS and key not in ("losses", "options"):
+            continue
+        place = f"{prefix}{key}"
+        found += leaves(value, f"{place}.") if isinstance(value, dict) and value else [place]
+    return found
+
+
+def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[str]:
+    """Returns a line for each value of a file with sources that has none, and each source without a value."""
+    if "sources" not in written:
+        return []
+    own, places = written["sources"], leaves(data)
+    lines = [
+        f"{leaf}  has no source; add '{leaf}' or a section around it to sources"
+        for leaf in leaves(written)
+        if not any(leaf == place or leaf.startswith(f"{place}.") for place in own)
+    ]
+    return lines + [
+        f"sources.{place}  names no value of this recipe; write it like 'optimizer.lr'"
+        for place in own
+        if not any(leaf == place or leaf.startswith(f"{place}.") for leaf in places)
+    ]
 
 
 def overlay(sections: dict[str, Any], override: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
     """Returns the complete recipe with ``override`` laid over it, or None, and the override's problems."""
-    merged = _merge(sections, override)
+    merged = merge(sections, override)
     found = schema_problems(recipe_schema(), merged)
     if found:
         return None, found
@@ -70,7 +161,7 @@ def overlay(sections: dict[str, Any], override: dict[str, Any]) -> tuple[dict[st
     return (None, found) if found else (recipe, [])
 
 
-def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Lays ``above`` over ``below``, key by key; another sampler does not inherit the parameters."""
     result = dict(below)
     for key, value in above.items():
@@ -79,7 +170,7 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
             kept = below[key]
             if renamed and value["name"] != kept.get("name"):
                 kept = {}
-            result[key] = _merge(kept, value)
+            result[key] = merge(kept, value)
         else:
             result[key] = value
     return result

@@ -29,7 +29,9 @@ def loss_label(label: str, study: Any) -> str:
         return display
     fields = catalogue.get(name, {}).get("schema", {}).get("properties", {})
     other = {
-        key: value for key, value in variant.params.items() if value != fields.get(key, {}).get("default", object())
+        key: value
+        for key, value in variant.params.items()
+        if value != fields.get(key, {}).get("default", object()) and key not in variant.recipe
     }
     # Two variants with the same numbers still need two names.
     return f"{display} ({', '.join(f'{k}={v}' for k, v in other.items()) or label})"
