@@ -15,9 +15,10 @@ from benchmark.grid import Run, expand
 from benchmark.records import RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.documents import read_document
+from benchmark.study.stand_in import stand_in_name
 
 DEFAULT_STUDY = "embedded"
-SETTINGS = ("study", "results")
+SETTINGS = ("study", "results", "dataset")
 # Training mirrors a run to the experiment named here; see benchmark.tracking.
 STUDY_VARIABLE = "BENCHMARK_STUDY"
 
@@ -54,8 +55,8 @@ class Flow:
 def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
     """Returns the flow of Snakemake's ``config``; raises ConfigError with all problems of the study.
 
-    config          {"study": name or path, "results": folder}, both optional; or a whole study file,
-                    when that was given with --configfile
+    config          {"study": name or path, "results": folder, "dataset": a stand-in for the study's own}, all
+                    optional; or a whole study file, when that was given with --configfile
     configfiles     the paths given with --configfile
     """
     asked = config.get("study", DEFAULT_STUDY)
@@ -72,7 +73,8 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
         if unknown:
             message = f"unknown setting {', '.join(unknown)}; allowed: {', '.join(SETTINGS)}"
             raise ConfigError("workflow configuration", [message])
-    study = load_study(str(asked))
+    stand_in = config.get("dataset")
+    study = load_study(stand_in_name(asked, str(stand_in)) if stand_in else str(asked))
     os.environ[STUDY_VARIABLE] = study.name
     return Flow(study, expand(study), Path(str(config.get("results", RESULTS))).as_posix())
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmark.datasets.base import Dataset
+from benchmark.datasets.where import with_roots
 from benchmark.errors import unknown_name
 from benchmark.options import build, problems, schema_of
 from benchmark.registry import Registry
@@ -14,17 +15,21 @@ DATASETS = Registry("dataset", "benchmark.datasets")
 
 
 def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
-    """Returns the dataset registered as ``name``; raises ConfigError or DataError with what to change."""
-    entry = DATASETS[name]
-    config = build(entry.target.Config, dict(params or {}), f"dataset '{name}'")
-    return entry.target(config).load()
+    """Returns the dataset registered as ``name``; raises ConfigError or DataError with what to change.
+
+    A published dataset without a root lies where ``benchmark.datasets.where`` says.
+    """
+    loader = DATASETS[name].target
+    config = build(loader.Config, with_roots(name, loader, params or {}), f"dataset '{name}'")
+    return loader(config).load()
 
 
 def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[str]:
     """Returns what is wrong with a dataset's name or parameters, without touching its files."""
     if name not in DATASETS.names():
         return [unknown_name("dataset", name, DATASETS.names())]
-    return problems(schema_of(DATASETS[name].target.Config), dict(params or {}), f"dataset '{name}'")
+    loader = DATASETS[name].target
+    return problems(schema_of(loader.Config), with_roots(name, loader, params or {}), f"dataset '{name}'")
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from benchmark.study.documents import nearest_file, read_document
 from benchmark.study.format import ROOT
 from benchmark.study.known import load_known
 from benchmark.study.model import Study
+from benchmark.study.stand_in import JOINT, base_of, on_stand_in
 
 
 def config_folders() -> list[Path]:
@@ -19,15 +20,19 @@ def config_folders() -> list[Path]:
 
 
 def find_study(path_or_name: str | Path) -> Path:
-    """Returns the path of a study file; a name without folder or suffix is one of the shipped studies."""
+    """Returns the path of a study file; a name without folder or suffix is one of the shipped studies.
+
+    A stand-in (``roadmap-on-glyphs_1k``) has no file: its path is that of its study, with its own name.
+    """
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
-        if not Path(text).is_file():
+        if not Path(text).is_file() and not (base_of(text) and Path(base_of(text)).is_file()):
             raise ConfigError(text, ["no such study file; give a path, or one of: " + ", ".join(study_names())])
         return Path(text)
-    for folder in config_folders():
-        if (folder / f"{text}.yaml").is_file():
-            return folder / f"{text}.yaml"
+    for name in filter(None, (text, base_of(text))):
+        for folder in config_folders():
+            if (folder / f"{name}.yaml").is_file():
+                return folder / f"{text}.yaml"
     raise ConfigError("study", [nearest_file("study", text, config_folders())])
 
 
@@ -39,7 +44,12 @@ def study_names() -> list[str]:
 def load_study(path_or_name: str | Path) -> Study:
     """Returns a validated study; raises one ConfigError with all its problems.
 
-    Nothing here imports torch: losses are known through their catalogue, the rest through registries
+    ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own. Nothing here imports torch: losses are known through their catalogue, the rest through registries
     that need none.
     """
-    return Checker(read_document(find_study(path_or_name)), load_known()).study()
+    path = find_study(path_or_name)
+    known = load_known()
+    if path.is_file():
+        return Checker(read_document(path), known).study()
+    study = Checker(read_document(Path(base_of(str(path)))), known).study()
+    return on_stand_in(study, path.stem.rpartition(JOINT)[2], known)

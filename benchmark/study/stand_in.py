@@ -1,0 +1,146 @@
+"""A study on a stand-in: the same losses, options and batch sizes on a small dataset that everybody has.
+
+It shows what the study's tables and figures look like, and that everything runs, on a machine without the
+archives or a GPU. Its numbers say nothing about the study's own datasets. What changes, and nothing else:
+
+- every dataset becomes the stand-in; of the datasets of one block the first is kept, since they would be equal
+- a recipe becomes the one it names as ``stand_in``, with what the block's options say about the parts of a recipe
+  that are the same at any size (``KEPT``)
+- where blocks then differ in the hyperparameters of a loss, those of the first block that asks for it are used
+- batch sizes above ``LARGEST_BATCH`` become that
+- at most ``SEEDS`` seeds; no published or frozen reference; no GPU
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmark.errors import ConfigError, unknown_name
+from benchmark.study.cells import setting_of
+from benchmark.study.known import Known
+from benchmark.study.model import Block, DatasetChoice, References, Resources, Study, Variant
+from benchmark.study.recipes import RecipeFile, overlay, read_recipe
+
+JOINT = "-on-"
+LARGEST_BATCH = 128
+SEEDS = 2
+RESOURCES = Resources(gpus=0, mem_mb=2000, minutes=30)
+# Parts of an override that mean the same on small images: sections, or single keys of a section.
+KEPT: dict[str, tuple[str, ...]] = {
+    "model": ("embedding_dim", "pooling", "layer_norm"),
+    "memory": ("size", "key"),
+    "sampler": ("name", "params"),
+    "evaluation": ("query_expansion",),
+}
+
+
+def stand_in_name(study: str | Path, dataset: str) -> str:
+    """Returns the name or path under which ``study`` on ``dataset`` is loaded."""
+    text = str(study)
+    stem, suffix = (text, "") if not text.endswith((".yaml", ".yml")) else (text.rpartition(".")[0], ".yaml")
+    return f"{stem}{JOINT}{dataset}{suffix}"
+
+
+def base_of(name: str) -> str | None:
+    """Returns the name or path of the study that a stand-in's name or path speaks of; None for any other."""
+    stem, joint, dataset = name.rpartition(JOINT)
+    if not joint or not stem or "/" in dataset:
+        return None
+    suffix = ".yaml" if dataset.endswith((".yaml", ".yml")) else ""
+    return f"{stem}{suffix}"
+
+
+def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
+    """Returns ``study`` on ``dataset``; raises ConfigError when there is no such dataset or no recipe for it."""
+    choice = DatasetChoice(dataset, dataset, {})
+    _check(study, choice, known)
+    blocks: list[Block] = []
+    losses: dict[tuple[str, str], Variant] = {}
+    recipes: dict[str, RecipeFile] = {}
+    for block in study.blocks:
+        if any(block.name == other.name for other in blocks):
+            continue
+        if block.stand_in not in recipes:
+            recipes[block.stand_in] = _recipe(study, block.stand_in)
+        found = _block(study, block, recipes[block.stand_in], choice)
+        for size in found.batch_sizes:
+            for problem in known.sampler_problems(*found.recipe["sampler"].values(), size):
+                raise ConfigError(str(study.path), [f"block '{block.name}' on {dataset}: {problem}"])
+        chosen = tuple(losses.setdefault((found.setting, loss.label), loss) for loss in found.losses)
+        blocks.append(replace(found, losses=chosen))
+    name = stand_in_name(study.name, dataset)
+    return replace(
+        study,
+        name=name,
+        path=Path(stand_in_name(study.path, dataset)),
+        title=f"{study.title} (on {dataset}, a stand-in)",
+        seeds=study.seeds[:SEEDS],
+        blocks=tuple(blocks),
+        references=References((), None),
+        resources=RESOURCES,
+        digest=hashlib.sha256(f"{study.digest} {name} {blocks}".encode()).hexdigest()[:16],
+        stand_in=dataset,
+    )
+
+
+def _check(study: Study, choice: DatasetChoice, known: Known) -> None:
+    problems = []
+    if choice.name not in known.datasets:
+        problems.append(unknown_name("dataset", choice.name, known.datasets))
+    else:
+        problems += known.dataset_problems(choice.name, {})
+        for metric in study.metrics:
+            if not known.gives(choice.name, metric):
+                problems.append(f"dataset '{choice.name}' cannot give '{metric}', which the study asks for")
+    for block in study.blocks:
+        if block.stand_in is None:
+            problems.append(
+                f"block '{block.name}': recipe '{block.recipe_name}' names no stand_in; add the name of a recipe "
+                f"that trains on {choice.name}"
+            )
+    if problems:
+        raise ConfigError(f"{study.path} on {choice.name}", list(dict.fromkeys(problems)))
+
+
+def _recipe(study: Study, name: str) -> RecipeFile:
+    file = read_recipe(name, study.path)
+    if file.problems:
+        raise ConfigError(str(study.path), [f"stand_in: {problem}" for problem in file.problems])
+    return file
+
+
+def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) -> Block:
+    recipe, problems = overlay(file.sections, kept(block.overrides))
+    if recipe is None:
+        raise ConfigError(str(study.path), [f"block '{block.name}' on {choice.name}: {line}" for line in problems])
+    own = _measured(recipe, study.metrics)
+    return replace(
+        block,
+        setting=setting_of(file.label, block.setting.partition("~")[2]),
+        datasets=(choice,),
+        batch_sizes=tuple(dict.fromkeys(min(size, LARGEST_BATCH) for size in block.batch_sizes)),
+        seeds=block.seeds[:SEEDS],
+        recipe=own,
+        resources=None,
+        recipe_name=file.name,
+        sources=file.sources,
+    )
+
+
+def kept(overrides: dict[str, Any]) -> dict[str, Any]:
+    """Returns the parts of an override that are laid over a stand-in's recipe as well."""
+    parts = {
+        section: {key: value for key, value in overrides.get(section, {}).items() if key in keys}
+        for section, keys in KEPT.items()
+    }
+    return {section: part for section, part in parts.items() if part}
+
+
+def _measured(recipe: dict[str, Any], metrics: tuple[str, ...]) -> dict[str, Any]:
+    """Returns the recipe, measuring recall at every K that the study's metrics name."""
+    asked = {int(metric.removeprefix("recall_at_")) for metric in metrics if metric.startswith("recall_at_")}
+    evaluation = recipe["evaluation"]
+    return {**recipe, "evaluation": {**evaluation, "recall_at": sorted({*evaluation["recall_at"], *asked})}}
