@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from benchmark.metrics.expansion import expand_queries
+from benchmark.metrics.landmarks import landmark_map
 from benchmark.metrics.names import METRICS, check_metric, display_name, metric_of
 from benchmark.metrics.retrieval import Retrieval, evaluate_retrieval, retrieval_metrics
 from benchmark.metrics.search import nearest_neighbours
+from benchmark.metrics.whitening import Whitening, learn_whitening
 
 __all__ = [
     "METRICS",
     "Retrieval",
+    "Whitening",
     "check_metric",
     "display_name",
     "evaluate_retrieval",
+    "expand_queries",
+    "landmark_map",
+    "learn_whitening",
     "metric_of",
     "nearest_neighbours",
     "retrieval_metrics",

@@ -1,0 +1,25 @@
+"""Alpha query expansion: a query searches a second time together with what it found first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmark.metrics.checks import unit_rows
+from benchmark.metrics.search import nearest_neighbours
+
+
+def expand_queries(query: np.ndarray, gallery: np.ndarray, alpha: float, k: int) -> np.ndarray:
+    """Returns unit rows (Q, D): each query plus its ``k`` nearest items of the gallery (G, D), all there are if
+    fewer, each weighted by its cosine similarity to the power ``alpha``.
+
+    The query itself has similarity and so weight 1 (Radenovic et al., PAMI 2019; Revaud et al., ICCV 2019,
+    section 4.4, take alpha 2 and k 10). A negative similarity counts as 0. Equal scores come in the
+    order of their index. Raises DataError for rows that do not fit.
+    """
+    rows, items = unit_rows(query, "query"), unit_rows(gallery, "gallery")
+    neighbours, scores = nearest_neighbours(rows, np.arange(len(rows)), k, items)
+    weights = scores.clip(min=0.0) ** alpha
+    expanded = rows.copy()
+    for place in range(neighbours.shape[1]):  # one neighbour of every query at a time: memory O(Q x D)
+        expanded += weights[:, place, None] * items[neighbours[:, place]]
+    return unit_rows(expanded, "expanded query")

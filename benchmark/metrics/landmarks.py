@@ -1,0 +1,85 @@
+"""Mean average precision of the revisited Oxford and Paris benchmarks: judged lists, junk and all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmark.errors import DataError
+from benchmark.metrics.checks import unit_rows
+from benchmark.metrics.ranks import block_size
+from benchmark.metrics.rows import rank_rows
+
+if TYPE_CHECKING:
+    from benchmark.datasets.base import Judgements
+
+SHOWN = 5  # problems named in a message
+
+
+def landmark_map(query: np.ndarray, gallery: np.ndarray, judgements: Judgements) -> float:
+    """Returns the mAP in [0, 1] of queries (Q, D) that search a gallery (G, D) by cosine similarity.
+
+    The gallery's items that a query ignores are taken out of its ranking. With its P relevant items at ranks
+    r_1 < ... < r_P of what is left, the area under precision and recall is added up in trapezoids::
+
+        AP = 1/P sum over i of (p_i + i / r_i) / 2,   p_i = (i - 1) / (r_i - 1), or 1 where r_i = 1
+
+    (the rule of these benchmarks' own evaluation, Radenovic et al., CVPR 2018; never above the mean of i / r_i
+    that ``retrieval_metrics`` calls map). Equal scores rank in the order of their index. Memory: one block of
+    scores. Raises DataError for embeddings that do not fit, and for judgements that miss a query, name an
+    item that is not there, name one twice or as relevant and ignored, or have nothing to find.
+    """
+    rows, items = unit_rows(query, "query"), unit_rows(gallery, "gallery")
+    if rows.shape[1] != items.shape[1]:
+        raise DataError(
+            f"landmarks: query embeddings have {rows.shape[1]} dimensions and gallery embeddings {items.shape[1]}; "
+            "both must come from the same model"
+        )
+    _check(judgements, len(rows), len(items))
+    size = block_size(len(items))
+    total = 0.0
+    for start in range(0, len(rows), size):
+        scores = rows[start : start + size] @ items.T
+        relevant = judgements.relevant[start : start + size]
+        for row, ignored in zip(scores, judgements.ignored[start : start + size], strict=True):
+            row[ignored] = -np.inf
+        counts = np.array([len(found) for found in relevant])
+        ranks = rank_rows(scores, counts, np.concatenate(relevant).astype(np.int64))
+        total += sum(_average_precision(part) for part in np.split(ranks, np.cumsum(counts)[:-1]))
+    return total / len(rows)
+
+
+def _average_precision(ranks: np.ndarray) -> float:
+    """Returns AP by trapezoids of the ascending ranks (P,) of all relevant items, 1 = nearest."""
+    found = np.arange(len(ranks))
+    before = np.where(ranks > 1, found / np.maximum(ranks - 1, 1), 1.0)
+    return float(np.mean((before + (found + 1) / ranks) / 2))
+
+
+def _check(judgements: Judgements, queries: int, items: int) -> None:
+    if len(judgements.relevant) != queries:
+        raise DataError(f"landmarks: {len(judgements.relevant)} judgements for {queries} queries; needed: one each")
+    found = [
+        f"query {number}: {problem}"
+        for number, lists in enumerate(zip(judgements.relevant, judgements.ignored, strict=True))
+        if (problem := _problem(*lists, items))
+    ]
+    if found:
+        more = f"\n  ... and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        raise DataError("\n  ".join(["landmarks: judgements do not fit the gallery", *found[:SHOWN]]) + more)
+
+
+def _problem(relevant: Sequence[int], ignored: Sequence[int], items: int) -> str | None:
+    """Returns what is wrong with the judgements of one query, or None."""
+    if len(relevant) == 0:
+        return "no relevant item; leave the query out"
+    named = np.concatenate([relevant, ignored])
+    outside = named[(named < 0) | (named >= items)]
+    if len(outside):
+        return f"item {outside[0]} is not in the gallery of {items}; allowed: 0 to {items - 1}"
+    if len(np.unique(relevant)) < len(relevant):
+        return "a relevant item is named twice"
+    both = np.intersect1d(relevant, ignored)
+    return f"item {both[0]} is both relevant and ignored" if len(both) else None

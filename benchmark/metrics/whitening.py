@@ -1,0 +1,71 @@
+"""PCA whitening of embeddings, learnt on images that are not evaluated on."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+BLOCK = 4096  # rows turned into float64 at a time
+# A direction whose variance is this small beside the largest holds rounding errors, which whitening would blow up.
+NEGLIGIBLE = 1e-10
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Centering by ``mean`` float64 (D,) and projection on whitened axes, ``axes`` float64 (D, K)."""
+
+    mean: np.ndarray
+    axes: np.ndarray
+
+    def project(self, rows: np.ndarray) -> np.ndarray:
+        """Returns whitened rows, float32 (N, K); of the rows that it was learnt on, with identity covariance."""
+        blocks = [(rows[at : at + BLOCK] - self.mean) @ self.axes for at in range(0, len(rows), BLOCK)]
+        return np.concatenate(blocks).astype(np.float32)
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """Returns whitened rows of unit length, float32 (N, K); a row of zeros stays zero."""
+        projected = self.project(rows)
+        lengths = np.linalg.norm(projected, axis=1, keepdims=True)
+        return projected / np.where(lengths > 0, lengths, 1)
+
+
+def learn_whitening(rows: np.ndarray, dimensions: int) -> Whitening:
+    """Returns the whitening of embeddings (N, D) that keeps their ``dimensions`` axes of largest variance.
+
+    Each axis is divided by the square root of its variance (Jegou and Chum, ECCV 2012; the "square-rooted PCA"
+    of Revaud et al., ICCV 2019, section 4.2). Axes come by falling variance, each with its largest component
+    positive, so that equal rows give equal bits. An axis along which the rows do not vary, as when there are
+    fewer rows than dimensions, gives zeros and a warning in the log. Rows that are not finite give NaN.
+    Raises DataError for no rows, or for more dimensions than there are.
+    """
+    count, width = rows.shape
+    if count < 2 or not 1 <= dimensions <= width:
+        raise DataError(
+            f"whitening: {dimensions} dimensions cannot be learnt from embeddings of shape {rows.shape}; needed: two "
+            f"images or more, and 1 to {width} dimensions"
+        )
+    if not np.isfinite(rows).all():
+        return Whitening(np.full(width, np.nan), np.full((width, dimensions), np.nan))
+    mean = rows.mean(axis=0, dtype=np.float64)
+    covariance = np.zeros((width, width))
+    for start in range(0, count, BLOCK):
+        centered = rows[start : start + BLOCK] - mean
+        covariance += centered.T @ centered
+    variances, axes = np.linalg.eigh(covariance / (count - 1))
+    variances, axes = variances[::-1][:dimensions], axes[:, ::-1][:, :dimensions]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dimensions)])
+    varies = variances > NEGLIGIBLE * variances[0]
+    if not varies.all():
+        logger.warning(
+            "whitening: %d training images vary along %d of the %d dimensions asked for; the others are zero",
+            count,
+            varies.sum(),
+            dimensions,
+        )
+    return Whitening(mean, np.where(varies, axes / np.sqrt(np.where(varies, variances, 1.0)), 0.0))
