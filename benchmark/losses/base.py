@@ -41,6 +41,24 @@ class Loss(nn.Module):
         """
         raise NotImplementedError
 
+    def with_memory(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        memory: Tensor,
+        memory_labels: Tensor,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Returns the loss (scalar) of a batch (B, D) that queries itself and a memory (M, D) of other images.
+
+        An empty memory gives the plain loss. Here the batch and the memory become the references, so that each
+        query meets itself as one of them; losses that treat a query's own entry apart override this.
+        """
+        references = torch.cat([embeddings, memory.to(embeddings.dtype)])
+        reference_labels = torch.cat([labels, memory_labels.to(labels.device)])
+        return self(embeddings, labels, references, reference_labels, generator=generator)
+
 
 class ScoreLoss(Loss):
     """A loss of the scores of queries and references, with its gradient worked out by hand.
@@ -68,6 +86,12 @@ class ScoreLoss(Loss):
         relation = Relation.from_labels(labels, reference_labels, embeddings.device)
         relation.require_positives()
         return OfEmbeddings.apply(embeddings, reference_embeddings, self.parts(), relation, generator)
+
+    def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
+        check_inputs(embeddings, labels, memory, memory_labels)
+        relation = Relation.with_memory(labels, memory_labels, embeddings.device)
+        relation.require_positives()
+        return OfEmbeddings.apply(embeddings, memory, self.parts(), relation, generator)
 
 
 class RankingLoss(ScoreLoss):

@@ -10,6 +10,8 @@ from torch.autograd.function import once_differentiable
 class OfEmbeddings(torch.autograd.Function):
     """Weighted sum of score losses of queries (B, D) and references (M, D), or of the queries themselves.
 
+    When the relation is own, references are a memory, which the queries rank behind themselves.
+
     The gradient with respect to the embeddings is worked out in the forward pass, so that only (B, D) and
     (M, D) are kept; the backward pass scales it.
     """
@@ -21,6 +23,9 @@ class OfEmbeddings(torch.autograd.Function):
         with torch.autocast(embeddings.device.type, enabled=False):
             queries = full_precision(embeddings)
             pool = queries if references is None else full_precision(references)
+            inside = len(queries) if relation.own and references is not None else 0
+            if inside:
+                pool = torch.cat([queries, pool.to(queries.dtype)])
             scores = queries @ pool.T
             value, derivative, radial = _evaluate(queries, pool, scores, parts, relation, gradient, generator)
             of_queries = of_references = None
@@ -33,10 +38,15 @@ class OfEmbeddings(torch.autograd.Function):
                 of_queries = derivative @ pool
                 if radial is not None:
                     of_queries -= radial[0].unsqueeze(1) * queries
+                if inside:
+                    # queries that are references as well are pulled from that side too
+                    of_queries.addmm_(derivative[:, :inside].T, queries)
+                    if radial is not None:
+                        of_queries -= radial[1][:inside].unsqueeze(1) * queries
             if need_references:
-                of_references = derivative.T @ queries
+                of_references = derivative[:, inside:].T @ queries
                 if radial is not None:
-                    of_references -= radial[1].unsqueeze(1) * pool
+                    of_references -= radial[1][inside:].unsqueeze(1) * pool[inside:]
         ctx.save_for_backward(of_queries, of_references)
         ctx.types = embeddings.dtype, None if references is None else references.dtype
         return value

@@ -44,6 +44,18 @@ class LibraryLoss(Loss):
             # miners and hinges pass over NaN in silence; 0 x NaN brings it back
             return value + 0.0 * (queries.sum() + pool.sum())
 
+    def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
+        check_inputs(embeddings, labels, memory, memory_labels)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            queries, labels = _full(embeddings), labels.to(embeddings.device)
+            pool = torch.cat([queries, memory.to(queries.dtype)])
+            pool_labels = torch.cat([labels, memory_labels.to(labels.device)])
+            mined = self.mine(queries, labels, pool, pool_labels)
+            if mined is None:
+                mined = _all_pairs(labels, pool_labels)
+            value = self.inner(queries, labels, _without_own(mined), pool, pool_labels)
+            return value + 0.0 * pool.sum()
+
 
 class ProxyLoss(Loss):
     """A pytorch-metric-learning loss with one trainable proxy a class; labels must be 0 .. num_classes - 1.
@@ -81,6 +93,21 @@ class ProxyLoss(Loss):
             queries = _full(embeddings)
             self.inner.to(queries.dtype)
             return self.inner(queries, labels.to(queries.device))
+
+
+def _all_pairs(labels: Tensor, pool_labels: Tensor) -> tuple[Tensor, ...]:
+    """Returns anchors and positives, anchors and negatives: every pair of a query and a reference."""
+    same = labels.unsqueeze(1) == pool_labels
+    return *same.nonzero(as_tuple=True), *same.logical_not().nonzero(as_tuple=True)
+
+
+def _without_own(mined: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Returns pairs or triplets without those whose positive is the anchor itself, at the same index."""
+    anchors, positives, *rest = mined
+    keep = anchors != positives
+    if len(rest) == 1:
+        return anchors[keep], positives[keep], rest[0][keep]
+    return anchors[keep], positives[keep], *rest
 
 
 def _full(values: Tensor) -> Tensor:

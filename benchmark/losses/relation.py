@@ -32,8 +32,9 @@ class Group:
 class Relation:
     """The positives of ``queries`` queries among ``references`` references.
 
-    ``own`` says that references are the queries themselves, so that entry (i, i) of the score matrix is
-    the query: it never appears in ``groups``. Queries without a positive appear in no group.
+    ``own`` says that the references begin with the queries themselves (and hold nothing else, unless there
+    is a memory), so that entry (i, i) of the score matrix is the query: it never appears in ``groups``.
+    Queries without a positive appear in no group.
     """
 
     groups: tuple[Group, ...]
@@ -53,9 +54,19 @@ class Relation:
         Grouping happens on the CPU because its shapes depend on the data: labels that lie on a GPU cost one
         synchronisation, labels kept on the CPU cost none.
         """
-        own = reference_labels is None
         labels = labels.cpu()
-        pool = labels if own else reference_labels.cpu()
+        if reference_labels is None:
+            return Relation._same_label(labels, labels, True, device)
+        return Relation._same_label(labels, reference_labels.cpu(), False, device)
+
+    @staticmethod
+    def with_memory(labels: Tensor, memory_labels: Tensor, device: torch.device) -> Relation:
+        """Returns the relation "same label" of labels (B,) to themselves, then to memory labels (M,)."""
+        labels = labels.cpu()
+        return Relation._same_label(labels, torch.cat([labels, memory_labels.cpu()]), True, device)
+
+    @staticmethod
+    def _same_label(labels: Tensor, pool: Tensor, own: bool, device: torch.device) -> Relation:
         ordered, order = torch.sort(pool, stable=True)
         first = torch.searchsorted(ordered, labels)
         count = torch.searchsorted(ordered, labels, right=True) - first

@@ -130,6 +130,20 @@ def test_separate_references_may_differ_in_number_and_classes(name):
     assert gradient.norm() > 0 and references.grad.norm() > 0
 
 
+@pytest.mark.parametrize("name", REFERENCED)
+def test_empty_memory_changes_nothing_and_a_full_one_does(name):
+    embeddings, labels = batch((2, 3, 5, 7, 1, 4), dtype=torch.float64)
+    plain, gradient = value_and_gradient(make(name), embeddings, labels)
+    memory, memory_labels = batch((3, 9, 1, 2, 0, 20), seed=5, dtype=torch.float64)
+    for count in (0, len(memory)):
+        free = embeddings.clone().requires_grad_()
+        loss = make(name)
+        value = loss.with_memory(free, labels, memory[:count], memory_labels[:count], generator=chance())
+        value.backward()
+        assert (value.item() == pytest.approx(plain.item(), rel=1e-9)) == (count == 0)
+        assert torch.allclose(free.grad, gradient, rtol=1e-7, atol=1e-11) == (count == 0)
+
+
 @pytest.mark.parametrize("name", [n for n in EVERY if n not in REFERENCED])
 def test_losses_without_references_say_so(name):
     embeddings, labels = batch()
