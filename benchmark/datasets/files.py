@@ -1,4 +1,4 @@
-"""Image files as image sets: opened when needed, upright, listed when broken."""
+"""Image files: opened when needed, upright, listed when broken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import pandas as pd
 from PIL import Image, ImageOps
 
 from benchmark.datasets.base import ImageSet
@@ -16,16 +15,6 @@ from benchmark.errors import DataError
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
 LISTED = 20
-
-
-def file_set(root: Path, table: pd.DataFrame) -> ImageSet:
-    """Returns the images of an index table (path, label, category), in its order."""
-    paths = table["path"].tolist()
-    categories = None
-    if table["category"].astype(bool).any():
-        categories = np.unique(table["category"], return_inverse=True)[1].astype(np.int64)
-    labels = np.unique(table["label"], return_inverse=True)[1]
-    return ImageSet(labels.astype(np.int64), paths, Opener(root, paths), categories)
 
 
 class Opener:

@@ -11,15 +11,17 @@ thumbnail files of file managers are ignored (``benchmark.datasets.layout``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
 
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
-from benchmark.datasets.files import check_files, file_set
+from benchmark.datasets.files import check_files
+from benchmark.datasets.index import image_sets
 from benchmark.datasets.layout import class_images, some
+from benchmark.datasets.lists import leaves_root
 from benchmark.errors import DataError
 from benchmark.options import option
 from benchmark.seeding import derive
@@ -49,7 +51,8 @@ class Folder(DatasetLoader):
         table = self._table_from_csv(root) if self.config.split_csv else self._table_from_folders(root)
         _check_table(table, root)
         check_files(root, table["path"].tolist())
-        sets = {split: file_set(root, part) for split, part in table.groupby("split", sort=True)}
+        table["role"] = table["split"]
+        sets = {role: image_sets(root, part)[role] for role, part in table.groupby("role", sort=True)}
         sizes = np.array([(root / path).stat().st_size for path in table["path"]], dtype=np.int64)
         lines = "\n".join(table[["path", "label", "category", "split"]].agg("\t".join, axis=1))
         return Dataset("folder", sets["train"], {"test": Protocol(sets["test"])}, fingerprint_of(lines, sizes))
@@ -93,7 +96,7 @@ class Folder(DatasetLoader):
                     f"{path} has no column category, and 'categories' is true; add the column, or set categories: false"
                 )
             table["category"] = ""
-        outside = [name for name in table["path"] if _leaves(name)]
+        outside = [name for name in table["path"] if leaves_root(name)]
         if outside:
             raise DataError(
                 f"{path} names files outside the dataset's root {root}: {some(outside)}; write paths relative to "
@@ -104,12 +107,6 @@ class Folder(DatasetLoader):
         if self.config.categories and len(blank):
             raise DataError(f"{path} gives no category for {some(blank)}; fill the column, or set categories: false")
         return table
-
-
-def _leaves(path: str) -> bool:
-    """Says whether a path, read as POSIX or Windows would, is absolute or climbs."""
-    windows = PureWindowsPath(path)
-    return PurePosixPath(path).is_absolute() or bool(windows.anchor) or ".." in windows.parts
 
 
 def _check_table(table: pd.DataFrame, root: Path) -> None:

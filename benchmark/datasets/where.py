@@ -6,7 +6,6 @@ below ``$BENCHMARK_DATA``, or below ``data`` in the current folder.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,14 +21,11 @@ def data_folder() -> Path:
 
 
 def with_roots(name: str, loader: type, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns ``params`` with the roots that they leave out or null, for a loader of a published dataset.
+    """Returns ``params`` with the root when they leave it out or null, for a loader of a published dataset.
 
-    ``root`` is the folder named like the dataset; ``landmarks_root`` the folder of them all. Loaders without
-    archives (your own folders) keep their parameters: only their owner knows where they lie.
+    It is the folder named like the dataset. Loaders without archives (your own folders) keep their parameters:
+    only their owner knows where they lie.
     """
-    known = {item.name for item in dataclasses.fields(loader.Config)}
-    usual = {"root": data_folder() / name, "landmarks_root": data_folder()}
-    if not loader.archives:
+    if not loader.archives or params.get("root") is not None:
         return dict(params)
-    filled = {key: str(path) for key, path in usual.items() if key in known and params.get(key) is None}
-    return {**params, **filled}
+    return {**params, "root": str(data_folder() / name)}

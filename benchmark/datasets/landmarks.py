@@ -1,0 +1,105 @@
+"""The revisited Oxford and Paris landmark sets: queries cropped to a box, images judged easy, hard or junk.
+
+Radenovic et al., CVPR 2018, section 3: for each query, images of the landmark are easy, hard or junk. What counts as
+found (relevant) and what is taken out of the ranking (ignored) depends on the protocol:
+
+easy    relevant: easy; ignored: junk and hard
+medium  relevant: easy and hard; ignored: junk
+hard    relevant: hard; ignored: junk and easy
+
+Queries without relevant images are left out of a protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from benchmark.datasets.base import Dataset, ImageSet, Judgements, Protocol, fingerprint_of
+from benchmark.datasets.files import Opener
+from benchmark.datasets.findings import Findings
+from benchmark.datasets.index import IndexedLoader, RootConfig, image_sets, rows_of
+from benchmark.datasets.landmark_truth import Truth, read_truth
+from benchmark.errors import DataError
+
+LEVELS = {  # protocol -> grades that are relevant, grades that are ignored
+    "easy": (("easy",), ("junk", "hard")),
+    "medium": (("easy", "hard"), ("junk",)),
+    "hard": (("hard",), ("junk", "easy")),
+}
+
+
+class LandmarkLoader(IndexedLoader):
+    """Loads one revisited landmark set, for evaluation only: its training set is empty.
+
+    Protocols are named ``<name>_easy``, ``<name>_medium`` and ``<name>_hard``. No image has a class of its own: each
+    is labelled by its name, and the judgements say what is relevant.
+    """
+
+    Config = RootConfig
+    metrics = ("map",)
+
+    def read(self, findings: Findings) -> pd.DataFrame:
+        """Returns the queries and the gallery, in the order of the ground truth."""
+        truth = self._truth(findings)
+        names = pd.Series([*truth.queries, *truth.gallery], dtype=object)
+        role = np.repeat(["query", "gallery"], [len(truth.queries), len(truth.gallery)])
+        return rows_of("jpg/" + names + ".jpg", names, "", role, self.name)
+
+    def load(self) -> Dataset:
+        """Returns the dataset; raises DataError with everything that is wrong."""
+        table, root = self.table(), Path(self.config.root)
+        truth = self._truth(Findings(self.name, root))
+        sets = image_sets(root, table)
+        protocols = {
+            f"{self.name}_{level}": _protocol(root, truth, *grades, sets["query"], sets["gallery"])
+            for level, grades in LEVELS.items()
+        }
+        counts = {"train": 0, "query": len(truth.queries), "gallery": len(truth.gallery)}
+        counts |= {name: len(protocol.query) for name, protocol in protocols.items()}
+        dataset = Dataset(
+            self.name,
+            image_sets(root, table[:0])["train"],
+            protocols,
+            fingerprint_of(self.fingerprint(table), truth.text()),
+            self.metrics,
+            {part: {"images": number} for part, number in counts.items()},
+        )
+        self.check_counts(dataset.counts)
+        return dataset
+
+    def _truth(self, findings: Findings) -> Truth:
+        return read_truth(findings, f"gnd_{self.name}.pkl")
+
+
+class CroppedOpener(Opener):
+    """Opens image number i cropped to its box: left, top, right, bottom in pixels, rounded to whole ones."""
+
+    def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray):
+        super().__init__(root, paths)
+        self.boxes = boxes
+
+    def __call__(self, index: int) -> Image.Image:
+        picture = super().__call__(index)
+        left, top, right, bottom = (round(edge) for edge in self.boxes[index].tolist())
+        if not (0 <= left < right <= picture.width and 0 <= top < bottom <= picture.height):
+            raise DataError(
+                f"{self.root / self.paths[index]} is {picture.width} x {picture.height} pixels, and its box "
+                f"({left}, {top}, {right}, {bottom}) reaches outside; get the image and the ground truth again"
+            )
+        return picture.crop((left, top, right, bottom))
+
+
+def _protocol(
+    root: Path, truth: Truth, relevant: Sequence[str], ignored: Sequence[str], queries: ImageSet, gallery: ImageSet
+) -> Protocol:
+    """Returns the protocol in which images of some grades are relevant and of others ignored."""
+    found, left_out = truth.places(relevant), truth.places(ignored)
+    kept = [number for number, places in enumerate(found) if len(places)]
+    paths = [queries.names[number] for number in kept]
+    chosen = ImageSet(queries.labels[kept], paths, CroppedOpener(root, paths, truth.boxes[kept]))
+    return Protocol(chosen, gallery, Judgements(tuple(found[n] for n in kept), tuple(left_out[n] for n in kept)))
