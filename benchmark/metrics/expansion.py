@@ -7,6 +7,8 @@ import numpy as np
 from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.search import nearest_neighbours
 
+SPLIT_SUFFIX = "+aqe"  # of the splits whose queries were expanded
+
 
 def expand_queries(query: np.ndarray, gallery: np.ndarray, alpha: float, k: int) -> np.ndarray:
     """Returns unit rows (Q, D): each query plus its ``k`` nearest items of the gallery (G, D), all there are if

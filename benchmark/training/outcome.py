@@ -11,10 +11,9 @@ import torch
 
 from benchmark import provenance
 from benchmark.files import replacing, write_json
-from benchmark.metrics.search import nearest_neighbours
 from benchmark.records import NEIGHBOURS, PROVENANCE, RESULT, SCHEMA
 from benchmark.seeding import derive
-from benchmark.training.evaluate import EmbeddedProtocol
+from benchmark.training.measure import EmbeddedProtocol
 from benchmark.training.parts import Parts
 from benchmark.training.state import RunState
 
@@ -109,14 +108,14 @@ def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedPro
     count = min(config.neighbour_queries, total)
     order = np.random.default_rng(derive(0, "neighbour queries", total)).permutation(total)
     queries = np.sort(order[:count])
-    neighbours, scores = nearest_neighbours(item.query, queries, config.neighbours, item.gallery)
+    neighbours, scores, matches = item.nearest(queries, config.neighbours)
     query_set = item.protocol.query
     gallery_set = query_set if item.protocol.gallery is None else item.protocol.gallery
     arrays = {
         "queries": queries,
         "neighbours": neighbours,
         "scores": scores.astype(np.float32),
-        "matches": gallery_set.labels[neighbours] == query_set.labels[queries][:, None],
+        "matches": matches,
         "query_names": np.array([query_set.names[i] for i in queries], dtype=np.str_),
         "neighbour_names": np.array([[gallery_set.names[i] for i in row] for row in neighbours], dtype=np.str_),
         "query_images": _thumbnails(query_set, queries),

@@ -71,7 +71,7 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
         train_input=create_input(train, input_config, model_config.channels),
         model=model,
         loss=loss,
-        evaluator=Evaluator(dataset, input_config, evaluation, model_config.channels),
+        evaluator=Evaluator(dataset, input_config, evaluation, model_config.channels, model.embedding_dim),
         optimizer=section(recipe, "optimizer"),
         schedule=section(recipe, "schedule"),
         training=section(recipe, "training"),

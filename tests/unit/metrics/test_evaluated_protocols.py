@@ -1,0 +1,165 @@
+"""How the embeddings of a run become metrics: judged lists, repeats, query expansion and whitening."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from tiny_runs import tiny_spec, write_spec_in
+
+from benchmark.datasets.base import Dataset, Judgements, Protocol, pixel_set
+from benchmark.errors import ConfigError
+from benchmark.metrics import expand_queries, landmark_map, learn_whitening, retrieval_metrics
+from benchmark.recipe import EvaluationConfig, InputConfig, QueryExpansionConfig
+from benchmark.records import NEIGHBOURS
+from benchmark.training import evaluate, parts
+from benchmark.training.evaluate import Evaluator, sample_of
+from benchmark.training.run import train
+
+SIDE = 8
+IMAGES = InputConfig(augmentation="none", image_size=SIDE, mean=[0.5], std=[0.5])
+
+
+class Flatten(torch.nn.Module):
+    """The first ``width`` pixels as the embedding, counting how many images it sees."""
+
+    def __init__(self, width: int = 6):
+        super().__init__()
+        self.width, self.seen = width, 0
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.seen += len(images)
+        return torch.nn.functional.normalize(images.flatten(1)[:, : self.width])
+
+
+def images(count: int, seed: int, classes: int = 4, side: int = SIDE):
+    rng = np.random.default_rng(seed)
+    names = [f"{seed}/{i}" for i in range(count)]
+    return pixel_set(rng.integers(0, 256, (count, side, side, 1), dtype=np.uint8), np.arange(count) % classes, names)
+
+
+def judged(queries: int, items: int, seed: int) -> Judgements:
+    orders = [np.random.default_rng([seed, i]).permutation(items) for i in range(queries)]
+    return Judgements(tuple(order[:4] for order in orders), tuple(order[4:9] for order in orders))
+
+
+@pytest.fixture
+def landmarks():
+    query, gallery = images(5, 1), images(30, 2)
+    protocols = {name: Protocol(query, gallery, judged(5, 30, seed)) for seed, name in enumerate(("medium", "hard"))}
+    return Dataset("landmarks", images(40, 0), protocols, "0", metrics=("map",))
+
+
+def rows_of(image_set) -> np.ndarray:
+    pixels = torch.from_numpy(image_set.pixels).permute(0, 3, 1, 2).float() / 255
+    return Flatten()((pixels - 0.5) / 0.5).numpy()
+
+
+def measured(dataset, model=None, **config):
+    evaluator = Evaluator(dataset, IMAGES, EvaluationConfig(recall_at=[1, 2], batch_size=7, **config), 1, 6)
+    return evaluator.measure(evaluator.embed(model or Flatten(), torch.device("cpu")))
+
+
+def test_judged_protocols_give_their_own_map_and_embed_what_they_share_once(landmarks):
+    model = Flatten()
+    found = measured(landmarks, model)
+    expected = {
+        name: {"map": landmark_map(rows_of(item.query), rows_of(item.gallery), item.judgements)}
+        for name, item in landmarks.protocols.items()
+    }
+    assert found == expected and found["medium"] != found["hard"]
+    assert model.seen == 35
+
+
+def test_query_expansion_adds_a_split_to_each_judged_protocol(landmarks):
+    plain = measured(landmarks)
+    found = measured(landmarks, query_expansion=QueryExpansionConfig(alpha=2.0, k=10))
+    assert {name: found[name] for name in plain} == plain
+    assert set(found) - set(plain) == {"medium+aqe", "hard+aqe"}
+    item = landmarks.protocols["hard"]
+    expanded = expand_queries(rows_of(item.query), rows_of(item.gallery), 2.0, 10)
+    assert found["hard+aqe"] == {"map": landmark_map(expanded, rows_of(item.gallery), item.judgements)}
+
+
+def test_query_expansion_and_repeats_leave_other_protocols_alone():
+    query = images(24, 3)
+    dataset = Dataset("plain", images(10, 0), {"test": Protocol(query)}, "0")
+    found = measured(dataset, query_expansion=QueryExpansionConfig(alpha=2.0, k=3))
+    assert found == {"test": retrieval_metrics(rows_of(query), query.labels, recall_at=(1, 2))}
+
+
+def test_repeats_are_averaged():
+    query = images(24, 3)
+    orders = [np.random.default_rng(seed).permutation(24) for seed in range(3)]
+    repeats = tuple((order[8:], order[:8]) for order in orders)
+    found = measured(Dataset("repeated", images(10, 0), {"small": Protocol(query, repeats=repeats)}, "0"))
+    rows, labels = rows_of(query), query.labels
+    each = [retrieval_metrics(rows[a], labels[a], rows[g], labels[g], recall_at=(1, 2)) for a, g in repeats]
+    for metric, value in found["small"].items():
+        assert value == pytest.approx(np.mean([one[metric] for one in each]))
+    assert len({one["map"] for one in each}) > 1
+
+
+def test_whitening_is_learnt_on_training_images_and_applied_to_both_sides(landmarks):
+    whiten = learn_whitening(rows_of(landmarks.train), 4)
+    item = landmarks.protocols["medium"]
+    expected = landmark_map(whiten(rows_of(item.query)), whiten(rows_of(item.gallery)), item.judgements)
+    assert measured(landmarks, whitening=4)["medium"]["map"] == pytest.approx(expected, abs=1e-12)
+    assert expected != measured(landmarks)["medium"]["map"]
+
+
+def test_whitening_of_a_large_training_set_takes_a_fixed_sample(landmarks, monkeypatch):
+    monkeypatch.setattr(evaluate, "WHITENING_IMAGES", 15)
+    sample = sample_of(landmarks.train, 15)
+    assert len(sample) == 15 and len(set(sample.names)) == 15 and sample_of(landmarks.train, 40) is landmarks.train
+    places = [landmarks.train.names.index(name) for name in sample.names]
+    assert places == sorted(places) and np.array_equal(sample.labels, landmarks.train.labels[places])
+    for number, place in enumerate(places):
+        assert np.array_equal(np.asarray(sample.image(number)), landmarks.train.pixels[place, ..., 0])
+        assert np.array_equal(sample.pixels[number], landmarks.train.pixels[place])
+    model = Flatten()
+    measured(landmarks, model, whitening=4)
+    assert model.seen == 35 + 15
+
+
+def test_more_whitened_dimensions_than_there_are_is_an_error_before_training(landmarks):
+    with pytest.raises(ConfigError, match="7 dimensions are more than the 6 of the embeddings"):
+        measured(landmarks, whitening=7)
+
+
+def test_neighbours_of_a_judged_query_leave_out_what_is_ignored(landmarks):
+    evaluator = Evaluator(landmarks, IMAGES, EvaluationConfig(), 1, 6)
+    item = evaluator.embed(Flatten(), torch.device("cpu"))["medium"]
+    judgements = item.protocol.judgements
+    items, scores, matches = item.nearest(np.array([1, 4]), 12)
+    for query, found, score, hits in zip((1, 4), items, scores, matches, strict=True):
+        ranking = np.argsort(-(item.gallery @ item.query[query]), kind="stable")
+        expected = [place for place in ranking if place not in judgements.ignored[query]][:12]
+        assert found.tolist() == expected
+        assert hits.tolist() == [place in judgements.relevant[query] for place in expected] and any(hits)
+        assert np.allclose(score, item.gallery[expected] @ item.query[query], atol=1e-6)
+    assert item.nearest(np.array([0, 2]), 100)[0].shape == (2, 25)
+    assert [part.shape for part in item.nearest(np.array([], dtype=int), 3)] == [(0, 0)] * 3
+
+
+def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, monkeypatch):
+    query, gallery = images(6, 1, side=32), images(20, 2, side=32)
+    protocols = {"roxford5k_medium": Protocol(query, gallery, judged(6, 20, 0))}
+    dataset = Dataset("landmarks", images(64, 0, classes=8, side=32), protocols, "0", metrics=("map",))
+    monkeypatch.setattr(parts, "load_dataset", lambda *_: dataset)
+    options = {"query_expansion": {"alpha": 2.0, "k": 3}, "whitening": 16}
+    result = train(write_spec_in(tmp_path, tiny_spec(evaluation=options, training={"epochs": 1})))
+    assert result["status"] == "ok"
+    scores = result["metrics"]["last"]
+    assert set(scores) == {"roxford5k_medium", "roxford5k_medium+aqe"}
+    assert all(set(found) == {"map"} and 0 < found["map"] < 1 for found in scores.values())
+    assert json.loads((tmp_path / "metrics.jsonl").read_text())["evaluation"] == scores
+    with np.load(tmp_path / NEIGHBOURS) as shown:
+        for number, names, hits in zip(shown["queries"], shown["neighbour_names"], shown["matches"], strict=True):
+            places = [int(name.split("/")[1]) for name in names]
+            relevant, ignored = (
+                getattr(protocols["roxford5k_medium"].judgements, part)[number] for part in ("relevant", "ignored")
+            )
+            assert hits.tolist() == [place in relevant for place in places] and not set(places) & set(ignored)
