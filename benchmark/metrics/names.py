@@ -37,7 +37,7 @@ METRICS: dict[str, Metric] = {
             "map",
             "map",
             "mAP",
-            "average precision over all positives of the query",
+            "average precision over all positives of the query (landmark sets: by trapezoids, without junk images)",
         ),
     )
 }

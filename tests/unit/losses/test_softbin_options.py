@@ -155,3 +155,14 @@ def test_unknown_choices_are_refused_with_what_is_allowed():
     with pytest.raises(ConfigError, match="'class'") as caught:
         create_loss("softbin_ap", query_weights="classes", ties="yes")
     assert "ties" in str(caught.value) and "aware" in str(caught.value)
+
+
+def test_class_weights_are_those_of_the_batch_when_it_queries_a_memory_too():
+    labels, memory = torch.tensor([2, 0, 0, 5, 1]), torch.tensor([1, 0, 4, 0, 1])
+    weights = class_weights(Relation.with_memory(labels, memory, torch.device("cpu")), torch.float64)
+    assert weights.tolist() == pytest.approx([0, 1 / 4, 1 / 4, 0, 1 / 2])
+    rows = unit(10, 4, 2)
+    loss = create_loss("softbin_ap", query_weights="class")
+    values = create_loss("softbin_ap").per_query(rows[:5] @ rows.T, torch.cat([labels, memory]) == labels.unsqueeze(1))
+    expected = (values[1] + values[2]) / 4 + values[4] / 2
+    assert loss.with_memory(rows[:5], labels, rows[5:], memory).item() == pytest.approx(expected.item(), rel=1e-12)
