@@ -44,8 +44,8 @@ def study_names() -> list[str]:
 def load_study(path_or_name: str | Path) -> Study:
     """Returns a validated study; raises one ConfigError with all its problems.
 
-    ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own. Nothing here imports torch: losses are known through their catalogue, the rest through registries
-    that need none.
+    ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own. Nothing here imports torch:
+    losses are known through their catalogue, the rest through registries that need none.
     """
     path = find_study(path_or_name)
     known = load_known()

@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmark.errors import ConfigError, unknown_name
 from benchmark.study.cells import setting_of
+from benchmark.study.conflicts import conflicts
 from benchmark.study.known import Known
 from benchmark.study.model import Block, DatasetChoice, References, Resources, Study, Variant
 from benchmark.study.recipes import RecipeFile, overlay, read_recipe
@@ -66,11 +67,15 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
         if block.stand_in not in recipes:
             recipes[block.stand_in] = _recipe(study, block.stand_in)
         found = _block(study, block, recipes[block.stand_in], choice)
+        sampler = found.recipe["sampler"]
         for size in found.batch_sizes:
-            for problem in known.sampler_problems(*found.recipe["sampler"].values(), size):
+            for problem in known.sampler_problems(sampler["name"], sampler["params"], size):
                 raise ConfigError(str(study.path), [f"block '{block.name}' on {dataset}: {problem}"])
         chosen = tuple(losses.setdefault((found.setting, loss.label), loss) for loss in found.losses)
         blocks.append(replace(found, losses=chosen))
+    clashes = conflicts(blocks)
+    if clashes:
+        raise ConfigError(f"{study.path} on {dataset}", clashes)
     name = stand_in_name(study.name, dataset)
     return replace(
         study,
@@ -116,14 +121,13 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
     recipe, problems = overlay(file.sections, kept(block.overrides))
     if recipe is None:
         raise ConfigError(str(study.path), [f"block '{block.name}' on {choice.name}: {line}" for line in problems])
-    own = _measured(recipe, study.metrics)
     return replace(
         block,
         setting=setting_of(file.label, block.setting.partition("~")[2]),
         datasets=(choice,),
         batch_sizes=tuple(dict.fromkeys(min(size, LARGEST_BATCH) for size in block.batch_sizes)),
         seeds=block.seeds[:SEEDS],
-        recipe=own,
+        recipe=_measured(recipe, study.metrics),
         resources=None,
         recipe_name=file.name,
         sources=file.sources,
