@@ -84,11 +84,15 @@ class Archive:
     file     its usual name; a file that is no archive is kept as the one path that it proves
     proves   paths below the dataset's root that are there once it is unpacked; folders of images end in "/"
     md5      digest of the file (hex) where its publishers give one
+    flat     whether its images lie in folders, and in none once they are unpacked
+
+    An archive that proves one folder and does not hold that folder holds what belongs into it.
     """
 
     file: str
     proves: tuple[str, ...]
     md5: str | None = None
+    flat: bool = False
 
 
 @dataclass(frozen=True)

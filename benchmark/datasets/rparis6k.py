@@ -19,8 +19,8 @@ class RParis6k(LandmarkLoader):
 
     name = "rparis6k"
     archives = (
-        Archive("paris_1.tgz", ("jpg/",)),
-        Archive("paris_2.tgz", ("jpg/",)),
+        Archive("paris_1.tgz", ("jpg/",), flat=True),
+        Archive("paris_2.tgz", ("jpg/",), flat=True),
         Archive("gnd_rparis6k.pkl", ("gnd_rparis6k.pkl",)),
     )
     # SoftBinAP section 4.1
