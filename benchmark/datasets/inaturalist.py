@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 import pandas as pd
 
 from benchmark.datasets import DATASETS
@@ -43,11 +44,12 @@ class INaturalist(IndexedLoader):
         return pd.concat([self._part(findings, TRAIN, "train"), self._part(findings, TEST, "test")])
 
     def _part(self, findings: Findings, file: str, role: str) -> pd.DataFrame:
-        paths = read_rows(findings, file, ["path"])["path"].astype(str)
-        folders = paths.str.rsplit("/", n=3, expand=True).reindex(columns=range(4))
-        shallow = folders[3].isna()
-        findings.add_all(
-            f"malformed lines in {file}", paths[shallow].tolist(), "each must read <folder>/<category>/<class>/<image>"
-        )
-        folders = folders[~shallow]
-        return rows_of(paths[~shallow], folders[2], folders[1], role, role.removeprefix("train"))
+        paths = read_rows(findings, file, ["path"])["path"]
+        # there are few folders: each is taken apart once
+        place, folders = pd.factorize(np.array([path.rpartition("/")[0] for path in paths], dtype=object))
+        parts = [["", "", *folder.split("/")] for folder in folders]
+        deep = np.array([len(part) >= 5 for part in parts], dtype=bool)[place]
+        form = "each must read <folder>/<category>/<class>/<image>"
+        findings.add_all(f"malformed lines in {file}", paths[~deep].tolist(), form)
+        label, category = (np.array([part[at] for part in parts], dtype=object)[place] for at in (-1, -2))
+        return rows_of(paths[deep], label[deep], category[deep], role, role.removeprefix("train"))

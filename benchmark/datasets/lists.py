@@ -29,18 +29,19 @@ def read_rows(
             findings.add(f"{file}: line {skip + 1} is {found[:80]!r}; expected the header {header!r}")
         start += 1
     path_at = list(columns).index("path") if "path" in columns else None
-    rows, malformed = [], []
+    flat: list[str] = []  # all fields in one list: a list per row would cost more than reading the file
+    malformed = []
     for number, line in enumerate(lines[start:], start=start + 1):
         fields = line.split()
         if len(fields) == len(columns) and (path_at is None or not leaves_root(fields[path_at])):
-            rows.append(fields)
+            flat += fields
         elif fields:
             malformed.append(f"line {number}: {line[:100]!r}")
     shape = " ".join(f"<{column}>" for column in columns)
     findings.add_all(f"malformed lines in {file}", malformed, f"each must read {shape}, with paths below the root")
-    if not rows and not malformed:
+    if not flat and not malformed:
         findings.add(f"{file} lists nothing; unpack it again")
-    return pd.DataFrame(rows, columns=list(columns), dtype=object)
+    return pd.DataFrame({column: flat[at :: len(columns)] for at, column in enumerate(columns)}, dtype=object)
 
 
 def keep_numbers(findings: Findings, file: str, table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
