@@ -142,11 +142,25 @@ def check_input(config: InputConfig, channels: int) -> list[str]:
 
 
 def check_memory(recipe: dict[str, Any]) -> list[str]:
-    """Returns what is wrong with memory and micro-batches of a complete recipe: lines of key and message."""
+    """Returns what is wrong with the memory of a complete recipe: lines of key and message."""
+    size, start = recipe["memory"]["size"], recipe["memory"]["start_epoch"]
+    epochs = recipe["training"]["epochs"]
     found = []
-    if recipe["memory"]["size"] == 0:
+    if size == 0:
         found.append("memory.size  0 remembers nothing; give null for no memory, -1 for the size of the training set")
+    if size is not None and start >= epochs:
+        found.append(
+            f"memory.start_epoch  {start:g} is not before the end of the training ({epochs} epochs), so that the "
+            "memory would never be used; start it earlier, or set memory.size to null"
+        )
     return found
+
+
+def memory_problem(recipe: dict[str, Any], loss: str, accepts_references: bool) -> str | None:
+    """Returns why ``loss`` cannot be trained with the memory of a complete recipe, or None when it can."""
+    if recipe["memory"]["size"] is None or accepts_references:
+        return None
+    return f"'{loss}' takes no references, so a memory has no place in it; set memory.size to null or choose another"
 
 
 SECTIONS: dict[str, type] = {

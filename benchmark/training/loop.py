@@ -14,6 +14,7 @@ from benchmark.files import write_text
 from benchmark.records import METRICS
 from benchmark.training.checkpoint import load_checkpoint, save_checkpoint
 from benchmark.training.interrupt import Interrupted, StopRequest
+from benchmark.training.memory import Memory
 from benchmark.training.numerics import grad_scaler
 from benchmark.training.optimizer import create_optimizer, set_learning_rate
 from benchmark.training.parts import Parts
@@ -33,6 +34,9 @@ class Trainer:
         self.epochs = parts.training.epochs
         self.state = RunState()
         self.optimizer = create_optimizer(parts.optimizer, parts.model, parts.loss)
+        memory = None
+        if parts.memory.size is not None:
+            memory = Memory(parts.memory, parts.labels, parts.model.embedding_dim, parts.device)
         self.stepper = Stepper(
             parts.model,
             parts.loss,
@@ -41,6 +45,7 @@ class Trainer:
             parts.training,
             parts.device,
             parts.spec.seed,
+            memory,
         )
         self._started = self._saved = time.perf_counter()
 
@@ -68,8 +73,11 @@ class Trainer:
         for images in stream:
             indices = batches[state.position]
             state.hash_batch(indices, images)
-            set_learning_rate(self.optimizer, self._rate(state.position / len(batches)))
-            self.stepper(images, parts.labels[torch.from_numpy(indices)], state.step)
+            share = state.position / len(batches)
+            set_learning_rate(self.optimizer, self._rate(share))
+            remembers = self.stepper.memory is not None and state.epoch + share >= parts.memory.start_epoch
+            labels = parts.labels[torch.from_numpy(indices)]
+            self.stepper(images, labels, state.step, indices if remembers else None)
             state.step += 1
             state.position += 1
             state.epoch_images += len(indices)
@@ -133,6 +141,7 @@ class Trainer:
             "loss": self.parts.loss.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scaler": self.stepper.scaler.state_dict(),
+            "memory": None if self.stepper.memory is None else self.stepper.memory.state_dict(),
             **self.state.as_dict(),
         }
         save_checkpoint(self.folder, self.identity, content)
@@ -148,6 +157,9 @@ class Trainer:
         self.parts.loss.load_state_dict(content.pop("loss"))
         self.optimizer.load_state_dict(content.pop("optimizer"))
         self.stepper.scaler.load_state_dict(content.pop("scaler"))
+        memory = content.pop("memory")
+        if self.stepper.memory is not None:
+            self.stepper.memory.load_state_dict(memory)
         self.state = RunState(**content)
         self.state.resumed += 1
 

@@ -9,14 +9,24 @@ from torch import nn
 
 from benchmark.datasets import load_dataset
 from benchmark.datasets.base import Dataset
+from benchmark.errors import ConfigError
 from benchmark.input import Input, create_input
-from benchmark.losses import create_loss
+from benchmark.losses import LOSSES, create_loss
 from benchmark.models import EmbeddingModel, create_model
-from benchmark.recipe import EvaluationConfig, OptimizerConfig, ScheduleConfig, TrainingConfig, section
+from benchmark.recipe import (
+    EvaluationConfig,
+    MemoryConfig,
+    OptimizerConfig,
+    ScheduleConfig,
+    TrainingConfig,
+    memory_problem,
+    section,
+)
 from benchmark.records import RunSpec
 from benchmark.samplers import Sampler, create_sampler
 from benchmark.seeding import derive
 from benchmark.training.evaluate import Evaluator
+from benchmark.training.stages import check_micro_batch
 
 
 @dataclass(frozen=True)
@@ -35,12 +45,16 @@ class Parts:
     optimizer: OptimizerConfig
     schedule: ScheduleConfig
     training: TrainingConfig
+    memory: MemoryConfig
     evaluation: EvaluationConfig
 
 
 def build_parts(spec: RunSpec, device: torch.device) -> Parts:
     """Returns the parts of ``spec``; raises ConfigError or DataError with what to change."""
     recipe = spec.recipe
+    problem = memory_problem(recipe, spec.loss["name"], LOSSES[spec.loss["name"]].facts["accepts_references"])
+    if problem:
+        raise ConfigError(spec.run_id, [problem])
     dataset = load_dataset(spec.dataset["name"], spec.dataset["params"])
     train = dataset.train
     labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
@@ -54,6 +68,8 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
     )
     model_config, input_config = section(recipe, "model"), section(recipe, "input")
     model = create_model(model_config, spec.seed).to(device, memory_format=torch.channels_last)
+    training = section(recipe, "training")
+    check_micro_batch(model, training.micro_batch, spec.batch_size)
     loss = create_loss(
         spec.loss["name"],
         embedding_dim=model.embedding_dim,
@@ -74,6 +90,7 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
         evaluator=Evaluator(dataset, input_config, evaluation, model_config.channels, model.embedding_dim),
         optimizer=section(recipe, "optimizer"),
         schedule=section(recipe, "schedule"),
-        training=section(recipe, "training"),
+        training=training,
+        memory=section(recipe, "memory"),
         evaluation=evaluation,
     )

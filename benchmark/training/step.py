@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import nn
 
 from benchmark.models import EmbeddingModel
 from benchmark.recipe import TrainingConfig
 from benchmark.seeding import derive
+from benchmark.training.memory import Memory
 from benchmark.training.numerics import autocast
+from benchmark.training.stages import Stages
 from benchmark.training.stopwatch import Stopwatch
 
 
@@ -24,6 +27,7 @@ class Stepper:
 
     The loss is differentiated with respect to detached embeddings first and the result is passed into the
     network: the same gradient as one backward pass, and the loss's own cost can be told from the network's.
+    Batches above ``config.micro_batch`` go through the network in parts.
     """
 
     model: EmbeddingModel
@@ -33,30 +37,32 @@ class Stepper:
     config: TrainingConfig
     device: torch.device
     seed: int
+    memory: Memory | None = None
     _pending: list[torch.Tensor] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._generator = torch.Generator(device=self.device)
         self.stopwatch = Stopwatch(self.device)
 
-    def __call__(self, images: torch.Tensor, labels: torch.Tensor, step: int) -> None:
-        """Takes step number ``step`` on images (B, C, H, W) and labels (B,); ``drain`` gives its loss."""
+    def __call__(
+        self, images: torch.Tensor, labels: torch.Tensor, step: int, remembered: np.ndarray | None = None
+    ) -> None:
+        """Takes step number ``step`` on images (B, C, H, W) and labels (B,); ``drain`` gives its loss.
+
+        ``remembered`` (B,): the numbers of the training images, when the memory takes part in the step.
+        """
         torch.manual_seed(derive(self.seed, "step", step))
         self._generator.manual_seed(derive(self.seed, "loss", step))
-        images = images.to(self.device, non_blocking=True)
         labels = labels.to(self.device, non_blocking=True)
         self.optimizer.zero_grad(set_to_none=True)
-        with autocast(self.config, self.device):
-            embeddings = self.model(images)
-        leaves = embeddings.detach().requires_grad_()
-        with self.stopwatch.running():
-            with autocast(self.config, self.device):
-                value = self.loss(leaves, labels, generator=self._generator)
-            self.scaler.scale(value).backward()
-        embeddings.backward(leaves.grad)
+        if self.config.micro_batch is not None and self.config.micro_batch < len(images):
+            stages = Stages(self._embed, images, self.config.micro_batch, derive(self.seed, "step", step))
+            stages.second(self._loss_gradient(stages.first(), labels, remembered))
+        else:
+            embeddings = self._embed(images)
+            embeddings.backward(self._loss_gradient(embeddings, labels, remembered))
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self._pending.append(value.detach())
 
     def drain(self) -> list[float]:
         """Returns the losses of the steps since the last call, in order, with one transfer for all."""
@@ -65,3 +71,28 @@ class Stepper:
         values = torch.stack(self._pending).tolist()
         self._pending.clear()
         return values
+
+    def _embed(self, images: torch.Tensor) -> torch.Tensor:
+        """Returns the embeddings (B, D) of images (B, C, H, W)."""
+        images = images.to(self.device, non_blocking=True)
+        with autocast(self.config, self.device):
+            return self.model(images)
+
+    def _loss_gradient(
+        self, embeddings: torch.Tensor, labels: torch.Tensor, remembered: np.ndarray | None
+    ) -> torch.Tensor:
+        """Returns the gradient (B, D) of the scaled loss by the embeddings; that by the loss's own parameters is
+        added to them."""
+        leaves = embeddings.detach().requires_grad_()
+        with self.stopwatch.running():
+            with autocast(self.config, self.device):
+                if remembered is None:
+                    value = self.loss(leaves, labels, generator=self._generator)
+                else:
+                    memory = self.memory.others(remembered)
+                    value = self.loss.with_memory(leaves, labels, *memory, generator=self._generator)
+            self.scaler.scale(value).backward()
+        if remembered is not None:
+            self.memory.store(leaves, remembered)
+        self._pending.append(value.detach())
+        return leaves.grad

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.options import defaults_of
 from benchmark.recipe import complete_recipe
-from benchmark.records import RunSpec, run_id
+from benchmark.records import METRICS, RunSpec, run_id
+from benchmark.training.interrupt import StopRequest
+
+TIMES = {"images_per_second", "loss_ms", "seconds"}
 
 
 def tiny_spec(loss: str = "smooth_ap", seed: int = 0, **sections: dict[str, Any]) -> RunSpec:
@@ -41,3 +45,16 @@ def write_spec_in(folder: Path, spec: RunSpec) -> Path:
     path = folder / "spec.json"
     spec.write(path)
     return path
+
+
+def curve(folder: Path) -> list[dict]:
+    """Returns metrics.jsonl without what a clock measured."""
+    lines = (folder / METRICS).read_text().splitlines()
+    return [{key: value for key, value in json.loads(line).items() if key not in TIMES} for line in lines]
+
+
+def stop_after(steps: int, monkeypatch) -> None:
+    """Makes the next run ask to stop after ``steps`` optimiser steps."""
+    looks = iter(range(10_000))
+    asked = property(lambda self: next(looks) >= steps - 1, lambda self, value: None)
+    monkeypatch.setattr(StopRequest, "requested", asked, raising=False)

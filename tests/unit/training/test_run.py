@@ -7,21 +7,19 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_runs import tiny_spec, write_spec_in
+from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.errors import RunError
 from benchmark.losses import LOSSES
-from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT
+from benchmark.records import NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.training.checkpoint import CHECKPOINT
-from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted, StopRequest
+from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted
 from benchmark.training.run import train
 
 LOSS_NAMES = LOSSES.names()
-TIMES = {"images_per_second", "loss_ms", "seconds"}
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +30,6 @@ def finished(tmp_path_factory):
         folders[name] = tmp_path_factory.mktemp(name)
         train(write_spec_in(folders[name], tiny_spec(name)))
     return folders
-
-
-def curve(folder: Path) -> list[dict]:
-    """Returns metrics.jsonl without what a clock measured."""
-    lines = (folder / METRICS).read_text().splitlines()
-    return [{key: value for key, value in json.loads(line).items() if key not in TIMES} for line in lines]
-
-
-def stop_after(steps: int, monkeypatch) -> None:
-    """Makes the next run ask to stop after ``steps`` optimiser steps."""
-    looks = iter(range(10_000))
-    asked = property(lambda self: next(looks) >= steps - 1, lambda self, value: None)
-    monkeypatch.setattr(StopRequest, "requested", asked, raising=False)
 
 
 @pytest.mark.parametrize("name", LOSS_NAMES)

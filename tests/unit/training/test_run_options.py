@@ -1,0 +1,95 @@
+"""Runs with a memory or with micro-batches: resumable to the same bits, and refused where they make no sense."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
+from torch import nn
+
+from benchmark.errors import ConfigError
+from benchmark.records import RESULT
+from benchmark.training import parts
+from benchmark.training.interrupt import Interrupted
+from benchmark.training.run import train
+
+FROZEN = {"freeze_batch_norm": True}
+CASES = {
+    "contrastive, memory of all images": ("contrastive", {"memory": {"size": -1}}),
+    "roadmap, first in, first out, from the second epoch": (
+        "roadmap",
+        {"memory": {"size": 100, "key": "fifo", "start_epoch": 1.0}},
+    ),
+    "smooth_ap, micro-batches and small memory": (
+        "smooth_ap",
+        {"training": {"micro_batch": 12}, "model": FROZEN, "memory": {"size": 100}},
+    ),
+}
+
+
+def spec_of(case):
+    loss, sections = CASES[case]
+    sections = {**sections, "training": {"epochs": 2, "checkpoint_seconds": 1e9, **sections.get("training", {})}}
+    return tiny_spec(loss, **sections)
+
+
+@pytest.fixture(autouse=True)
+def dropout(monkeypatch):
+    """Puts dropout before the head of every network, so that chance inside the network takes part."""
+    create = parts.create_model
+
+    def with_dropout(*arguments):
+        model = create(*arguments)
+        model.head = nn.Sequential(nn.Dropout(0.5), model.head)
+        return model
+
+    monkeypatch.setattr(parts, "create_model", with_dropout)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_stopped_run_continues_to_the_same_bits(case, tmp_path, monkeypatch):
+    whole = tmp_path / "whole"
+    result = train(write_spec_in(whole, spec_of(case)))
+    stopped = tmp_path / "stopped"
+    path = write_spec_in(stopped, spec_of(case))
+    with monkeypatch.context() as patch:
+        stop_after(result["steps"] // 2 + 3, patch)
+        with pytest.raises(Interrupted):
+            train(path)
+    train(path)
+    assert (stopped / RESULT).read_bytes() == (whole / RESULT).read_bytes()
+    assert curve(stopped) == curve(whole)
+
+
+def test_memory_changes_the_loss_from_its_first_epoch_on(tmp_path):
+    memories = {"none": {}, "late": {"size": -1, "start_epoch": 1.0}, "all": {"size": -1}}
+    losses = {}
+    for name, memory in memories.items():
+        result = train(write_spec_in(tmp_path / name, tiny_spec("roadmap", memory=memory)))
+        losses[name] = [epoch["loss"] for epoch in result["curve"]]
+    assert losses["late"][0] == losses["none"][0] and losses["late"][1] != losses["none"][1]
+    assert len({tuple(values) for values in losses.values()}) == len(memories)
+
+
+def test_micro_batches_train_like_the_whole_batch(tmp_path, monkeypatch):
+    # without dropout, whose noise is drawn per part, the two differ by rounding alone
+    monkeypatch.setattr(torch.nn.functional, "dropout", lambda values, *_: values)
+    losses = []
+    for micro_batch in (None, 12):
+        sections = {"training": {"epochs": 1, "checkpoint_seconds": 1e9, "micro_batch": micro_batch}, "model": FROZEN}
+        result = train(write_spec_in(tmp_path / str(micro_batch), tiny_spec("roadmap", **sections)))
+        losses.append(result["curve"][0]["loss"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+def test_memory_with_a_loss_of_proxies_is_refused_before_training(tmp_path):
+    spec = tiny_spec("proxy_nca", memory={"size": -1})
+    with pytest.raises(ConfigError, match=r"'proxy_nca' takes no references"):
+        train(write_spec_in(tmp_path, spec))
+
+
+def test_micro_batches_of_trained_batch_norms_are_refused_before_training(tmp_path):
+    spec = tiny_spec("smooth_ap", training={"micro_batch": 8})
+    with pytest.raises(ConfigError, match="freeze_batch_norm"):
+        train(write_spec_in(tmp_path, spec))
+    assert not (tmp_path / RESULT).exists()

@@ -1,0 +1,177 @@
+"""Micro-batches: the gradients of the plain step, in the memory of a part, with the same chance in both passes."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from benchmark.errors import ConfigError
+from benchmark.losses import create_loss
+from benchmark.models import create_model
+from benchmark.recipe import MemoryConfig, ModelConfig, TrainingConfig
+from benchmark.training.memory import Memory
+from benchmark.training.stages import check_micro_batch
+from benchmark.training.step import Stepper
+
+CPU = torch.device("cpu")
+SIZE = 12
+LABELS = torch.arange(SIZE) // 3
+NO_SCALING = torch.amp.GradScaler(enabled=False)
+
+
+def images(dtype=torch.float64):
+    return torch.randn(SIZE, 1, 32, 32, generator=torch.Generator().manual_seed(1), dtype=dtype)
+
+
+def network(freeze=True):
+    """A ResNet in float64 whose batch norms have statistics of their own."""
+    model = create_model(
+        ModelConfig(backbone="test_resnet", channels=1, embedding_dim=8, freeze_batch_norm=freeze), seed=3
+    ).double()
+    generator = torch.Generator().manual_seed(2)
+    for layer in model.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.running_mean.normal_(0.0, 0.1, generator=generator)
+            layer.running_var.uniform_(0.5, 2.0, generator=generator)
+    return model
+
+
+def stepper(model, micro_batch, loss="roadmap", scaler=NO_SCALING, memory=None, classes=4):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    loss = create_loss(loss, embedding_dim=8, num_classes=classes, seed=5)
+    return Stepper(model, loss, optimizer, scaler, TrainingConfig(micro_batch=micro_batch), CPU, 0, memory)
+
+
+def gradients(module):
+    return {name: value.grad for name, value in module.named_parameters() if value.grad is not None}
+
+
+@pytest.mark.parametrize("loss", ["roadmap", "blackbox_ap", "contrastive", "proxy_nca"])
+@pytest.mark.parametrize("micro_batch", [1, 4, 5, 11])
+def test_gradients_equal_those_of_the_plain_step(loss, micro_batch):
+    found = []
+    for size in (None, micro_batch):
+        model = network()
+        step = stepper(model, size, loss)
+        step.loss.double()
+        step(images(), LABELS, 0)
+        found.append((step.drain()[0], {**gradients(model), **gradients(step.loss)}))
+    (plain_value, plain), (value, staged) = found
+    assert value == pytest.approx(plain_value, rel=1e-12)
+    assert plain.keys() == staged.keys() and len(plain) > 10
+    assert sum(gradient.norm() for gradient in plain.values()) > 1e-3
+    for name, gradient in plain.items():
+        torch.testing.assert_close(staged[name], gradient, rtol=1e-9, atol=1e-9 * float(gradient.abs().max()))
+
+
+def test_gradients_with_a_memory_equal_those_of_the_plain_step():
+    found = []
+    for size in (None, 5):
+        model = network()
+        memory = Memory(MemoryConfig(size=-1), LABELS.repeat(2), 8, CPU)
+        memory.store(torch.nn.functional.normalize(torch.ones(6, 8).tril(-1) + 0.1), np.arange(6, 12))
+        step = stepper(model, size, memory=memory)
+        step(images(), LABELS, 0, np.arange(3, 3 + SIZE))
+        found.append((gradients(model), memory.state_dict()["embeddings"]))
+    for name, gradient in found[0][0].items():
+        torch.testing.assert_close(found[1][0][name], gradient, rtol=1e-9, atol=1e-9 * float(gradient.abs().max()))
+    torch.testing.assert_close(found[1][1], found[0][1])
+
+
+@pytest.mark.parametrize("micro_batch", [SIZE, SIZE + 1])
+def test_micro_batch_that_holds_the_batch_is_the_plain_step_to_the_bit(micro_batch):
+    found = []
+    for size in (None, micro_batch):
+        model = network(freeze=False)
+        step = stepper(model, size)
+        step(images(), LABELS, 0)
+        found.append({**gradients(model), **dict(model.named_buffers())})
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
+class Noisy(nn.Module):
+    """A layer of dropout before a head; keeps every output it gives."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(32 * 32, 8)
+        self.seen: list[torch.Tensor] = []
+
+    def forward(self, batch):
+        rows = nn.functional.dropout(batch.flatten(1).float(), 0.5)
+        self.seen.append(nn.functional.normalize(self.head(rows)))
+        return self.seen[-1]
+
+
+def test_second_pass_repeats_the_dropout_of_the_first():
+    model = Noisy()
+    step = stepper(model, 5)
+    step(images(), LABELS, 0)
+    first, second = model.seen[:3], model.seen[3:]
+    assert [len(part) for part in first] == [5, 5, 2]
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    # parts of one batch, and equal parts of two steps, must not share their noise
+    same = torch.ones(SIZE, 1, 32, 32)
+    model.seen.clear()
+    step(same, LABELS, 1)
+    step(same, LABELS, 2)
+    assert not torch.equal(model.seen[0], model.seen[1])
+    assert not torch.equal(model.seen[0], model.seen[6])
+
+
+def test_scaled_loss_gives_scaled_gradients_and_an_unscaled_update():
+    found = []
+    for scaler in (NO_SCALING, torch.amp.GradScaler("cpu", init_scale=2.0**10)):
+        model = network()
+        step = stepper(model, 5, scaler=scaler)
+        step.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        step(images(), LABELS, 0)
+        found.append(model.state_dict())
+    start = network().state_dict()
+    assert any(not torch.equal(start[name], found[0][name]) for name in start)
+    for name, value in found[0].items():
+        torch.testing.assert_close(found[1][name], value, rtol=1e-9, atol=1e-12)
+
+
+def peak_saved_bytes(micro_batch):
+    """Returns the most bytes that autograd held at one time for the backward pass, parameters left out."""
+    model = network()
+    own = {parameter.data_ptr() for parameter in [*model.parameters(), *model.buffers()]}
+    held = {"now": 0, "peak": 0}
+
+    class Saved:
+        pass
+
+    def release(size):
+        held["now"] -= size
+
+    def pack(tensor):
+        saved = Saved()
+        saved.tensor = tensor
+        if tensor.data_ptr() not in own:
+            size = tensor.numel() * tensor.element_size()
+            held["now"] += size
+            held["peak"] = max(held["peak"], held["now"])
+            weakref.finalize(saved, release, size)
+        return saved
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved.tensor):
+        stepper(model, micro_batch)(images(), LABELS, 0)
+    return held["peak"]
+
+
+def test_backward_pass_holds_one_micro_batch():
+    whole = peak_saved_bytes(None)
+    assert peak_saved_bytes(3) < 0.3 * whole  # 3 of 12 images
+    assert peak_saved_bytes(6) < 0.55 * whole
+
+
+def test_batch_norms_that_look_at_the_batch_refuse_micro_batches():
+    with pytest.raises(ConfigError, match=r"micro_batch  4 .*model.freeze_batch_norm: true"):
+        check_micro_batch(network(freeze=False), 4, SIZE)
+    for model, micro_batch in ((network(), 4), (network(freeze=False), None), (network(freeze=False), SIZE)):
+        check_micro_batch(model, micro_batch, SIZE)
