@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmark.errors import unknown_name
 from benchmark.options import problems as schema_problems
+from benchmark.recipe import memory_problem
 from benchmark.study.cells import dataset_label, listed, setting_of, touched
 from benchmark.study.documents import Document
 from benchmark.study.known import Known
@@ -133,6 +134,7 @@ class BlockReader:
         sizes = [size for _, size in listed(block.get("batch_sizes"), int)]
         if recipe is not None:
             self.sampler(number, recipe, sizes)
+            self.memory(number, recipe, losses)
             self.metrics(number, block, recipe, [choice for choice in datasets if choice])
         own = block.get("seeds")
         seeds = [seed for _, seed in listed(self.data.get("seeds") if own is None else own, int)]
@@ -208,6 +210,13 @@ class BlockReader:
             for problem in self.known.sampler_problems(name, params, size):
                 words = self.touched(number, batch_size=size)
                 self.add(f"blocks.{number}.batch_sizes", f"{problem}{words}")
+
+    def memory(self, number: int, recipe: dict[str, Any], losses: list[Variant]) -> None:
+        """Checks that every loss of the block can rank the memory that the recipe asks for."""
+        for loss in losses:
+            problem = memory_problem(recipe, loss.name, loss.name not in self.known.without_references)
+            if problem:
+                self.add(f"blocks.{number}.losses", problem + self.touched(number, loss=loss.label))
 
     def metrics(
         self, number: int, block: dict[str, Any], recipe: dict[str, Any], datasets: list[DatasetChoice]

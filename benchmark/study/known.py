@@ -17,6 +17,7 @@ class Known:
     losses             {registry name: JSON Schema of its hyperparameters}
     datasets           {registry name: metric families it can give}
     samplers           registry names
+    without_references names of the losses that rank nothing but the batch or their proxies
     dataset_problems   (name, params) -> messages
     sampler_problems   (name, params, batch_size) -> messages
     """
@@ -24,6 +25,7 @@ class Known:
     losses: dict[str, dict[str, Any]]
     datasets: dict[str, tuple[str, ...]]
     samplers: tuple[str, ...]
+    without_references: tuple[str, ...]
     dataset_problems: Callable[[str, dict[str, Any]], list[str]]
     sampler_problems: Callable[[str, dict[str, Any], int], list[str]]
 
@@ -70,10 +72,12 @@ def load_known() -> Known:
     from benchmark.losses.catalogue import load_catalogue
     from benchmark.samplers import SAMPLERS, check
 
+    catalogue = load_catalogue()
     return Known(
-        losses={name: facts["schema"] for name, facts in load_catalogue().items()},
+        losses={name: facts["schema"] for name, facts in catalogue.items()},
         datasets={entry.name: dataset_metrics(entry.name) for entry in DATASETS},
         samplers=tuple(SAMPLERS.names()),
+        without_references=tuple(name for name, facts in catalogue.items() if not facts["accepts_references"]),
         dataset_problems=check_dataset_params,
         sampler_problems=check,
     )
