@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmark.flow import load_for_workflow
 from benchmark.specs import write_spec
+from benchmark.warm.starter import WarmStarter
 
 FLOW = load_for_workflow(config, workflow.overwrite_configfiles)
 RUNS = FLOW.runs
@@ -28,12 +29,23 @@ localrules:
 
 # The store is made before any run starts, and here rather than in a rule: a rule that training depended on
 # would make the runs that two studies share belong to one of them, and train them again for the other.
+# Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
+WARM = WarmStarter()
+
+
 onstart:
+    if workflow.local_exec:
+        WARM.start()
     FLOW.attempt("track", "prepare")
+
+
+onsuccess:
+    WARM.stop()
 
 
 # After a failed run the tables and the report are built from what there is, and name what is missing.
 onerror:
+    WARM.stop()
     FLOW.attempt("finish")
 
 

@@ -25,6 +25,16 @@ def train(
     """Train and evaluate one run; continues from its checkpoint. Exit status 75: stopped on request, run again."""
     started = time.monotonic()
     _limit_threads(spec)
+    from benchmark.warm.client import train_warm
+
+    status = train_warm(spec, out, started)
+    if status is None:
+        status = train_here(spec, out, started)
+    raise typer.Exit(status)
+
+
+def train_here(spec: Path, out: Path | None, started: float) -> int:
+    """Trains in this process and returns its exit status; ``started`` is the process's ``time.monotonic()``."""
     from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted
     from benchmark.training.run import train as train_run
 
@@ -32,7 +42,8 @@ def train(
         train_run(spec, out, started=started)
     except Interrupted as event:
         typer.echo(str(event))
-        raise typer.Exit(EXIT_INTERRUPTED) from event
+        return EXIT_INTERRUPTED
+    return 0
 
 
 def _limit_threads(spec: Path) -> None:

@@ -29,8 +29,6 @@ rule train:
         provenance=RUN + "provenance.json",
     log:
         RUN + "train.log",
-    benchmark:
-        RUN + "benchmark.tsv"
     threads: lambda wildcards: RUNS[wildcards.run].threads
     resources:
         mem_mb=lambda wildcards: RUNS[wildcards.run].resources.mem_mb,

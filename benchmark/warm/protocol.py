@@ -1,0 +1,18 @@
+"""What client and server of warm starts say to each other: one JSON line each way, then the exit status."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+# Path of the server's socket; "off" keeps the workflow from starting a server.
+VARIABLE = "BENCHMARK_WARM"
+OFF = "off"
+# Variables that the shell sets anew for every command; all others must be equal on both sides, because
+# libraries read them when they are imported.
+SHELL = frozenset({"_", "SHLVL", "PWD", "OLDPWD", VARIABLE})
+
+
+def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Returns the variables that decide whether a warm process may stand in for a new one."""
+    return {name: value for name, value in variables.items() if name not in SHELL}
