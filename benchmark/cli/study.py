@@ -1,4 +1,4 @@
-"""``python -m benchmark validate | plan | specs | collect``: a study before and after its runs."""
+"""``python -m benchmark validate | plan | specs | collect | coverage``: studies before and after their runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Results = Annotated[Path, typer.Option(help="root of the results")]
 
 def register(app: typer.Typer) -> None:
     """Adds the verbs."""
-    for verb in (validate, plan, specs, collect):
+    for verb in (validate, plan, specs, collect, coverage):
         app.command()(verb)
 
 
@@ -78,3 +78,12 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
     counts = collect_study(loaded, results)
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     typer.echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")
+
+
+def coverage(results: Results = RESULTS) -> None:
+    """Show how many published numbers have a run in a study, how many are finished, and why the others have none."""
+    from benchmark.coverage import as_text
+    from benchmark.coverage import coverage as coverage_of
+    from benchmark.study import load_study, study_names
+
+    typer.echo(as_text(coverage_of([load_study(name) for name in study_names()], results)))

@@ -4,6 +4,7 @@ from benchmark.references.frozen import freeze, load_frozen
 from benchmark.references.margins import load_margins
 from benchmark.references.published import (
     asked_results,
+    countable_results,
     load_published_table,
     published_names,
     published_results,
@@ -11,6 +12,7 @@ from benchmark.references.published import (
 
 __all__ = [
     "asked_results",
+    "countable_results",
     "freeze",
     "load_frozen",
     "load_margins",

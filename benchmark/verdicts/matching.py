@@ -1,16 +1,20 @@
 """Which of our runs belong to a published number.
 
-A cell (dataset, setting, loss, batch size) belongs to a row if every fact that the row states holds for it, and
-if everything special about the cell is stated by the row:
+A cell (dataset, setting, loss, batch size) belongs to a row if every fact that the row states or implies holds for
+it, and if everything special about the cell is stated by the row:
 
-1. dataset, loss, batch size: equal where stated. The loss is compared by registry name.
-2. backbone: the setting's label before the first "~", unless ``facts`` says otherwise.
-3. embedding dimension: from ``facts`` or a setting option "dim<number>"; unknown dimensions match no stated one.
-4. conditions (sampling=random, tau=0.1): each is met by a setting option or a variant's suffix named
-   "<value>", "<key><value>" or "<key>_<value>".
+1. dataset, loss, batch size: equal where stated. The loss is compared by registry name; a row may be a loss with
+   an option (``METHODS``). The dataset is the one trained on, or one that a protocol of it is named after.
+2. backbone: as ``facts`` says, else the setting's label before the first "~".
+3. embedding dimension: from ``facts`` or a setting option "dim<number>"; unknown dimensions match no stated one,
+   and a row that states none does not match such an option.
+4. conditions (sampling=random, tau=0.1): each is met by ``facts``, or by a setting option or a variant's suffix
+   named "<value>", "<key><value>" or "<key>_<value>".
 5. Options and suffixes that meet no condition and no dimension rule the cell out, except "paper" and
-   "authors_code", which name two readings of the same row: "paper" goes first.
-6. protocol: the split of that name; a row without one means "test", or the only test split there is.
+   "authors_code", which name other readings of the same row than the plain one, which goes first; and except
+   "timing", whose runs count for rows that are no scores.
+6. protocol: the split of that name, after the dataset's where that is not the training set; a row without one means
+   "test", or the only test split there is. "+aqe" is the condition that queries are expanded.
 
 Facts that a row leaves open do not restrict it; if several cells remain, the row is ambiguous and is not judged.
 """
@@ -26,6 +30,9 @@ import pandas as pd
 from benchmark.stats.runs import CELL
 
 READINGS = ("paper", "authors_code")
+TIMING = "timing"
+METHODS = {"xbm": ("contrastive", "method=xbm")}  # published method -> (loss, condition)
+EXPANDED = "+aqe"
 Facts = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
@@ -46,24 +53,53 @@ def match_published(
     ``splits`` gives the test splits of each cell with scores. ``facts`` maps (dataset, setting) to
     {"backbone", "embedding_dim"}, as the study knows them.
     """
-    here = [cell for cell in cells if cell[0] == row["dataset"]]
+    here = [cell for cell in cells if row["dataset"] in places(cell, facts)]
     if not here:
         return Match(None, reason=f"no run on {row['dataset'] or 'an unnamed dataset'}")
-    same_loss = [cell for cell in here if cell[3] == row["loss"]]
-    if not same_loss:
+    if not any(cell[3] == loss_of(row) for cell in here):
         return Match(None, reason=f"no run of {row['loss']} on {row['dataset']}")
-    fitting = [cell for cell in same_loss if fits(row, cell, facts.get((cell[0], cell[1]), {}))]
+    fitting = fitting_cells(row, cells, facts)
     if not fitting:
         return Match(None, reason=f"no run of {row['loss']} on {row['dataset']} with {stated_facts(row)}")
     for reading in (None, *READINGS):
         readings = [cell for cell in fitting if _reading(cell) == reading]
         if len(readings) == 1:
             cell = readings[0]
-            return _with_split(row, cell, splits.get(cell, set()))
+            return Match(cell, _split(row, cell, splits.get(cell, set())))
         if readings:
             names = ", ".join(f"{cell[1]}/{cell[2]}/bs{cell[4]}" for cell in readings)
             return Match(None, reason=f"ambiguous: the row states only {stated_facts(row)}; fitting are {names}")
     return Match(None, reason=f"no run of {row['loss']} on {row['dataset']} under one reading of the row")
+
+
+def fitting_cells(row: Mapping[str, Any], cells: list[tuple], facts: Facts) -> list[tuple]:
+    """Returns the cells of ``cells`` for which rules 1 to 5 hold."""
+    return [
+        cell
+        for cell in cells
+        if row["dataset"] in places(cell, facts)
+        and cell[3] == loss_of(row)
+        and fits(row, cell, facts.get((cell[0], cell[1]), {}))
+    ]
+
+
+def places(cell: tuple, facts: Facts) -> tuple[str, ...]:
+    """Returns the datasets that the scores of a cell are measured on."""
+    return (cell[0], *facts.get((cell[0], cell[1]), {}).get("evaluates", ()))
+
+
+def loss_of(row: Mapping[str, Any]) -> str:
+    """Returns the registry name of a row's loss."""
+    return METHODS.get(row["loss"], (row["loss"],))[0]
+
+
+def conditions_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the key=value facts that a row states or implies beyond its columns."""
+    texts = [row["condition"], row.get("implied", ""), *METHODS.get(row["loss"], ("",))[1:]]
+    found = dict(condition.split("=") for text in texts for condition in filter(None, text.split(";")))
+    if row["protocol"].endswith(EXPANDED):
+        found["expansion"] = EXPANDED[1:]
+    return found
 
 
 def fits(row: Mapping[str, Any], cell: tuple, facts: Mapping[str, Any]) -> bool:
@@ -73,22 +109,24 @@ def fits(row: Mapping[str, Any], cell: tuple, facts: Mapping[str, Any]) -> bool:
     tags = set(options) | {_suffix(place["loss"], place["base_loss"])} - {""}
     dim = facts.get("embedding_dim")
     for tag in list(tags):
-        if tag.startswith("dim") and tag[3:].isdigit():
+        if row["embedding_dim"] and tag.startswith("dim") and tag[3:].isdigit():
             dim = int(tag[3:])
             tags.discard(tag)
     if row["backbone"] and row["backbone"] != facts.get("backbone", label):
         return False
-    if pd.notna(row["batch_size"]) and int(row["batch_size"]) != place["batch_size"]:
+    conditions = conditions_of(row)
+    implied_size = conditions.pop("batch_size", None)
+    size = implied_size if pd.isna(row["batch_size"]) else row["batch_size"]
+    if size is not None and int(size) != place["batch_size"]:
         return False
     if row["embedding_dim"] and row["embedding_dim"] != str(dim):
         return False
-    for condition in filter(None, row["condition"].split(";")):
-        key, value = condition.split("=")
-        names = {value, key + value, f"{key}_{value}"}
-        if not tags & names:
+    for key, value in conditions.items():
+        met = tags & {value, key + value, f"{key}_{value}"}
+        if not met and facts.get("conditions", {}).get(key) != value:
             return False
-        tags -= names
-    return not tags - set(READINGS)
+        tags -= met
+    return not tags - set(READINGS) - (set() if row.get("score", True) else {TIMING})
 
 
 def stated_facts(row: Mapping[str, Any]) -> str:
@@ -98,6 +136,7 @@ def stated_facts(row: Mapping[str, Any]) -> str:
         f"embedding dimension {row['embedding_dim']}" if row["embedding_dim"] else "",
         f"batch size {row['batch_size']}" if pd.notna(row["batch_size"]) else "",
         row["condition"].replace(";", ", "),
+        row.get("implied", "").replace(";", ", "),
     ]
     return ", ".join(fact for fact in facts if fact) or "no further fact"
 
@@ -111,6 +150,8 @@ def _reading(cell: tuple) -> str | None:
     return next((option for option in cell[1].split("~")[1:] if option in READINGS), None)
 
 
-def _with_split(row: Mapping[str, Any], cell: tuple, splits: set[str]) -> Match:
-    wanted = row["protocol"] or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
-    return Match(cell, wanted)
+def _split(row: Mapping[str, Any], cell: tuple, splits: set[str]) -> str:
+    protocol = row["protocol"].removesuffix(EXPANDED)
+    if row["dataset"] != cell[0]:
+        return f"{row['dataset']}_{protocol}"
+    return protocol or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))

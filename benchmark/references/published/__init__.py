@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.errors import ReferenceDataError, unknown_name
+from benchmark.references.published.rows import chosen, read_entries
 from benchmark.references.reading import check_choices, check_numbers, check_unique, problem, read_table
 
 FOLDER = Path(__file__).parent
@@ -22,6 +23,9 @@ COLUMNS = (
 )  # fmt: skip
 PROVENANCES = ("own", "retrained", "copied", "unclear")
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
+
+# The papers whose numbers the studies cover; of ROADMAP the second version.
+PAPERS = ("fastap2019", "listwise2019", "smoothap2020", "roadmap2021v2")
 
 # Published method -> loss name. A method that is not listed keeps its name (roadmap, xbm, margin, ...).
 METHOD_LOSSES = {
@@ -52,6 +56,7 @@ def published_results(path: Path | None = None) -> pd.DataFrame:
     ``points``     the value in percentage points, NaN unless ``score``; ``sd_points`` its printed spread
     ``rounding``   half a unit of the last printed digit, in percentage points
     ``condition``  "key=value" facts of the row beyond its columns, separated by ";" (sampling=random)
+    ``implied``    the same for facts that the row means without stating them (implied.yaml says why)
     ``line``       line in the file
     """
     path = Path(path or FOLDER / "results.csv")
@@ -82,6 +87,9 @@ def published_results(path: Path | None = None) -> pd.DataFrame:
     table["condition"] = table["comment"].map(
         lambda text: ";".join(f"{key.strip('|').lower()}={value}" for key, value in _CONDITION.findall(text))
     )
+    table["implied"] = ""
+    for entry in read_entries(FOLDER / "implied.yaml", "implied"):
+        table.loc[chosen(table, entry["rows"]), "implied"] = entry["implied"]
     outside = table[table["score"] & ~table["points"].between(0, 100)]
     if len(outside):
         raise problem(
@@ -116,6 +124,21 @@ def asked_results(names: Iterable[str]) -> pd.DataFrame:
     asked = table["paper"].isin(names) | (table["paper"] + "/" + table["table"]).isin(names)
     printed = table["table"].str.startswith("table") & table["provenance"].isin(REPRODUCIBLE)
     return table[asked & printed].reset_index(drop=True)
+
+
+def countable_results() -> pd.DataFrame:
+    """Returns the numbers that studies are to cover, with ``outside``: why none does, or "".
+
+    They are the numbers of the printed tables of the four papers that their authors trained themselves (own or
+    retrained); of the two versions of the ROADMAP paper the second one counts, which repeats the first.
+    """
+    table = published_results()
+    printed = table["table"].str.startswith("table") & table["provenance"].isin(REPRODUCIBLE)
+    table = table[printed & table["paper"].isin(PAPERS)].reset_index(drop=True)
+    table["outside"] = ""
+    for entry in read_entries(FOLDER / "outside.yaml", "reason"):
+        table.loc[chosen(table, entry["rows"]) & (table["outside"] == ""), "outside"] = entry["reason"]
+    return table
 
 
 def half_last_digit(printed: str) -> float:
