@@ -35,8 +35,8 @@ class Cub(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Returns the table joined from the three lists, in the order of images.txt."""
         images = read_rows(findings, IMAGES, ["image", "path"])
-        labels = keep_numbers(findings, LABELS, read_rows(findings, LABELS, ["image", "number"]), ["number"])
-        classes = keep_numbers(findings, CLASSES, read_rows(findings, CLASSES, ["number", "label"]), ["number"])
+        labels = keep_numbers(findings, LABELS, read_rows(findings, LABELS, ["image", "number"]), "number")
+        classes = keep_numbers(findings, CLASSES, read_rows(findings, CLASSES, ["number", "label"]), "number")
         for file, table, key in ((IMAGES, images, "image"), (LABELS, labels, "image"), (CLASSES, classes, "number")):
             double = table[key][table[key].duplicated()].astype(str).tolist()
             findings.add_all(f"numbers are given twice in {file}", double, "each must stand once")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 
 import pandas as pd
@@ -44,14 +44,15 @@ def read_rows(
     return pd.DataFrame({column: flat[at :: len(columns)] for at, column in enumerate(columns)}, dtype=object)
 
 
-def keep_numbers(findings: Findings, file: str, table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Returns the rows whose ``columns`` hold whole numbers, as int64; the others go into the findings."""
-    return _keep(findings, file, table, columns, str.isdecimal, "whole numbers").astype(dict.fromkeys(columns, "int64"))
+def keep_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Returns the rows whose ``column`` holds a whole number, as int64; the others go into the findings."""
+    right = table[column].map(lambda text: text.isdecimal() and len(text) < 19).astype(bool)
+    return _keep(findings, file, table, right, f"{column} must be a whole number").astype({column: "int64"})
 
 
-def keep_words(findings: Findings, file: str, table: pd.DataFrame, column: str, allowed: Sequence[str]) -> pd.DataFrame:
-    """Returns the rows whose ``column`` is one of the allowed words; the others go into the findings."""
-    return _keep(findings, file, table, [column], set(allowed).__contains__, f"one of {', '.join(allowed)}")
+def keep_words(findings: Findings, file: str, table: pd.DataFrame, column: str, words: Sequence[str]) -> pd.DataFrame:
+    """Returns the rows whose ``column`` holds one of the words; the others go into the findings."""
+    return _keep(findings, file, table, table[column].isin(words), f"{column} must be one of {', '.join(words)}")
 
 
 def leaves_root(path: str) -> bool:
@@ -62,23 +63,9 @@ def leaves_root(path: str) -> bool:
     return PurePosixPath(path).is_absolute() or bool(windows.anchor) or ".." in windows.parts
 
 
-def _keep(
-    findings: Findings,
-    file: str,
-    table: pd.DataFrame,
-    columns: Sequence[str],
-    test: Callable[[str], bool],
-    words: str,
-) -> pd.DataFrame:
-    right = pd.Series(True, index=table.index)
-    for column in columns:
-        right &= table[column].map(test).astype(bool)
-    wrong = table[~right]
-    findings.add_all(
-        f"malformed lines in {file}",
-        [" ".join(row) for row in wrong.itertuples(index=False)],
-        f"{' and '.join(columns)} must be {words}",
-    )
+def _keep(findings: Findings, file: str, table: pd.DataFrame, right: pd.Series, form: str) -> pd.DataFrame:
+    wrong = [repr(" ".join(row)[:100]) for row in table[~right].itertuples(index=False)]
+    findings.add_all(f"malformed lines in {file}", wrong, form)
     return table[right]
 
 

@@ -72,7 +72,7 @@ class Sfm120k(IndexedLoader):
         findings.add_all(f"malformed names in {CLUSTERS}", malformed, "each must be six or more letters and digits")
         findings.stop()
         paths = [f"ims/{cid[-2:]}/{cid[-4:-2]}/{cid[-6:-4]}/{cid}" for cid in cids]
-        return rows_of(pd.Series(paths, dtype=object), pd.Series(clusters), "", "train", "")
+        return rows_of(pd.Series(paths, dtype=object), clusters.astype(str), "", "train", "")
 
     def _landmark_loaders(self) -> list[IndexedLoader]:
         parent = self.config.landmarks_root

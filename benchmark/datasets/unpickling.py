@@ -19,6 +19,11 @@ def _latin1(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
+def _no_bytes() -> bytes:
+    """Returns the empty bytes, which old protocols write as a call."""
+    return b""
+
+
 # numpy's modules were renamed from numpy.core to numpy._core in version 2; files hold either name
 _NUMPY = {
     ("multiarray", "_reconstruct"): multiarray._reconstruct,
@@ -34,6 +39,8 @@ _ALLOWED = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
     ("_codecs", "encode"): _latin1,
+    **{(module, "set"): set for module in ("builtins", "__builtin__")},
+    **{(module, "bytes"): _no_bytes for module in ("builtins", "__builtin__")},
 }
 
 

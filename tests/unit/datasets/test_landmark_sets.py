@@ -1,0 +1,184 @@
+"""Revisited Oxford and Paris: judgements of three protocols, cropped queries, and ground truth that cannot run code."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import archives
+import numpy as np
+import pytest
+
+from benchmark.datasets import load_dataset
+from benchmark.datasets.files import open_image
+from benchmark.datasets.unpickling import read_plain_pickle
+from benchmark.errors import DataError
+
+NAME = "roxford5k"
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    archives.make_roxford5k(tmp_path)
+    return tmp_path
+
+
+def load(root: Path):
+    return load_dataset(NAME, {"root": str(root), "allow_counts": True})
+
+
+def write_truth(root: Path, **changes) -> None:
+    """Writes the ground truth again; ``changes`` replace values of its first entry."""
+    path = root / f"gnd_{NAME}.pkl"
+    content = pickle.loads(path.read_bytes())
+    content["gnd"][0].update(changes)
+    path.write_bytes(pickle.dumps(content))
+
+
+def refused(root: Path) -> str:
+    with pytest.raises(DataError) as caught:
+        load(root)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("level", "queries", "relevant", "ignored"),
+    [
+        ("easy", [0, 1], [[0, 1], [4]], [[2, 3], [5, 6]]),
+        ("medium", [0, 1, 2], [[0, 1, 2], [4, 5, 6], [7]], [[3], [], [0]]),
+        ("hard", [0, 1, 2], [[2], [5, 6], [7]], [[0, 1, 3], [4], [0]]),
+    ],
+)
+def test_grades_are_relevant_or_ignored_as_the_protocol_says(root, level, queries, relevant, ignored):
+    protocol = load(root).protocols[f"{NAME}_{level}"]
+    assert [int(name[-5]) for name in protocol.query.names] == queries, "queries without relevant images are left out"
+    assert [places.tolist() for places in protocol.judgements.relevant] == relevant
+    assert [places.tolist() for places in protocol.judgements.ignored] == ignored
+    assert all(places.dtype == np.int64 for places in protocol.judgements.relevant + protocol.judgements.ignored)
+
+
+def test_gallery_is_one_set_for_all_protocols_without_the_queries(root):
+    dataset = load(root)
+    galleries = [protocol.gallery for protocol in dataset.protocols.values()]
+    assert all(gallery is galleries[0] for gallery in galleries)
+    assert list(galleries[0].names) == [f"jpg/oxford_{number:06d}.jpg" for number in range(8)]
+    assert len(dataset.train) == 0
+    assert dataset.metrics == ("map",)
+
+
+def test_queries_are_cropped_when_opened_and_gallery_images_are_whole(root):
+    protocol = load(root).protocols[f"{NAME}_medium"]
+    assert [protocol.query.image(number).size for number in range(3)] == [(36, 28), (24, 18), (39, 28)]
+    whole = np.asarray(open_image(root / protocol.query.names[0]))
+    assert np.array_equal(np.asarray(protocol.query.image(0)), whole[2:30, 4:40])
+    assert protocol.gallery.image(0).size == archives.SIZE
+    easy = pickle.loads(pickle.dumps(load(root).protocols[f"{NAME}_easy"].query))
+    assert easy.image(1).size == (24, 18), "boxes stay with their queries when some are left out"
+
+
+def test_a_box_that_reaches_outside_its_image_is_named_when_opened(root):
+    write_truth(root, bbx=[4, 2, 400, 30])
+    query = load(root).protocols[f"{NAME}_hard"].query
+    with pytest.raises(DataError, match=r"oxford_query_000000.jpg is 48 x 36 pixels, .*reaches outside"):
+        query.image(0)
+
+
+def test_fingerprint_covers_boxes_and_grades(root):
+    first = load(root).fingerprint
+    write_truth(root, bbx=[4.0, 2.0, 41.0, 30.0])
+    second = load(root).fingerprint
+    write_truth(root, junk=[])
+    assert len({first, second, load(root).fingerprint}) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"bbx": [40, 2, 4, 30]}, "gnd[0]['bbx'] is not left, top, right, bottom"),
+        ({"bbx": ["a", 2, 4, 30]}, "gnd[0]['bbx'] is not left, top, right, bottom"),
+        ({"easy": [8]}, "gnd[0]['easy'] is not a list of places in imlist, 0 to 7"),
+        ({"junk": [-1]}, "gnd[0]['junk'] is not a list of places in imlist"),
+        ({"hard": [0.5]}, "gnd[0]['hard'] is not a list of places in imlist"),
+        ({"hard": [1]}, "gnd[0] grades an image twice"),
+    ],
+)
+def test_wrong_ground_truth_is_named_by_entry_and_key(root, changes, words):
+    write_truth(root, **changes)
+    assert words in refused(root)
+
+
+def test_ground_truth_of_another_kind_is_refused(root):
+    path = root / f"gnd_{NAME}.pkl"
+    content = pickle.loads(path.read_bytes())
+    path.write_bytes(pickle.dumps([1, 2]))
+    assert "must hold a dict with imlist, qimlist, gnd" in refused(root)
+    path.write_bytes(pickle.dumps({**content, "gnd": [{"ok": [1], "bbx": [0, 0, 1, 1]}]}))
+    text = refused(root)
+    assert "1 entries in gnd for 3 queries" in text
+    assert "gnd[0] has no easy, hard, junk" in text
+    path.write_bytes(pickle.dumps({**content, "qimlist": ["../up", "a", 3]}))
+    assert "2 names in" in refused(root)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("module", ["numpy.core", "numpy._core"])
+def test_plain_pickles_of_every_protocol_and_numpy_are_read(tmp_path, protocol, module):
+    values = {"list": [1, 2.5, "three", None, True], "tuple": (1,), "set": {4}, "bytes": b"\x00\xff"}
+    arrays = {
+        "array": np.arange(6, dtype=np.int32).reshape(2, 3),
+        "scalar": np.float64(0.5),
+        "empty": np.empty(0),
+        "names": np.array(["a"]),
+    }
+    content = pickle.dumps({**values, **arrays, "objects": np.array([[1], "b"], dtype=object)}, protocol=protocol)
+    if protocol < 4:  # later protocols store the length beside the name
+        content = content.replace(b"numpy._core", module.encode())
+    path = tmp_path / "plain.pkl"
+    path.write_bytes(content)
+    found = read_plain_pickle(path)
+    assert {key: found[key] for key in values} == values
+    assert all(np.array_equal(found[key], arrays[key]) for key in arrays)
+    assert found["objects"].tolist() == [[1], "b"]
+
+
+class Attack:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, function, *arguments):
+        self.call = (function, arguments)
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_that_wants_to_run_code_is_refused_and_runs_nothing(root, protocol):
+    trace = root / "trace"
+    (root / f"gnd_{NAME}.pkl").write_bytes(pickle.dumps({"imlist": Attack(open, str(trace), "w")}, protocol=protocol))
+    assert "could run code" in refused(root)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    "stolen",
+    [
+        b"cnumpy\nload\n(S'x'\ntR.",
+        b"cnumpy.core.multiarray\nfromfile\n(S'x'\ntR.",
+        b"\x80\x04\x8c\x05numpy\x8c\x0endarray.tofile\x93.",
+    ],
+)
+def test_other_functions_of_numpy_are_refused(tmp_path, stolen):
+    path = tmp_path / "stolen.pkl"
+    path.write_bytes(stolen)
+    with pytest.raises(DataError, match="could run code"):
+        read_plain_pickle(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not a pickle", pickle.dumps(list(range(100)))[:40], b"c_codecs\nencode\n(S'x'\nS'rot13'\ntR."]
+)
+def test_a_damaged_pickle_is_named(tmp_path, content):
+    path = tmp_path / "damaged.pkl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"damaged.pkl is damaged or no pickle file"):
+        read_plain_pickle(path)

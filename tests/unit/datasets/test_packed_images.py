@@ -1,0 +1,142 @@
+"""Packed images: the same order and labels as the files, and no folder that is not complete."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pickle
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import archives
+import numpy as np
+import pytest
+
+from benchmark.datasets import load_dataset
+from benchmark.datasets.packed import COLUMNS, index_digest, shard_name
+from benchmark.errors import DataError
+
+SIDE = 18
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """Returns the root of a small CUB with packed images in two shards, in another order than the index."""
+    archives.make_cub(tmp_path)
+    dataset = load(tmp_path)
+    write_packed(tmp_path, [*dataset.protocols["test"].query.names, *reversed(dataset.train.names)])
+    return tmp_path
+
+
+def load(root: Path, **params):
+    return load_dataset("cub", {"root": str(root), "allow_counts": True, **params})
+
+
+def write_packed(root: Path, paths: list[str]) -> Path:
+    """Writes the files as they are into two shards; returns the folder."""
+    folder = root / f"packed-{SIDE}"
+    folder.mkdir()
+    rows = []
+    for shard, part in enumerate((paths[:5], paths[5:])):
+        content = b""
+        for path in part:
+            image = (root / path).read_bytes()
+            rows.append((path, shard, len(content), len(image)))
+            content += image
+        (folder / shard_name(shard)).write_bytes(content)
+    with (folder / "index.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([COLUMNS, *rows])
+    complete = {"images": len(rows), "side": SIDE, "digest": index_digest(folder)}
+    (folder / "complete.json").write_text(json.dumps(complete))
+    return folder
+
+
+def test_packed_images_are_those_of_the_files_in_the_same_order(root):
+    plain, packed = load(root), load(root, packed=SIDE)
+    for one, other in ((plain.train, packed.train), (plain.protocols["test"].query, packed.protocols["test"].query)):
+        assert list(one.names) == list(other.names)
+        assert np.array_equal(one.labels, other.labels)
+        for number in range(len(one)):
+            assert np.array_equal(np.asarray(one.image(number)), np.asarray(other.image(number)))
+
+
+def test_packed_images_need_no_image_files(root):
+    shutil.rmtree(root / "images")
+    assert load(root, packed=SIDE).train.image(5).size == archives.SIZE
+    with pytest.raises(DataError, match="images/"):
+        load(root)
+
+
+def test_fingerprint_tells_packed_images_from_files(root):
+    assert load(root).fingerprint != load(root, packed=SIDE).fingerprint == load(root, packed=SIDE).fingerprint
+
+
+def test_packed_images_open_in_threads_and_in_other_processes(root):
+    train = load(root, packed=SIDE).train
+    expected = [np.asarray(train.image(number)) for number in range(len(train))]
+    with ThreadPoolExecutor(4) as pool:
+        shown = list(pool.map(train.image, list(range(len(train))) * 5))
+    assert all(np.array_equal(np.asarray(image), expected[place % len(train)]) for place, image in enumerate(shown))
+    copy = pickle.loads(pickle.dumps(train))
+    assert np.array_equal(np.asarray(copy.image(2)), expected[2])
+
+
+def without_mark(folder: Path) -> None:
+    (folder / "complete.json").unlink()
+
+
+def without_index(folder: Path) -> None:
+    (folder / "index.csv").unlink()
+
+
+def with_a_torn_mark(folder: Path) -> None:
+    (folder / "complete.json").write_text('{"images": 12, "si')
+
+
+def with_another_index(folder: Path) -> None:
+    with (folder / "index.csv").open("a") as file:
+        file.write("images/one/more.jpg,0,0,10\n")
+
+
+def with_a_shard_cut_short(folder: Path) -> None:
+    shard = folder / shard_name(1)
+    shard.write_bytes(shard.read_bytes()[:-1])
+
+
+def without_a_shard(folder: Path) -> None:
+    (folder / shard_name(0)).unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (without_mark, "is incomplete: it has no complete.json"),
+        (without_index, "is incomplete: it has no index.csv"),
+        (with_a_torn_mark, "cannot read the packed images'"),
+        (with_another_index, "does not describe"),
+        (with_a_shard_cut_short, "shard-00001.bin has"),
+        (without_a_shard, "shard-00000.bin has 0 of"),
+        (shutil.rmtree, "no packed images in"),
+    ],
+)
+def test_an_incomplete_or_damaged_folder_is_refused(root, damage, words):
+    damage(root / f"packed-{SIDE}")
+    with pytest.raises(DataError, match=words):
+        load(root, packed=SIDE)
+
+
+def test_images_that_were_not_packed_are_named(tmp_path):
+    archives.make_cub(tmp_path)
+    names = list(load(tmp_path).train.names)
+    write_packed(tmp_path, names)
+    with pytest.raises(DataError, match="6 images were not packed") as caught:
+        load(tmp_path, packed=SIDE)
+    assert "images/101.White_Pelican/White_Pelican_0001_1.jpg" in str(caught.value)
+
+
+def test_a_broken_packed_image_is_named_with_its_shard(root):
+    shard = root / f"packed-{SIDE}" / shard_name(0)
+    shard.write_bytes(b"\0" * shard.stat().st_size)
+    with pytest.raises(DataError, match=r"cannot decode images/101.White_Pelican/.*shard-00000.bin"):
+        load(root, packed=SIDE).protocols["test"].query.image(0)

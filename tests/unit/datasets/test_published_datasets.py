@@ -1,0 +1,193 @@
+"""The published datasets: splits, classes, categories, protocols and counts, on small data in the real layouts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import archives
+import numpy as np
+import pytest
+
+from benchmark.datasets import DATASETS, load_dataset
+from benchmark.errors import DataError
+from benchmark.options import schema_of
+
+EVERY = sorted(archives.MAKERS)
+TRAINABLE = sorted(set(EVERY) - {"roxford5k", "rparis6k"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Returns a folder with all datasets, read only by the tests."""
+    made = tmp_path_factory.mktemp("archives")
+    for name, make in archives.MAKERS.items():
+        make(made / name)
+    return made
+
+
+@pytest.fixture
+def load(folder):
+    """Returns a function that loads a small dataset."""
+    return lambda name, **params: load_dataset(name, {"root": str(folder / name), "allow_counts": True, **params})
+
+
+def folders(image_set, place: int) -> set[str]:
+    return {name.split("/")[place] for name in image_set.names}
+
+
+def test_cub_is_split_by_class_number(load):
+    dataset = load("cub")
+    assert folders(dataset.train, 1) == {"099.Ovenbird", "100.Brown_Pelican"}
+    assert folders(dataset.protocols["test"].query, 1) == {"101.White_Pelican", "200.Common_Yellowthroat"}
+    assert dataset.train.categories is None
+
+
+def test_sop_takes_classes_from_the_lists_and_categories_from_the_folders(load):
+    train = load("sop").train
+    assert train.labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert train.categories.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert folders(train, 0) == {"bicycle_final", "chair_final"}
+
+
+def test_inaturalist_takes_class_and_category_from_the_last_two_folders(load):
+    test = load("inaturalist").protocols["test"].query
+    assert folders(test, 2) == {"104", "105", "106", "107"}
+    assert [name.split("/")[1] for name in test.names] == [("Aves", "Plantae")[number] for number in test.categories]
+
+
+def test_inshop_queries_search_a_gallery_of_the_same_items(load):
+    dataset = load("inshop")
+    (protocol,) = dataset.protocols.values()
+    assert set(protocol.query.labels) == set(protocol.gallery.labels) == {0, 1, 2, 3}
+    items = {
+        (label, name.split("/")[3])
+        for part in (protocol.query, protocol.gallery)
+        for label, name in zip(part.labels.tolist(), part.names, strict=True)
+    }
+    assert len(items) == 4, "a number stands for the same item among queries and gallery"
+    assert dataset.counts["all"] == {"images": 20, "classes": 8, "categories": 2}
+
+
+def test_inshop_item_in_two_categories_counts_to_the_first(tmp_path):
+    archives.make_inshop(tmp_path)
+    path = tmp_path / "list_eval_partition.txt"
+    old, new = "img/MEN/Denim/id_00000001/02_2_front.jpg", "img/MEN/Shorts/id_00000001/02_2_front.jpg"
+    path.write_text(path.read_text().replace(old, new))
+    archives.write_jpeg(tmp_path / new, 1)
+    train = load_dataset("inshop", {"root": str(tmp_path), "allow_counts": True}).train
+    assert train.counts() == {"images": 8, "classes": 4, "categories": 2}
+
+
+def test_vehicleid_has_three_protocols_and_a_category_for_vehicles_without_a_model(load):
+    dataset = load("vehicleid")
+    assert {name: len(protocol.query) for name, protocol in dataset.protocols.items()} == {
+        "small": 6,
+        "medium": 9,
+        "large": 12,
+    }
+    assert all(protocol.gallery is None and not protocol.repeats for protocol in dataset.protocols.values())
+    # vehicles 1000 and 1002 are of models 7 and 12, in the order of text 12, 7; the others share the last category
+    assert dataset.train.categories[::3].tolist() == [1, 2, 0, 2]
+
+
+def test_vehicleid_random_galleries_hold_one_image_of_each_vehicle_and_never_change(load):
+    first, second = (load("vehicleid", protocol="random_gallery").protocols["large"] for _ in range(2))
+    assert len(first.repeats) == 10
+    for (query, gallery), again in zip(first.repeats, second.repeats, strict=True):
+        assert np.array_equal(gallery, again[1])
+        assert first.query.labels[gallery].tolist() == [0, 1, 2, 3]
+        assert sorted([*query, *gallery]) == list(range(12))
+    assert len({tuple(gallery) for _, gallery in first.repeats}) > 5
+
+
+def test_sfm_finds_images_by_the_last_six_characters_of_their_names(load):
+    train = load("sfm120k").train
+    assert train.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    first = train.names[0]
+    assert first.split("/")[:4] == ["ims", first[-2:], first[-4:-2], first[-6:-4]]
+    assert train.image(0).size == archives.SIZE
+
+
+def test_sfm_is_evaluated_on_the_landmark_sets_it_names(load, folder):
+    assert list(load("sfm120k").protocols) == [
+        f"{name}_{level}" for name in ("roxford5k", "rparis6k") for level in ("easy", "medium", "hard")
+    ]
+    chosen = load("sfm120k", landmarks=["rparis6k"], landmarks_root=str(folder))
+    assert [name for name in chosen.protocols if not name.startswith("rparis6k")] == []
+    assert chosen.fingerprint != load("sfm120k").fingerprint
+
+
+def test_sfm_reports_its_own_problems_with_those_of_its_landmark_sets(folder, tmp_path):
+    params = {"root": str(folder / "sfm120k"), "landmarks_root": str(tmp_path)}
+    with pytest.raises(DataError, match="117,360 fewer") as caught:
+        load_dataset("sfm120k", params)
+    assert str(tmp_path / "roxford5k") in str(caught.value)
+    assert str(tmp_path / "rparis6k") in str(caught.value)
+    with pytest.raises(DataError, match="landmarks names no set"):
+        load_dataset("sfm120k", {"root": str(folder / "sfm120k"), "landmarks": []})
+
+
+@pytest.mark.parametrize("name", TRAINABLE)
+def test_test_classes_are_unseen_in_training(folder, name):
+    loader = DATASETS[name].target
+    table = loader(loader.Config(root=str(folder / name))).table()
+    train = table["role"] == "train"
+    assert train.any()
+    assert not set(table["label"][train]) & set(table["label"][~train])
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_other_counts_than_the_published_ones_are_refused_part_by_part(folder, name):
+    loader = DATASETS[name].target
+    with pytest.raises(DataError) as caught:
+        load_dataset(name, {"root": str(folder / name)})
+    message = str(caught.value)
+    for part, counts in loader.expected.items():
+        assert f"{part}, by {loader.sources[part]}: " in message
+        assert all(f"fewer than {wanted:,}" in message for wanted in counts.values())
+    assert "allow_counts: true" in message
+
+
+def test_counts_that_are_as_published_raise_nothing(folder, monkeypatch):
+    found = {"train": {"images": 6, "classes": 2}, "test": {"images": 6, "classes": 2}}
+    monkeypatch.setattr(DATASETS["cub"].target, "expected", found)
+    assert load_dataset("cub", {"root": str(folder / "cub")}).counts == found
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_fingerprint_depends_on_the_lists_and_not_on_the_place(load, folder, name, tmp_path):
+    archives.MAKERS[name](tmp_path / name)
+    params = {"landmarks_root": str(folder)} if name == "sfm120k" else {}
+    moved = load(name, root=str(tmp_path / name), **params)
+    assert moved.fingerprint == load(name).fingerprint
+
+
+def test_fingerprint_changes_with_a_label(load, tmp_path):
+    archives.make_vehicleid(tmp_path)
+    path = tmp_path / "train_test_split" / "train_list.txt"
+    path.write_text(path.read_text().replace("0000001 1000", "0000001 1001"))
+    assert load("vehicleid", root=str(tmp_path)).fingerprint != load("vehicleid").fingerprint
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_archives_prove_the_small_dataset_unpacked(folder, name):
+    for archive in DATASETS[name].target.archives:
+        for proof in archive.proves:
+            path = folder / name / proof
+            assert path.is_dir() if proof.endswith("/") else path.is_file()
+        assert archive.md5 is None or len(bytes.fromhex(archive.md5)) == 16
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_published_count_names_the_file_that_decides_it(name):
+    loader = DATASETS[name].target
+    assert loader.sources.keys() == loader.expected.keys()
+    assert {"root", "allow_counts"} <= schema_of(loader.Config)["properties"].keys()
+
+
+def test_images_are_those_that_the_table_names(load):
+    dataset = load("sop")  # images are numbered from 1 in the order of the lists, 8 in each
+    for number, image_set in ((3, dataset.train), (11, dataset.protocols["test"].query)):
+        shown = np.array(image_set.image((number - 1) % 8).getpixel((40, 30)))
+        made = np.array([37 * number % 256, 91 * number % 256, 151 * number % 256])
+        assert np.abs(shown - made).max() < 8, "JPEG keeps a flat colour"

@@ -1,0 +1,195 @@
+"""What is wrong with a published dataset's files is said in one clear message, everything at once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import archives
+import pytest
+
+from benchmark.datasets import DATASETS, load_dataset
+from benchmark.errors import DataError
+
+EVERY = sorted(archives.MAKERS)
+SPLITS = "Inat_dataset_splits/Inaturalist"
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Returns a function that writes a small dataset and returns its root."""
+
+    def write(name: str) -> Path:
+        root = tmp_path / name
+        archives.MAKERS[name](root)
+        return root
+
+    return write
+
+
+def message(name: str, root: Path, **params) -> str:
+    """Returns what loading says, without the landmark sets that sfm120k looks for beside its root."""
+    with pytest.raises(DataError) as caught:
+        load_dataset(name, {"root": str(root), "allow_counts": True, **params})
+    return str(caught.value).partition("\ndataset 'roxford5k'")[0]
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_root_one_level_too_high_or_too_deep_gets_the_right_one(make, name):
+    root = make(name)
+    below = next(path for path in root.iterdir() if path.is_dir())
+    for wrong in (root.parent, below):
+        text = message(name, wrong)
+        assert f"this is not the dataset's root, but {root} is; give it as root" in text
+        assert "1 problem" in text
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_root_that_is_not_there_or_empty_says_what_to_do(tmp_path, name):
+    assert "no such directory" in message(name, tmp_path / "nothing")
+    text = message(name, tmp_path)
+    assert "not the dataset's root" in text
+    assert f"python -m benchmark data prepare {name} --source" in text
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_half_unpacked_root_names_what_is_missing_and_where_it_comes_from(make, name):
+    root = make(name)
+    archive = DATASETS[name].target.archives[-1]
+    proof = root / archive.proves[-1]
+    shutil.rmtree(proof) if proof.is_dir() else proof.unlink()
+    text = message(name, root)
+    assert "only partly unpacked" in text
+    assert f"\n      {archive.proves[-1]} (of {archive.file})" in text
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_missing_images_are_counted_and_named(make, name):
+    root = make(name)
+    images = [
+        path
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.suffix not in (".txt", ".pkl", ".mat", ".json")
+    ]
+    for path in images[:2]:
+        path.unlink()
+    text = message(name, root)
+    assert f"2 of {len(images)} images are missing; unpack the archive again" in text
+    assert all(path.relative_to(root).as_posix() in text for path in images[:2])
+
+
+def test_more_than_twenty_missing_images_are_counted_not_listed(make):
+    root = make("vehicleid")
+    shutil.rmtree(root / "image")
+    (root / "image").mkdir()
+    text = message("vehicleid", root)
+    assert "39 of 39 images are missing" in text
+    assert text.count(".jpg") == 20
+    assert "and 19 more" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new", "labels"),
+    [
+        ("sop", "Ebay_test.txt", "11319", "4", ["4"]),
+        ("inaturalist", f"{SPLITS}_test_set1.txt", "Aves/104", "Aves/100", ["100"]),
+        ("inshop", "list_eval_partition.txt", " id_00000005 query", " id_00000001 query", ["id_00000001"]),
+        ("vehicleid", "train_test_split/test_list_1600.txt", " 3001", " 1003", ["1003"]),
+    ],
+)
+def test_a_class_in_both_splits_is_named(make, name, file, old, new, labels):
+    root = make(name)
+    edit(root / file, old, new)
+    text = message(name, root)
+    assert f"{len(labels)} classes are in both splits" in text
+    assert all(f"\n      {label}" in text for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new", "words"),
+    [
+        ("cub", "images.txt", "1 099.Ovenbird/", "099.Ovenbird/", "line 1: '099.Ovenbird/"),
+        ("cub", "image_class_labels.txt", "3 99", "3 x", "number must be a whole number\n      '3 x'"),
+        ("cub", "image_class_labels.txt", "3 99", "3 " + "9" * 30, "must be a whole number"),
+        ("cub", "classes.txt", "99 ", "100 ", "numbers are given twice in classes.txt"),
+        ("sop", "Ebay_train.txt", "image_id", "id", "expected the header 'image_id class_id super_class_id path'"),
+        ("sop", "Ebay_test.txt", "9 11319 1 ", "9 11319 ", "line 2: '9 11319 bicycle_final/"),
+        ("sop", "Ebay_test.txt", " bicycle_final/", " ../bicycle_final/", "malformed lines in Ebay_test.txt"),
+        ("sop", "Ebay_test.txt", " bicycle_final/", " /bicycle_final/", "with paths below the root"),
+        ("inaturalist", f"{SPLITS}_train_set1.txt", "train_val2018/Aves/100/", "", "each must read <folder>/"),
+        ("inshop", "list_eval_partition.txt", "20", "21", "line 1 is '21', but 20 rows can be read"),
+        ("inshop", "list_eval_partition.txt", " query", " probe", "one of train, query, gallery"),
+        ("inshop", "list_eval_partition.txt", "img/MEN/Denim/id_00000001/01", "img/01", "each must read img/<group>"),
+        ("vehicleid", "attribute/model_attr.txt", "1002", "1000", "vehicles are given twice"),
+        ("vehicleid", "train_test_split/train_list.txt", "0000001 1000", "0000001", "line 1: '0000001'"),
+    ],
+)  # fmt: skip
+def test_malformed_lines_are_shown_with_what_they_should_be(make, name, file, old, new, words):
+    root = make(name)
+    edit(root / file, old, new)
+    assert words in message(name, root)
+
+
+def test_malformed_lines_of_all_lists_are_reported_together(make):
+    root = make("sop")
+    for split in ("train", "test"):
+        path = root / f"Ebay_{split}.txt"
+        path.write_text(path.read_text() + "broken line\n" * 30)
+    text = message("sop", root)
+    assert "30 malformed lines in Ebay_train.txt" in text
+    assert "30 malformed lines in Ebay_test.txt" in text
+    assert text.count("'broken line'") == 40
+
+
+def test_image_without_class_and_class_without_image_are_named(make):
+    root = make("cub")
+    edit(root / "image_class_labels.txt", "\n5 100\n", "\n77 100\n")
+    edit(root / "classes.txt", "200 200.Common_Yellowthroat\n", "")
+    text = message("cub", root)
+    assert "images of images.txt have no class; give each one in image_class_labels.txt\n      5" in text
+    assert "images of image_class_labels.txt have no path; give each one in images.txt\n      77" in text
+    assert "classes of image_class_labels.txt have no name; give each one in classes.txt\n      200" in text
+
+
+def test_a_class_in_two_categories_is_named(make):
+    root = make("sop")
+    path = root / "Ebay_train.txt"
+    edit(path, "2 1 1 bicycle_final", "2 1 1 chair_final")
+    archives.write_jpeg(root / path.read_text().splitlines()[2].split()[3], 1)
+    assert "1 classes are in several categories; each must have one\n      1" in message("sop", root)
+
+
+def test_an_image_listed_twice_is_named(make):
+    root = make("inaturalist")
+    path = root / "Inat_dataset_splits" / "Inaturalist_test_set1.txt"
+    first = path.read_text().splitlines()[0]
+    path.write_text(path.read_text() + first + "\n")
+    assert f"1 images are listed twice; each must be listed once\n      {first}" in message("inaturalist", root)
+
+
+@pytest.mark.parametrize(("content", "words"), [(b"", "lists nothing"), (b"\xff\xfe\x00\x81", "is not text")])
+def test_a_list_that_is_empty_or_no_text_is_named(make, content, words):
+    root = make("vehicleid")
+    (root / "train_test_split" / "test_list_800.txt").write_bytes(content)
+    assert f"train_test_split/test_list_800.txt {words}" in message("vehicleid", root)
+
+
+def test_windows_line_ends_blank_lines_and_a_byte_order_mark_are_read(make):
+    root = make("inshop")
+    path = root / "list_eval_partition.txt"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+    dataset = load_dataset("inshop", {"root": str(root), "allow_counts": True})
+    assert dataset.counts["all"]["images"] == 20
+
+
+@pytest.mark.parametrize("content", [b"no matrix", b""])
+def test_a_damaged_cluster_file_is_named(make, content):
+    root = make("sfm120k")
+    (root / "retrieval-SfM-120k-imagenames-clusterids.mat").write_bytes(content)
+    assert "cannot read retrieval-SfM-120k-imagenames-clusterids.mat" in message("sfm120k", root)
