@@ -8,22 +8,23 @@ import pickle
 import subprocess
 import sys
 
+import archives
 import numpy as np
 import pytest
 from PIL import Image
 
 from benchmark.datasets import DATASETS, check_dataset_params, load_dataset
-from benchmark.datasets.base import ALL_METRICS, Dataset, ImageSet
+from benchmark.datasets.base import ALL_METRICS, Dataset, ImageSet, Protocol
 from benchmark.options import schema_of
 
 EVERY = pytest.mark.parametrize("name", DATASETS.names())
 READY = [entry.name for entry in DATASETS if not schema_of(entry.target.Config)["required"]]  # need no files
-ALL_PARAMS = [*READY, "folder"]
+ALL_PARAMS = [*READY, "folder", *archives.MAKERS]
 
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory):
-    """Returns a function that loads a dataset by name, once; 'folder' is loaded from pictures made here."""
+    """Returns a function that loads a dataset by name, once; the files it needs are made here."""
     root = tmp_path_factory.mktemp("pictures")
     for category in "ab":
         for label in range(3):
@@ -32,6 +33,10 @@ def load(tmp_path_factory):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.new("RGB", (20, 30), (label, number, 0)).save(path)
     params = {"folder": {"root": str(root), "categories": True}}
+    published = tmp_path_factory.mktemp("published")
+    for name, make in archives.MAKERS.items():
+        make(published / name)
+        params[name] = {"root": str(published / name), "allow_counts": True}
     loaded: dict[str, Dataset] = {}
 
     def get(name: str) -> Dataset:
@@ -42,11 +47,12 @@ def load(tmp_path_factory):
     return get
 
 
+def parts_of(protocol: Protocol) -> list[ImageSet]:
+    return [protocol.query] if protocol.gallery is None else [protocol.query, protocol.gallery]
+
+
 def sets_of(dataset: Dataset) -> list[ImageSet]:
-    found = [dataset.train]
-    for protocol in dataset.protocols.values():
-        found += [protocol.query] + ([] if protocol.gallery is None else [protocol.gallery])
-    return found
+    return [dataset.train] + [part for protocol in dataset.protocols.values() for part in parts_of(protocol)]
 
 
 @EVERY
@@ -68,21 +74,44 @@ def test_an_unknown_parameter_is_reported_without_touching_files(name):
 
 @pytest.mark.parametrize("name", ALL_PARAMS)
 def test_every_image_has_a_label_and_a_name(load, name):
-    for image_set in sets_of(load(name)):
+    dataset = load(name)
+    assert dataset.protocols
+    for image_set in sets_of(dataset):
         assert image_set.labels.dtype == np.int64
         assert image_set.labels.shape == (len(image_set),)
-        assert len(image_set.names) == len(set(image_set.names)) == len(image_set) > 0
-        assert np.array_equal(np.unique(image_set.labels), np.arange(image_set.labels.max() + 1))
+        assert len(image_set.names) == len(set(image_set.names)) == len(image_set)
+        assert len(image_set) > 0 or image_set is dataset.train
 
 
 @pytest.mark.parametrize("name", ALL_PARAMS)
-def test_every_class_has_one_category_and_something_to_find(load, name):
-    for image_set in sets_of(load(name)):
-        assert np.bincount(image_set.labels).min() >= 2
-        if image_set.categories is not None:
-            assert image_set.categories.dtype == np.int64
-            pairs = set(zip(image_set.labels.tolist(), image_set.categories.tolist(), strict=True))
-            assert len(pairs) == image_set.labels.max() + 1
+def test_classes_are_numbered_from_zero_over_the_sets_that_meet_and_have_one_category_each(load, name):
+    dataset = load(name)
+    labelled = [protocol for protocol in dataset.protocols.values() if protocol.judgements is None]
+    for sets in ([dataset.train], *map(parts_of, labelled)):
+        labels = np.concatenate([part.labels for part in sets])
+        classes = np.unique(labels)
+        assert np.array_equal(classes, np.arange(len(classes)))
+        if sets[0].categories is not None:
+            categories = np.concatenate([part.categories for part in sets])
+            assert categories.dtype == np.int64
+            assert len(set(zip(labels.tolist(), categories.tolist(), strict=True))) == len(classes)
+
+
+@pytest.mark.parametrize("name", ALL_PARAMS)
+def test_every_query_has_something_to_find(load, name):
+    for protocol in load(name).protocols.values():
+        labels = protocol.query.labels
+        if protocol.judgements is not None:
+            assert len(protocol.judgements.relevant) == len(protocol.judgements.ignored) == len(protocol.query)
+            for relevant, ignored in zip(protocol.judgements.relevant, protocol.judgements.ignored, strict=True):
+                places = np.concatenate([relevant, ignored])
+                assert len(relevant)
+                assert set(places) <= set(range(len(protocol.gallery)))
+                assert len(np.unique(places)) == len(places)
+        elif protocol.gallery is not None:
+            assert set(labels) <= set(protocol.gallery.labels)
+        else:
+            assert np.bincount(labels).min() >= 2
 
 
 @pytest.mark.parametrize("name", READY)
@@ -109,7 +138,7 @@ def test_pixels_in_memory_are_what_the_images_show(load, name):
 
 @pytest.mark.parametrize("name", ALL_PARAMS)
 def test_images_open_upright_in_grey_or_colour_and_survive_pickling(load, name):
-    image_set = load(name).train
+    image_set = sets_of(load(name))[-1]
     copy = pickle.loads(pickle.dumps(image_set))
     assert image_set.image(0).mode in ("L", "RGB")
     assert np.array_equal(np.asarray(copy.image(1)), np.asarray(image_set.image(1)))
@@ -118,8 +147,11 @@ def test_images_open_upright_in_grey_or_colour_and_survive_pickling(load, name):
 @pytest.mark.parametrize("name", ALL_PARAMS)
 def test_counts_and_fingerprint_describe_what_was_loaded(load, name):
     dataset = load(name)
-    assert dataset.counts["train"] == dataset.train.counts()
-    assert dataset.counts["test"] == dataset.protocols["test"].query.counts()
+    assert dataset.counts["train"]["images"] == len(dataset.train)
+    for name, protocol in dataset.protocols.items():
+        assert dataset.counts[name]["images"] == len(protocol.query)
+        if protocol.judgements is None:
+            assert dataset.counts[name] == protocol.query.counts()
     assert len(bytes.fromhex(dataset.fingerprint)) == 8
 
 
