@@ -1,4 +1,4 @@
-"""The verbs around references: ``verdicts``, ``check``, ``freeze`` and ``simulate``."""
+"""The verbs around references: ``verdicts``, ``check``, ``claims``, ``freeze`` and ``simulate``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Selection = Annotated[str, typer.Option(help="last: the headline; best: best tes
 
 def register(app: typer.Typer) -> None:
     """Adds the verbs."""
-    for verb in (verdicts, check, freeze, simulate):
+    for verb in (verdicts, check, claims, freeze, simulate):
         app.command()(verb)
 
 
@@ -41,6 +41,32 @@ def check(study: StudyName, results: Results = Path("results"), selection: Selec
     typer.echo(summary_text(table))
     if (table["verdict"] == DRIFTED).any():
         raise typer.Exit(1)
+
+
+def claims(
+    study: Annotated[str | None, typer.Argument(metavar="[STUDY]", help="name or path of the study")] = None,
+    results: Results = Path("results"),
+    listing: Annotated[bool, typer.Option("--list", help="print the claims themselves, without any study")] = False,
+) -> None:
+    """Test the papers' sentences on STUDY's runs: results/STUDY/claims.csv and claims_parts.csv."""
+    from benchmark.claims import judge_claims, list_text, load_claims, summary_text
+    from benchmark.files import write_text
+    from benchmark.stats import load_runs
+    from benchmark.study import load_study
+    from benchmark.verdicts.facts import study_facts
+
+    if listing:
+        typer.echo(list_text(load_claims()))
+        return
+    if study is None:
+        raise typer.BadParameter("give the name of a study, or --list")
+    loaded = load_study(study)
+    folder = loaded.folder(results)
+    verdicts, parts = judge_claims(load_runs(folder / "runs.csv"), load_claims(), study_facts(loaded))
+    for name, table in (("claims.csv", verdicts), ("claims_parts.csv", parts)):
+        write_text(folder / name, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+        typer.echo(f"wrote {folder / name}")
+    typer.echo(summary_text(verdicts))
 
 
 def freeze(

@@ -40,10 +40,23 @@ rule verdicts:
         VERB
 
 
+rule claims:
+    input:
+        OUT + "/runs.csv",
+    output:
+        OUT + "/claims.csv",
+        OUT + "/claims_parts.csv",
+    params:
+        study=FLOW.study.digest,
+    shell:
+        VERB
+
+
 rule tables:
     input:
         rules.stats.output,
         rules.verdicts.output,
+        rules.claims.output,
         rules.collect.output,
     output:
         directory(OUT + "/tables"),

@@ -1,0 +1,34 @@
+"""Claims as people read them in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from benchmark.claims.judge import READINGS
+from benchmark.claims.model import Claim
+from benchmark.verdicts.vocabulary import CLAIM_VERDICTS, NOT_RUN
+
+
+def summary_text(verdicts: pd.DataFrame) -> str:
+    """Returns the counts of each reading and every verdict with its reason, ``not_run`` as a count only."""
+    lines = []
+    for reading, meaning in READINGS.items():
+        rows = verdicts[verdicts["reading"] == reading]
+        counts = ", ".join(f"{(rows['verdict'] == word).sum()} {word}" for word in CLAIM_VERDICTS)
+        lines += [f"{reading} ({meaning}): {counts}"]
+        lines += [
+            f"  {row['verdict']:12s} {row['claim']}: {row['reason']}"
+            for row in rows[rows["verdict"] != NOT_RUN].to_dict("records")
+        ]
+    return "\n".join(lines)
+
+
+def list_text(claims: Iterable[Claim]) -> str:
+    """Returns the claims with their places, conditions and kinds of test."""
+    lines = []
+    for claim in claims:
+        lines += [f"{claim.name}  ({claim.paper}, {claim.place})", f"  {claim.sentence}"]
+        lines += [f"  {claim.kind}, {', '.join(claim.metrics)}; {claim.condition}", ""]
+    return "\n".join(lines).rstrip()

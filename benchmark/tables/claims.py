@@ -1,0 +1,87 @@
+"""The papers' sentences as tests: on the paper's own condition, and on whatever this study ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from benchmark.tables import TABLES
+from benchmark.tables.numbers import DASH, count, known, p_value, plain
+from benchmark.tables.table import Cell, Column, NothingToShow, Section, Table, text_column
+
+CLAIM_TONES = {"supported": "good", "contradicted": "bad", "inconclusive": "unsure", "not_run": "muted"}
+PUBLISHED, HERE = "published", "here"
+
+
+@TABLES.register("claims", display="Claims of the papers")
+def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Table:
+    """Returns one row per claim that some run of the study bears on; the others are counted in a note."""
+    claims = stats.get("claims", pd.DataFrame())
+    if claims.empty:
+        raise NothingToShow(f"no claim has been tested: run 'python -m benchmark claims {study.name}'")
+    pairs = {
+        name: {row["reading"]: row for row in rows.to_dict("records")}
+        for name, rows in claims.groupby("claim", sort=False)
+    }
+    tested = {name: pair for name, pair in pairs.items() if any(row["verdict"] != "not_run" for row in pair.values())}
+    if not tested:
+        raise NothingToShow(f"no run of this study bears on any of {count(len(pairs), 'claim')}")
+    columns = [
+        text_column("What the paper says"),
+        text_column("Its condition"),
+        text_column("As published", "Verdict"),
+        *_number_columns("As published"),
+        text_column("Does it hold here?", "Verdict"),
+        *_number_columns("Does it hold here?"),
+        text_column("Rests on (as published, else here)"),
+    ]
+    sections: dict[str, list[list[Cell]]] = {}
+    for pair in tested.values():
+        sections.setdefault(str(pair[HERE]["paper"]), []).append(_row(pair))
+    caption = (
+        "“As published” needs the paper's datasets, backbone and batch sizes; “Does it hold here?” asks the same of "
+        "what this study ran, on whatever data, and says nothing about the paper's. A sentence is supported when every "
+        "part of it holds in a one-sided paired test, contradicted when some part shows the opposite after Holm. The "
+        "numbers are those of the part that decides, with the interval that its test uses."
+    )
+    rest = len(pairs) - len(tested)
+    notes = [f"{count(rest, 'further claim')} cannot be tested with the runs of this study."] if rest else []
+    return Table(
+        "Claims of the papers", caption, columns, [Section(paper, rows) for paper, rows in sections.items()], notes
+    )
+
+
+def _number_columns(group: str) -> list[Column]:
+    return [
+        Column((group, "Deciding part"), parts=("estimate", "low", "high")),
+        Column((group, "p"), parts=("value",)),
+        Column((group, "Parts held"), parts=("held", "parts")),
+    ]
+
+
+def _row(pair: dict[str, dict[str, Any]]) -> list[Cell]:
+    published, here = pair[PUBLISHED], pair[HERE]
+    shown = here if published["verdict"] == "not_run" else published
+    return [
+        Cell(str(here["sentence"]), note=str(here["place"])),
+        Cell(str(published["condition"])),
+        *_reading(published),
+        *_reading(here),
+        Cell(str(shown["reason"])),
+    ]
+
+
+def _reading(row: dict[str, Any]) -> list[Cell]:
+    verdict = str(row["verdict"])
+    estimate, low, high, p = (known(row[name]) for name in ("estimate", "ci_low", "ci_high", "p"))
+    text = DASH if estimate is None else f"{plain(estimate)} {row['unit']}"
+    interval = "" if low is None or high is None else f"[{plain(low)}, {plain(high)}]"
+    ran = known(row["parts_run"])
+    held, parts = (known(row[name]) if ran else None for name in ("parts_holding", "parts"))
+    return [
+        Cell(verdict.replace("_", " "), tone=CLAIM_TONES.get(verdict, "")),
+        Cell(text, note=interval, numbers=(estimate, low, high)),
+        Cell(p_value(p), numbers=(p,)),
+        Cell(DASH if held is None else f"{held:.0f} of {parts:.0f}", numbers=(held, parts)),
+    ]
