@@ -60,3 +60,4 @@ rule all:
 
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/analyses.smk"

@@ -42,8 +42,10 @@ def allowed_imports(part: str) -> set[str]:
         return FOUNDATIONS | COMPONENTS | {"tracking", "training"}
     if part in TOP:
         return every_part()
+    if part == "analyses":
+        return every_part() - TOP - {"tracking", "report"}
     # what works on results: names and facts of components, but nothing that trains, logs or talks to the user
-    return every_part() - TOP - {"training", "tracking", "input", "models"}
+    return every_part() - TOP - {"training", "tracking", "input", "models", "analyses"}
 
 
 def every_part() -> set[str]:

@@ -1,0 +1,113 @@
+"""What an analysis may ask for: the study, its seeds, and the embeddings of runs trained as the study trains them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmark.analyses.recording import Recording, recorded
+from benchmark.errors import ConfigError
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.options import defaults_of
+from benchmark.records import RunSpec, run_id
+from benchmark.study.model import Block, Study
+
+QUICK_DATASET = "glyphs_tiny"
+DEFAULT_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Context:
+    """The first block of a study (its first dataset and its recipe), seen by an analysis.
+
+    seeds   each asks for a training of its own
+    quick   the smallest dataset and one epoch: the numbers mean nothing, every step is taken
+    say     prints one line of progress
+    used    the runs that were asked for, filled on the way
+    """
+
+    study: Study
+    results: Path
+    seeds: tuple[int, ...]
+    quick: bool = False
+    say: Callable[[str], None] = print
+    used: list[RunSpec] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, study: Study, results: Path, seeds: Sequence[int] = (), *, quick: bool = False, say: Callable = print
+    ) -> Context:
+        """Returns the context; without ``seeds`` the study's first three, or its first one when quick."""
+        default = study.seeds[: 1 if quick else DEFAULT_SEEDS]
+        return cls(study, Path(results), tuple(seeds) or default, quick, say)
+
+    @property
+    def block(self) -> Block:
+        """Returns the block whose recipe is used."""
+        return self.study.blocks[0]
+
+    @property
+    def dataset(self) -> str:
+        """Returns the label of the dataset."""
+        return QUICK_DATASET if self.quick else self.block.datasets[0].label
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """Returns the batch sizes of the block, smallest first; 16 and 32 when quick."""
+        return (16, 32) if self.quick else tuple(sorted(self.block.batch_sizes))
+
+    def spec(self, loss: str, batch_size: int, seed: int) -> RunSpec:
+        """Returns the specification of a run: the study's own where it has that run, else made like it.
+
+        ``loss`` is a variant of the study or a registered loss with its defaults.
+        """
+        block, recipe = self.block, self.block.recipe
+        chosen = block.datasets[0]
+        dataset = {"name": chosen.name, "params": chosen.params}
+        if self.quick:
+            dataset = {"name": QUICK_DATASET, "params": {}}
+            recipe = {**recipe, "training": {**recipe["training"], "epochs": 1}}
+        return RunSpec(
+            run_id=run_id(self.dataset, block.setting, loss, batch_size, seed),
+            dataset=dataset,
+            setting=block.setting,
+            loss=self._loss(loss),
+            batch_size=batch_size,
+            seed=seed,
+            recipe=recipe,
+        )
+
+    def trained(self, loss: str, batch_size: int, seed: int) -> Recording:
+        """Returns what a training of this run left, from the cache or by training it now (seconds to hours)."""
+        spec = self.spec(loss, batch_size, seed)
+        if spec.digest not in [known.digest for known in self.used]:
+            self.used.append(spec)
+        return recorded(spec, self.study.folder(self.results) / "analyses" / "embeddings", self.say)
+
+    def provenance(self) -> dict[str, Any]:
+        """Returns study, dataset, recipe, seeds and the runs used, for summary.json."""
+        return {
+            "study": self.study.name,
+            "quick": self.quick,
+            "seeds": sorted({spec.seed for spec in self.used}),
+            "runs": [{"run_id": spec.run_id, "spec_digest": spec.digest} for spec in self.used],
+        }
+
+    def _loss(self, label: str) -> dict[str, Any]:
+        variant = self.study.losses.get(label)
+        if variant is not None:
+            return {"name": variant.name, "variant": label, "params": variant.params}
+        catalogue = load_catalogue()
+        if label not in catalogue:
+            raise ConfigError("analysis", [f"no loss '{label}' in the study or the registry"])
+        return {"name": label, "variant": label, "params": defaults_of(catalogue[label]["schema"])}
+
+
+def doubled(sizes: Sequence[int]) -> list[int]:
+    """Returns the batch sizes from the smallest to twice the largest, each twice the one before."""
+    found = [min(sizes)]
+    while found[-1] < 2 * max(sizes):
+        found.append(2 * found[-1])
+    return found

@@ -1,0 +1,107 @@
+"""Embeddings of a run: every batch of its last training epoch, and the test set after it; kept on disk.
+
+Runs leave no weights behind, so an analysis trains what it looks at, once per specification and code version.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark import provenance
+from benchmark.errors import RunError
+from benchmark.files import replacing
+from benchmark.recipe import section
+from benchmark.records import RunSpec
+
+KEYS = ("batches", "batch_labels", "sizes", "query", "query_labels", "gallery", "gallery_labels")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Float32 embeddings with unit rows and int64 labels of one run.
+
+    batches, batch_labels   (T, D), (T,): the batches that the loss saw in the last epoch, one after another
+    sizes                   (S,): images of each of the S batches, T in all
+    query, query_labels     (Q, D), (Q,): the first protocol, after training
+    gallery, gallery_labels (G, D), (G,); empty when the queries are searched among themselves
+    """
+
+    batches: np.ndarray
+    batch_labels: np.ndarray
+    sizes: np.ndarray
+    query: np.ndarray
+    query_labels: np.ndarray
+    gallery: np.ndarray
+    gallery_labels: np.ndarray
+
+    def steps(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields embeddings (B, D) and labels (B,) of each training step of the epoch, in order."""
+        ends = np.cumsum(self.sizes)
+        for start, end in zip(ends - self.sizes, ends, strict=True):
+            yield self.batches[start:end], self.batch_labels[start:end]
+
+
+def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recording:
+    """Returns the recording of ``spec`` from ``folder``, training it first where it is missing.
+
+    The file is named by run, specification and code version; processes that train the same run at one time do
+    double work, and each leaves a whole file.
+    """
+    version = re.sub(r"[^\w.]", "-", provenance.code_version())
+    path = Path(folder) / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"
+    if path.is_file():
+        with np.load(path) as stored:
+            if set(stored.files) == set(KEYS):
+                return Recording(**{key: stored[key] for key in KEYS})
+    say(f"training {spec.run_id} ({spec.recipe['training']['epochs']} epochs) to look at its embeddings")
+    recording = _train(spec)
+    with replacing(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, **vars(recording))
+    return recording
+
+
+def _train(spec: RunSpec) -> Recording:
+    from benchmark.training.interrupt import StopRequest
+    from benchmark.training.loop import Trainer
+    from benchmark.training.numerics import prepare_numerics
+    from benchmark.training.parts import build_parts
+    from benchmark.training.progress import Progress
+    from benchmark.training.step import DivergedError
+
+    training = section(spec.recipe, "training")
+    parts = build_parts(spec, prepare_numerics(training))
+    seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=len(parts.sampler.epoch(training.epochs - 1)))
+
+    def note(module: Any, inputs: tuple) -> None:
+        seen.append(tuple(tensor.detach().cpu().numpy().copy() for tensor in inputs[:2]))
+
+    hook = parts.loss.register_forward_pre_hook(note)
+    identity = {"spec_digest": spec.digest, "code_version": provenance.code_version()}
+    try:
+        with StopRequest() as stop, tempfile.TemporaryDirectory() as scratch:
+            trainer = Trainer(parts, Path(scratch), identity, Progress(spec.run_id, training.epochs))
+            embedded = trainer.run(stop)
+    except DivergedError as error:
+        raise RunError(f"{spec.run_id} diverged ({error}), so its embeddings cannot be analysed") from error
+    finally:
+        hook.remove()
+    item = next(iter(embedded.values()))
+    gallery = item.protocol.gallery
+    width = item.query.shape[1]
+    return Recording(
+        batches=np.concatenate([rows for rows, _ in seen]).astype(np.float32),
+        batch_labels=np.concatenate([labels for _, labels in seen]).astype(np.int64),
+        sizes=np.array([len(labels) for _, labels in seen]),
+        query=item.query,
+        query_labels=item.protocol.query.labels,
+        gallery=np.zeros((0, width), np.float32) if gallery is None else item.gallery,
+        gallery_labels=np.zeros(0, np.int64) if gallery is None else gallery.labels,
+    )

@@ -1,0 +1,52 @@
+"""Makes analyses and leaves their files: figure.svg, figure.pdf, figure.csv, table.csv, table.md, summary.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmark import provenance
+from benchmark.analyses import ANALYSES
+from benchmark.analyses.analysis import Analysis
+from benchmark.analyses.context import Context
+from benchmark.files import write_json, write_text
+from benchmark.plots.drawing import save
+from benchmark.tables.as_csv import to_csv
+from benchmark.tables.as_markdown import to_markdown
+
+SCHEMA = 1
+SUMMARY = "summary.json"
+
+
+def make(name: str, context: Context, folder: Path) -> dict[str, Any]:
+    """Makes one analysis, writes its files into ``folder`` and returns its summary."""
+    entry = ANALYSES[name]
+    analysis = entry.target(context)
+    folder = Path(folder)
+    save(analysis.drawing, folder, "figure")
+    write_text(folder / "table.csv", to_csv(analysis.table))
+    write_text(folder / "table.md", to_markdown(analysis.table))
+    summary = summary_of(name, analysis, context)
+    # last, because its presence says that the others are whole
+    write_json(folder / SUMMARY, summary)
+    return summary
+
+
+def summary_of(name: str, analysis: Analysis, context: Context) -> dict[str, Any]:
+    """Returns the content of summary.json: all that a page says beside the figure and the table."""
+    entry = ANALYSES[name]
+    return {
+        "schema": SCHEMA,
+        "name": name,
+        "title": entry.display,
+        "places": list(entry.facts["places"]),
+        "caption": analysis.drawing.caption,
+        "alt": analysis.drawing.alt,
+        "table_caption": analysis.table.caption,
+        "table_notes": analysis.table.notes,
+        "sentences": [*(claim.sentence for claim in analysis.claims), *analysis.notes],
+        "claims": [{**vars(claim), "sentence": claim.sentence} for claim in analysis.claims],
+        "code_version": provenance.code_version(),
+        "platform": provenance.platform_label(),
+        **context.provenance(),
+    }

@@ -1,0 +1,58 @@
+"""``python -m benchmark analyse``: the analyses behind the losses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmark.errors import ConfigError
+from benchmark.records import RESULTS
+
+ALL = "all"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command()(analyse)
+
+
+def analyse(
+    name: Annotated[str | None, typer.Argument(help="name of an analysis, or 'all'")] = None,
+    study: Annotated[str, typer.Argument(help="study whose first block says what is trained, and how")] = "embedded",
+    out: Annotated[Path | None, typer.Option(help="folder to write; default: results/STUDY/analyses/NAME")] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="repeat for several; default: the study's first 3")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="tiny data, one epoch: a trial whose numbers mean nothing")] = (
+        False
+    ),
+    listing: Annotated[bool, typer.Option("--list", help="list the analyses and what they follow")] = False,
+    results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
+) -> None:
+    """Make an analysis: a figure, a table, and the papers' claims held against them.
+
+    Examples: analyse toy_ranking; analyse decomposability_gap embedded --seed 0; analyse all smoke --quick
+    """
+    from benchmark.analyses import ANALYSES
+
+    if listing:
+        for entry in ANALYSES:
+            typer.echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts['places'])})")
+        return
+    if name is None:
+        raise ConfigError("analyse", [f"NAME is missing (allowed: {', '.join(ANALYSES.names())}, {ALL})"])
+    names = ANALYSES.names() if name == ALL else [ANALYSES[name].name]
+
+    from benchmark.analyses.context import Context
+    from benchmark.analyses.write import make
+    from benchmark.study import load_study
+
+    context = Context.of(load_study(study), results, seed or (), quick=quick, say=typer.echo)
+    base = out or context.study.folder(results) / ("analyses-quick" if quick else "analyses")
+    for position, each in enumerate(names, start=1):
+        folder = base if out and name != ALL else base / each
+        typer.echo(f"{each} ({position} of {len(names)})")
+        summary = make(each, Context.of(context.study, results, context.seeds, quick=quick, say=typer.echo), folder)
+        for sentence in summary["sentences"]:
+            typer.echo(f"  {sentence}")
+        typer.echo(f"  written: {folder}")

@@ -1,0 +1,98 @@
+"""The decomposability gap and its bounds, against the definitions and against all rankings of small cases."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from benchmark.analyses.gap_bounds import (
+    Batch,
+    calibrated_bound,
+    draw_batches,
+    gap,
+    perfect,
+    plain_bound,
+    worst_calibrated_bound,
+)
+
+ALPHA, BETA = 0.9, 0.6
+
+
+def batch(positive, negative):
+    return Batch(np.array(positive, float), np.array(negative, float))
+
+
+def perfect_batches(rng, count, positives, negatives):
+    """Returns batches that are each ranked perfectly, on scores of their own level."""
+    found = []
+    for _ in range(count):
+        scores = -np.sort(-rng.uniform(rng.uniform(0, 0.8), 1.0, positives + negatives))
+        found.append(batch(scores[:positives], scores[positives:]))
+    return found
+
+
+def test_the_gap_is_mean_ap_in_batches_minus_ap_over_all():
+    batches = [batch([0.9], [0.8]), batch([0.5], [0.4])]
+    # each batch has AP 1; together the second positive is third: (1 + 2/3) / 2
+    assert gap(batches) == pytest.approx(1 - (1 + 2 / 3) / 2)
+
+
+def test_eq_8_is_the_gap_of_juxtaposed_batches():
+    batches = [batch([0.9, 0.85], [0.8, 0.75]), batch([0.7, 0.65], [0.6, 0.5]), batch([0.4, 0.3], [0.2, 0.1])]
+    assert gap(batches) == pytest.approx(plain_bound(batches), abs=1e-12)
+
+
+def test_eq_8_holds_for_every_interleaving_of_two_small_batches():
+    worst = -1.0
+    for places in set(permutations([0, 0, 0, 0, 1, 1, 1, 1])):
+        scores = np.linspace(1, 0, 8)
+        split = [scores[np.array(places) == side] for side in (0, 1)]
+        batches = [batch(part[:2], part[2:]) for part in split]
+        assert gap(batches) <= plain_bound(batches) + 1e-12
+        worst = max(worst, gap(batches))
+    assert worst == pytest.approx(plain_bound(batches), abs=1e-12)
+
+
+def test_both_bounds_hold_on_random_perfectly_ranked_batches():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        batches = perfect_batches(rng, rng.integers(2, 5), rng.integers(1, 4), rng.integers(1, 8))
+        assert perfect(batches)
+        assert -1e-12 <= gap(batches) <= plain_bound(batches) + 1e-12
+        assert gap(batches) <= worst_calibrated_bound(batches, ALPHA, BETA) + 1e-12
+
+
+def test_eq_9_fails_in_one_order_of_the_batches_and_holds_in_the_other():
+    weak, strong = batch([0.5], [0.4]), batch([0.95], [0.93])
+    assert gap([weak, strong]) > calibrated_bound([weak, strong], ALPHA, BETA) + 0.1
+    assert gap([strong, weak]) <= calibrated_bound([strong, weak], ALPHA, BETA) + 1e-12
+    assert worst_calibrated_bound([weak, strong], ALPHA, BETA) == calibrated_bound([strong, weak], ALPHA, BETA)
+
+
+def test_eq_9_is_zero_when_all_scores_are_calibrated():
+    batches = [batch([0.95, 0.92], [0.3, 0.1]), batch([0.97, 0.9], [0.5, 0.2])]
+    assert worst_calibrated_bound(batches, ALPHA, BETA) == 0
+    assert gap(batches) == 0 < plain_bound(batches)
+
+
+def test_eq_9_is_not_always_below_eq_8():
+    # one good positive behind a bad negative: Eq. 9 forgets the positives of earlier batches that are not good
+    batches = [batch([0.8, 0.8], [0.7]), batch([0.95, 0.95], [0.7])]
+    assert worst_calibrated_bound(batches, ALPHA, BETA) > plain_bound(batches)
+
+
+def test_drawn_batches_are_disjoint_and_of_the_asked_size():
+    rng = np.random.default_rng(0)
+    batches = draw_batches(rng, np.arange(9.0), np.arange(100.0, 200.0), 16, 3, 4)
+    assert len(batches) == 3
+    assert {len(item.positive) for item in batches} == {3}
+    assert {len(item.negative) for item in batches} == {13}
+    assert len({score for item in batches for score in (*item.positive, *item.negative)}) == 48
+
+
+def test_too_few_positives_or_negatives_for_two_batches_give_none():
+    rng = np.random.default_rng(0)
+    assert draw_batches(rng, np.arange(5.0), np.arange(100.0), 16, 3, 4) == []
+    assert draw_batches(rng, np.arange(9.0), np.arange(20.0), 16, 3, 4) == []

@@ -1,0 +1,47 @@
+"""The share of the difference matrix inside the sigmoid's operating region."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmark.analyses.operating_region import cut, half_width, shares
+
+
+@pytest.mark.parametrize("tau", [0.001, 0.01, 0.1, 1.0])
+def test_at_the_edge_of_the_region_the_derivative_is_the_negligible_one(tau):
+    p = 1 / (1 + np.exp(-half_width(tau) / tau))
+    assert p * (1 - p) / tau == pytest.approx(0.005, rel=1e-6)
+
+
+def test_a_sigmoid_whose_derivative_never_exceeds_the_bound_has_no_region():
+    assert half_width(100.0) == 0.0
+
+
+def test_shares_equal_eq_1_evaluated_entry_by_entry():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(12, 5))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    labels = np.repeat([0, 1, 2], 4)
+    scores, tau = rows @ rows.T, 0.05
+    printed, off, mixed = [], [], []
+    for query in range(12):
+        p = 1 / (1 + np.exp(-(scores[query][:, None] - scores[query][None]) / tau))
+        inside = p * (1 - p) / tau > 0.005
+        positive = (labels == labels[query]) & (np.arange(12) != query)
+        printed.append(inside.mean())
+        off.append(inside[~np.eye(12, dtype=bool)].mean())
+        mixed.append(inside[np.ix_(positive, labels != labels[query])].mean())
+    found = shares(rows, labels, half_width(tau))
+    assert found["printed"] == pytest.approx(np.mean(printed))
+    assert found["off_diagonal"] == pytest.approx(np.mean(off))
+    assert found["mixed"] == pytest.approx(np.mean(mixed))
+    assert found["entries"] == pytest.approx(144 * np.mean(printed))
+
+
+def test_cutting_a_batch_keeps_classes_together_and_uses_every_image_once():
+    labels = np.tile(np.arange(4), 4)
+    rows = np.arange(16.0)[:, None]
+    parts = list(cut(rows, labels, 8))
+    assert [np.unique(part[1]).tolist() for part in parts] == [[0, 1], [2, 3]]
+    assert sorted(np.concatenate([part[0] for part in parts]).ravel()) == list(range(16))
