@@ -91,7 +91,7 @@ class MemoryConfig:
     key: Literal["image", "fifo"] = option(
         "image", help="image: each training image keeps its latest embedding; fifo: the latest embeddings of all"
     )
-    start_epoch: float = option(0.0, at_least=0.0, help="epochs trained without the memory at first")
+    start_epoch: float = option(0.0, at_least=0.0, help="epochs at first that neither fill nor use the memory")
 
 
 @dataclass(frozen=True, kw_only=True)

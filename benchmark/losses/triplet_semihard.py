@@ -14,6 +14,7 @@ class TripletSemihard(LibraryLoss):
     """Mean over semi-hard triplets of [d(a, p) - d(a, n) + margin]+, Euclidean d, over those that are not 0.
 
     A triplet is semi-hard when its negative is farther than its positive, by less than the margin.
+    Mining looks at every triplet at once: with a memory of M that takes B x (B + M)^2 entries.
     """
 
     @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from benchmark.recipe import (
     OptimizerConfig,
     ScheduleConfig,
     TrainingConfig,
+    check_memory,
     memory_problem,
     section,
 )
@@ -53,8 +54,9 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
     """Returns the parts of ``spec``; raises ConfigError or DataError with what to change."""
     recipe = spec.recipe
     problem = memory_problem(recipe, spec.loss["name"], LOSSES[spec.loss["name"]].facts["accepts_references"])
-    if problem:
-        raise ConfigError(spec.run_id, [problem])
+    found = check_memory(recipe) + ([problem] if problem else [])
+    if found:
+        raise ConfigError(spec.run_id, found)
     dataset = load_dataset(spec.dataset["name"], spec.dataset["params"])
     train = dataset.train
     labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]

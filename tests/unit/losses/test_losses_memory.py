@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from benchmark.losses import create_loss
+from benchmark.losses.base import Loss
 
 torch.set_num_threads(1)
 
@@ -143,3 +144,22 @@ def test_gradient_of_a_memory_that_asks_for_one_equals_that_of_a_nudge(name):
     step = 1e-6 * direction
     slope = (value(memory.detach() + step) - value(memory.detach() - step)) / 2e-6
     assert slope.item() == pytest.approx((memory.grad * direction).sum().item(), rel=1e-4)
+
+
+class MeanScore(Loss):
+    """A loss that knows references, and nothing of memories."""
+
+    def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
+        pool = embeddings if reference_embeddings is None else reference_embeddings
+        same = labels.unsqueeze(1) == (labels if reference_labels is None else reference_labels)
+        return -(embeddings @ pool.T)[same].mean()
+
+
+def test_loss_that_defines_forward_alone_ranks_batch_and_memory():
+    loss = MeanScore(MeanScore.Config())
+    batch, memory = torch.tensor([[1.0, 0.0], [0.6, 0.8]]), torch.tensor([[0.0, 1.0], [0.8, 0.6]])
+    labels, memory_labels = torch.tensor([0, 0]), torch.tensor([1, 0])
+    assert loss.with_memory(batch, labels, memory[:0], memory_labels[:0]) == loss(batch, labels)
+    # same label: all four pairs inside the batch (1, .6, .6, 1) and each image with the second of the memory
+    expected = -(1 + 0.6 + 0.6 + 1 + 0.8 + (0.48 + 0.48)) / 6
+    assert loss.with_memory(batch, labels, memory, memory_labels).item() == pytest.approx(expected)

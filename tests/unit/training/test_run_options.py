@@ -88,6 +88,11 @@ def test_memory_with_a_loss_of_proxies_is_refused_before_training(tmp_path):
         train(write_spec_in(tmp_path, spec))
 
 
+def test_memory_without_a_place_is_refused_before_training(tmp_path):
+    with pytest.raises(ConfigError, match=r"memory.size  0 remembers nothing"):
+        train(write_spec_in(tmp_path, tiny_spec("roadmap", memory={"size": 0})))
+
+
 def test_micro_batches_of_trained_batch_norms_are_refused_before_training(tmp_path):
     spec = tiny_spec("smooth_ap", training={"micro_batch": 8})
     with pytest.raises(ConfigError, match="freeze_batch_norm"):
