@@ -50,6 +50,8 @@ class Cub(IndexedLoader):
         nameless = sorted(numbers[numbers.notna() & names.isna()].astype(int).unique())
         findings.add_all(f"classes of {LABELS} have no name", list(map(str, nameless)), f"give each one in {CLASSES}")
         findings.stop()
+        strangers = images["path"][images["path"].str.partition("/")[0] != names].tolist()
+        findings.add_all("images lie in the folder of another class", strangers, f"check {LABELS} and {CLASSES}")
         role = np.where(numbers <= LAST_TRAINING_CLASS, "train", "test")
         protocol = np.where(role == "train", "", "test")
         return rows_of("images/" + images["path"], names, "", role, protocol)

@@ -12,7 +12,7 @@ protocol  name of the evaluation that the row belongs to, "" for train
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -54,6 +54,7 @@ class IndexedLoader(DatasetLoader):
 
     Config: ClassVar[type] = IndexConfig
     name: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]] = ("train", "test")  # roles that must have images
     sources: ClassVar[Mapping[str, str]] = {}  # part of ``expected`` -> the file that decides its counts
 
     @abstractmethod
@@ -72,7 +73,7 @@ class IndexedLoader(DatasetLoader):
         findings = Findings(self.name, Path(self.config.root))
         check_root(findings, self.archives, images=self._packed_side is None)
         table = self.read(findings)[list(COLUMNS)]
-        _check_uses(findings, table)
+        _check_uses(findings, table, self.roles)
         if self._packed_side is None:
             paths = list(dict.fromkeys(table["path"].tolist()))
             missing = missing_files(findings, paths)
@@ -136,11 +137,15 @@ def rows_of(path: pd.Series, label: Values, category: Values, role: Values, prot
     return pd.DataFrame(dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True)), dtype=object)
 
 
-def _check_uses(findings: Findings, table: pd.DataFrame) -> None:
-    """Adds images listed twice, classes on both sides of the split, and classes in several categories."""
-    double = table["path"][table.duplicated(["path", "protocol"])]
-    findings.add_all("images are listed twice", double.unique().tolist(), "each must be listed once")
+def _check_uses(findings: Findings, table: pd.DataFrame, roles: Sequence[str]) -> None:
+    """Adds roles without images, images listed twice, classes in both splits, and classes in several categories."""
+    used = set(table["role"])
+    empty = [role for role in roles if role not in used]
+    findings.add_all(f"of {len(roles)} roles have no images", empty, "the lists must give some for each")
     train = table["role"] == "train"
+    double = set(table["path"][table.duplicated(["path", "protocol"])])
+    double |= set(table["path"][train]) & set(table["path"][~train])
+    findings.add_all("images are listed twice", sorted(double), "each must be listed once")
     both = sorted(set(table["label"][train]) & set(table["label"][~train]))
     findings.add_all("classes are in both splits", both, "retrieval is tested on classes that training never saw")
     pairs = table[["label", "category"]].drop_duplicates()

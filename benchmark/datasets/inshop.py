@@ -35,6 +35,7 @@ class InShop(IndexedLoader):
         "test gallery": {"images": 12612, "classes": 3985},
         "all": {"images": 52712, "classes": 7982, "categories": 23},
     }
+    roles = ("train", "query", "gallery")
     sources: ClassVar = dict.fromkeys(expected, LIST)
 
     def read(self, findings: Findings) -> pd.DataFrame:

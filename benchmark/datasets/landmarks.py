@@ -42,6 +42,7 @@ class LandmarkLoader(IndexedLoader):
 
     Config = RootConfig
     metrics = ("map",)
+    roles = ("query", "gallery")
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Returns the queries and the gallery, in the order of the ground truth."""

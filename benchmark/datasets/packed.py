@@ -58,7 +58,7 @@ class PackedImages:
 
     def missing(self, paths: Sequence[str]) -> list[str]:
         """Returns those of the paths that were not packed."""
-        return [path for path in paths if path not in self._index.index]
+        return pd.Index(paths, dtype=object).difference(self._index.index, sort=False).tolist()
 
     def opener(self, paths: Sequence[str]) -> PackedOpener:
         """Returns the opener of these images, in this order."""
@@ -84,7 +84,7 @@ class PackedImages:
     def _read_index(self) -> pd.DataFrame:
         path = self.folder / INDEX
         try:
-            table = pd.read_csv(path, dtype={"path": str, "shard": np.int64, "offset": np.int64, "size": np.int64})
+            table = pd.read_csv(path, dtype={"path": object, "shard": np.int64, "offset": np.int64, "size": np.int64})
         except (OSError, ValueError) as error:
             raise DataError(f"cannot read {path}: {error}; write the packed images again") from error
         if tuple(table.columns) != COLUMNS or table["path"].duplicated().any():

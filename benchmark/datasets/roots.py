@@ -70,7 +70,8 @@ def _there(path: Path, proof: str) -> bool:
 def _nearby(root: Path) -> list[Path]:
     """Returns the directories one level down and one up."""
     try:
-        below = sorted(path for path in root.iterdir() if path.is_dir())
+        with os.scandir(root) as entries:
+            below = sorted(root / entry.name for entry in entries if entry.is_dir())
     except OSError:
         below = []
     return [*below, root.resolve().parent]

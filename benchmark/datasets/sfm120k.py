@@ -45,6 +45,7 @@ class Sfm120k(IndexedLoader):
     metrics = ("map",)
     archives = (Archive("ims.tar.gz", ("ims/",)), Archive(CLUSTERS, (CLUSTERS,)))
     expected: ClassVar = {"train": {"images": 117369}}  # of the usual release; no paper states it
+    roles = ("train",)
     sources: ClassVar = {"train": CLUSTERS}
 
     def load(self) -> Dataset:

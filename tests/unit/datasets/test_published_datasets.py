@@ -127,6 +127,11 @@ def test_sfm_reports_its_own_problems_with_those_of_its_landmark_sets(folder, tm
         load_dataset("sfm120k", {"root": str(folder / "sfm120k"), "landmarks": []})
 
 
+def test_datasets_are_looked_for_below_the_data_folder(load, folder, monkeypatch):
+    monkeypatch.setenv("BENCHMARK_DATA", str(folder))
+    assert load_dataset("sfm120k", {"allow_counts": True}).fingerprint == load("sfm120k").fingerprint
+
+
 @pytest.mark.parametrize("name", TRAINABLE)
 def test_test_classes_are_unseen_in_training(folder, name):
     loader = DATASETS[name].target

@@ -157,12 +157,31 @@ def test_image_without_class_and_class_without_image_are_named(make):
     assert "classes of image_class_labels.txt have no name; give each one in classes.txt\n      200" in text
 
 
+def test_an_image_in_the_folder_of_another_class_is_named(make):
+    root = make("cub")
+    edit(root / "image_class_labels.txt", "\n12 200\n", "\n12 101\n")
+    assert "1 images lie in the folder of another class" in message("cub", root)
+
+
+def test_a_role_without_images_is_named(make):
+    root = make("inshop")
+    path = root / "list_eval_partition.txt"
+    path.write_text(path.read_text().replace(" query", " gallery"))
+    assert "1 of 3 roles have no images; the lists must give some for each\n      query" in message("inshop", root)
+
+
 def test_a_class_in_two_categories_is_named(make):
     root = make("sop")
     path = root / "Ebay_train.txt"
     edit(path, "2 1 1 bicycle_final", "2 1 1 chair_final")
     archives.write_jpeg(root / path.read_text().splitlines()[2].split()[3], 1)
     assert "1 classes are in several categories; each must have one\n      1" in message("sop", root)
+
+
+def test_an_image_in_both_splits_under_two_classes_is_named(make):
+    root = make("vehicleid")
+    edit(root / "train_test_split" / "train_list.txt", "0000001 1000", "0000013 1000")
+    assert "1 images are listed twice; each must be listed once\n      image/0000013.jpg" in message("vehicleid", root)
 
 
 def test_an_image_listed_twice_is_named(make):
