@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 import torch
+from archives import make_roxford5k, make_sfm120k, make_vehicleid
 from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.datasets.base import Dataset, Judgements, Protocol, pixel_set
@@ -163,3 +165,42 @@ def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, m
                 getattr(protocols["roxford5k_medium"].judgements, part)[number] for part in ("relevant", "ignored")
             )
             assert hits.tolist() == [place in relevant for place in places] and not set(places) & set(ignored)
+
+
+@pytest.fixture
+def file_run(tmp_path):
+    """Trains SoftBinAP for a step on a small dataset of files; returns the last scores by split."""
+
+    def run(name: str, params: dict, **evaluation) -> dict:
+        spec = tiny_spec(
+            "softbin_ap",
+            model={"channels": 3, "pooling": "gem"},
+            input={"augmentation": "crop_flip", "crop_area": [0.5, 1.0]},
+            sampler={"name": "random", "params": {}},
+            training={"epochs": 1},
+            evaluation=evaluation,
+        )
+        dataset = {"name": name, "params": {"root": str(tmp_path / name), "allow_counts": True, **params}}
+        return train(write_spec_in(tmp_path, dataclasses.replace(spec, dataset=dataset, batch_size=9)))["metrics"][
+            "last"
+        ]
+
+    return run
+
+
+def test_a_run_on_files_whitens_by_a_sample_of_them_and_expands_queries(tmp_path, file_run, monkeypatch):
+    make_sfm120k(tmp_path / "sfm120k")
+    make_roxford5k(tmp_path / "roxford5k")
+    monkeypatch.setattr(evaluate, "WHITENING_IMAGES", 7)
+    expansion = {"alpha": 2.0, "k": 2}
+    found = file_run("sfm120k", {"landmarks": ["roxford5k"]}, whitening=4, query_expansion=expansion)
+    levels = {f"roxford5k_{level}" for level in ("easy", "medium", "hard")}
+    assert set(found) == levels | {f"{level}+aqe" for level in levels}
+
+
+def test_a_run_with_random_galleries_finds_each_vehicle_once(tmp_path, file_run):
+    make_vehicleid(tmp_path / "vehicleid")
+    found = file_run("vehicleid", {"protocol": "random_gallery"})
+    assert set(found) == {"small", "medium", "large"}
+    # with one image of each vehicle in the gallery, precision at the first place is all there is to mAP@R
+    assert all(scores["map_at_r"] == pytest.approx(scores["recall_at_1"]) for scores in found.values())
