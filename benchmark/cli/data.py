@@ -1,4 +1,4 @@
-"""``python -m benchmark data``: list datasets, check one."""
+"""``python -m benchmark data``: list datasets, prepare one on the disk, check one."""
 
 from __future__ import annotations
 
@@ -7,54 +7,142 @@ from typing import Annotated
 
 import typer
 
+Name = Annotated[str, typer.Argument(metavar="NAME", help="registered name; 'data list' shows all")]
+Root = Annotated[
+    Path | None, typer.Option(help="directory of the dataset; default for published ones: $BENCHMARK_DATA/NAME")
+]
+Params = Annotated[
+    list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="another parameter of the dataset; repeatable")
+]
+AllowCounts = Annotated[
+    bool, typer.Option("--allow-counts", help="accept other numbers of images and classes than the published ones")
+]
+Workers = Annotated[
+    int | None, typer.Option(help="processes that decode images; default: the CPU cores there are", min=1)
+]
+
 
 def register(app: typer.Typer) -> None:
     """Adds the verbs."""
-    data = typer.Typer(no_args_is_help=True, help="List and check datasets.")
+    data = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
     data.command("list")(list_datasets)
+    data.command("prepare")(prepare)
     data.command("check")(check)
     app.add_typer(data, name="data")
 
 
 def list_datasets() -> None:
-    """Print the registered datasets."""
+    """Print the registered datasets: what they are, how many images, from which files and where these are."""
     from benchmark.datasets import DATASETS
+    from benchmark.preparing.describe import describe
 
-    for entry in DATASETS:
-        typer.echo(f"{entry.name:<14}{entry.target.__doc__.splitlines()[0]}")
+    typer.echo("\n\n".join(describe(entry) for entry in DATASETS))
+
+
+def prepare(
+    name: Name,
+    root: Root = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="archive, file or unpacked directory (a path, or an http, https or file address); repeatable. "
+            "Leave it out when --root holds the dataset already"
+        ),
+    ] = None,
+    md5: Annotated[list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")] = None,
+    sha256: Annotated[
+        list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
+    ] = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="link the content of an unpacked directory, copy nothing")
+    ] = False,
+    pack: Annotated[
+        int | None,
+        typer.Option(metavar="SIDE", help="also write a packed copy of the images, shorter side SIDE", min=1),
+    ] = None,
+    param: Params = None,
+    workers: Workers = None,
+    allow_counts: AllowCounts = False,
+) -> None:
+    """Fetch, unpack and index a dataset; started again after an interruption, it continues.
+
+    Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --root data/cub --pack 256
+    """
+    from benchmark.preparing.digests import parse_digests
+    from benchmark.preparing.parallel import available_cores
+    from benchmark.preparing.prepare import prepare as prepare_dataset
+    from benchmark.preparing.sources import Source
+
+    sources = [Source(text) for text in source or []]
+    files = [one.file for one in sources]
+    digests: dict[str, dict[str, str]] = {}
+    for kind, values in (("md5", md5), ("sha256", sha256)):
+        for file, digest in parse_digests(kind, values or [], files).items():
+            digests.setdefault(file, {})[kind] = digest
+    prepare_dataset(
+        name,
+        sources,
+        params=_params(name, root, param),
+        digests=digests,
+        link=link,
+        side=pack,
+        workers=workers or available_cores(),
+        allow_counts=allow_counts,
+        say=typer.echo,
+    )
 
 
 def check(
-    name: Annotated[str, typer.Argument(help="registered name")],
-    root: Annotated[Path | None, typer.Option(help="directory of the dataset, where it needs one")] = None,
-    param: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="another parameter of the dataset; repeatable")
-    ] = None,
+    name: Name,
+    root: Root = None,
+    param: Params = None,
     images: Annotated[bool, typer.Option("--images", help="decode every image and list the broken ones")] = False,
+    workers: Workers = None,
+    allow_counts: AllowCounts = False,
 ) -> None:
-    """Print images, classes and categories per split; exit status 0 only if all is right."""
-    from benchmark.datasets import load_dataset
+    """Print found and published images, classes and categories per split; exit status 0 only if all is right.
 
-    dataset = load_dataset(name, _params(name, [*([] if root is None else [f"root={root}"]), *(param or [])]))
+    Example: python -m benchmark data check cub --root data/cub --images
+    """
+    from benchmark.datasets import DATASETS
+    from benchmark.preparing.counts import counts_table, differences
+    from benchmark.preparing.decode import broken_images
+    from benchmark.preparing.parallel import available_cores
+    from benchmark.preparing.prepare import load_whatever_counts, read_record
+
+    params = _params(name, root, param)
+    record = read_record(Path(str(params["root"]))) if "root" in params else {}
+    dataset = load_whatever_counts(name, params)
+    expected = DATASETS[name].target.expected
     typer.echo(f"{name}  fingerprint {dataset.fingerprint}")
-    typer.echo(f"{'split':<14}{'images':>9}{'classes':>9}{'categories':>12}")
-    for split, counts in dataset.counts.items():
-        cells = f"{counts['images']:>9,}{counts['classes']:>9,}{counts.get('categories', '-'):>12}"
-        typer.echo(f"{split:<14}{cells}")
-    if images and _decode_all(dataset):
+    for file, facts in record.get("sources", {}).items():
+        typer.echo(f"prepared from {file}" + (f"  sha256 {facts['sha256']}" if "sha256" in facts else ""))
+    typer.echo(counts_table(dataset.counts, expected))
+    wrong = [] if allow_counts else differences(dataset.counts, expected)
+    if wrong:
+        typer.echo(f"not the published counts: {'; '.join(wrong)}; --allow-counts accepts them")
+    bad = []
+    if images:
+        bad, total = broken_images(dataset, workers or available_cores())
+        for line in bad:
+            typer.echo(line)
+        typer.echo(f"{len(bad):,} broken of {total:,} images")
+    if wrong or bad:
         raise typer.Exit(1)
 
 
-def _params(name: str, pairs: list[str]) -> dict[str, object]:
-    """Returns KEY=VALUE pairs as parameters of dataset ``name``: text where it takes text, YAML elsewhere."""
+def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, object]:
+    """Returns a dataset's root and KEY=VALUE pairs as its parameters: text where it takes text, YAML elsewhere."""
     import yaml
 
     from benchmark.datasets import DATASETS
+    from benchmark.datasets.where import with_roots
     from benchmark.options import schema_of
 
-    known = schema_of(DATASETS[name].target.Config)["properties"]
+    loader = DATASETS[name].target
+    known = schema_of(loader.Config)["properties"]
     params: dict[str, object] = {}
-    for pair in pairs:
+    for pair in [*([] if root is None else [f"root={root}"]), *(pairs or [])]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise typer.BadParameter(f"'{pair}' is not KEY=VALUE; for example: --param categories=true")
@@ -68,22 +156,4 @@ def _params(name: str, pairs: list[str]) -> dict[str, object]:
                 raise typer.BadParameter(f"'{text}' for '{key}' is not a YAML value") from error
             value = text
         params[key] = text if takes_text and value is not None else value
-    return params
-
-
-def _decode_all(dataset: object) -> int:
-    """Prints what is wrong with each broken image; returns how many there are."""
-    from tqdm import tqdm
-
-    from benchmark.datasets.files import broken_images
-
-    sets = [dataset.train]
-    for protocol in dataset.protocols.values():
-        sets += [protocol.query] + ([] if protocol.gallery is None else [protocol.gallery])
-    bad = []
-    for image_set in sets:
-        bad += [line for line in tqdm(broken_images(image_set), total=len(image_set), disable=None) if line]
-    for line in bad:
-        typer.echo(line)
-    typer.echo(f"{len(bad)} broken of {sum(map(len, sets)):,} images")
-    return len(bad)
+    return with_roots(name, loader, params)

@@ -19,7 +19,7 @@ PLANNING = {"study", "grid"}
 TOP = {"cli", "bench", "__main__"}
 TORCH_FREE = {  # one process each
     "planning": ["study", "grid", "records", "recipe", "provenance"],
-    "data": ["datasets", "samplers"],
+    "data": ["datasets", "samplers", "preparing"],
     "statistics": ["collect", "stats", "verdicts", "references"],
     "presentation": ["tables", "plots", "report"],
     "logging": ["tracking"],
@@ -36,6 +36,8 @@ def allowed_imports(part: str) -> set[str]:
         return FOUNDATIONS | COMPONENTS
     if part == "tracking":
         return FOUNDATIONS | {"tracking"}
+    if part == "preparing":
+        return FOUNDATIONS | {"datasets", "preparing"}
     if part in PLANNING:
         return FOUNDATIONS | COMPONENTS | PLANNING | {"references", "tables", "plots"}  # names that a study may ask for
     if part == "training":

@@ -1,14 +1,20 @@
-"""``python -m benchmark data check``: a dataset's parameters on the command line."""
+"""``python -m benchmark data check`` and ``data list``: parameters, counts, broken images, exit status."""
 
 from __future__ import annotations
 
+import pickle
+
+import archives
 import pytest
 import typer
 from PIL import Image
 from typer.testing import CliRunner
 
 from benchmark.cli.data import register
-from benchmark.errors import ConfigError
+from benchmark.datasets import DATASETS
+from benchmark.errors import ConfigError, DataError
+from benchmark.preparing import parallel
+from benchmark.preparing.counts import counts_table, differences
 
 
 @pytest.fixture
@@ -35,9 +41,11 @@ def test_parameters_reach_the_dataset_with_their_types(app, root, monkeypatch):
     params = ["--param", "root=2024", "--param", "categories=true", "--param", "train_share=0.25"]
     shown = CliRunner().invoke(app, ["data", "check", "folder", *params], catch_exceptions=False)
     assert shown.exit_code == 0
-    rows = {line.split()[0]: line.split()[1:] for line in shown.output.splitlines()}
-    assert rows["train"][:2] == ["4", "2"]
-    assert rows["test"] == ["12", "6", "2"]
+    rows = {tuple(line.split()[:2]): line.split()[2:] for line in shown.output.splitlines()}
+    assert rows["train", "images"] == ["4", "-", "-"]
+    assert rows["test", "images"] == ["12", "-", "-"]
+    assert rows["test", "classes"] == ["6", "-", "-"]
+    assert rows["test", "categories"] == ["2", "-", "-"]
 
 
 @pytest.mark.parametrize(
@@ -71,3 +79,82 @@ def test_broken_images_are_named_and_set_the_exit_status(app, root):
     assert shown.exit_code == 1
     assert str(path) in shown.output.replace("\n", "")
     assert "1 broken of 16 images" in shown.output
+
+
+def test_every_image_is_decoded_once_and_in_several_processes_alike(app, tmp_path, monkeypatch):
+    archives.make_inshop(tmp_path)
+    broken = sorted((tmp_path / "img").rglob("*.jpg"))[3:6]
+    for path in broken:
+        path.write_bytes(path.read_bytes()[:-200])
+    arguments = ["data", "check", "inshop", "--root", str(tmp_path), "--images", "--allow-counts"]
+    alone = CliRunner().invoke(app, [*arguments, "--workers", "1"])
+    monkeypatch.setattr(parallel, "WORTH_STARTING", 1)
+    several = CliRunner().invoke(app, [*arguments, "--workers", "2"])
+    assert alone.output == several.output
+    assert (alone.exit_code, several.exit_code) == (1, 1)
+    assert all(str(path) in alone.output for path in broken)
+    assert "3 broken of 20 images" in alone.output
+
+
+def test_a_box_outside_its_picture_is_a_broken_image(app, tmp_path):
+    archives.make_roxford5k(tmp_path)
+    archives.write_jpeg(tmp_path / "jpg" / "oxford_query_000000.jpg", 0, size=(10, 10))
+    arguments = ["data", "check", "roxford5k", "--root", str(tmp_path), "--images", "--allow-counts"]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 1
+    assert "1 broken of 11 images" in shown.output
+
+
+class Hostile:
+    """A pickle that writes a file when it is read without care."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_a_pickle_that_wants_to_run_code_is_refused_unread(app, tmp_path):
+    archives.make_roxford5k(tmp_path / "root")
+    trace = tmp_path / "trace"
+    (tmp_path / "root" / "gnd_roxford5k.pkl").write_bytes(pickle.dumps(Hostile(trace)))
+    with pytest.raises(DataError, match=r"gnd_roxford5k\.pkl asks for \w+\.open, .* could run code"):
+        CliRunner().invoke(
+            app, ["data", "check", "roxford5k", "--root", str(tmp_path / "root")], catch_exceptions=False
+        )
+    assert not trace.exists()
+
+
+def test_the_table_shows_every_count_and_its_difference():
+    found = {"train": {"images": 1200, "classes": 3}, "test": {"images": 5}}
+    expected = {"train": {"images": 1201, "classes": 3}, "all": {"categories": 2}}
+    rows = [line.split() for line in counts_table(found, expected).splitlines()]
+    assert rows == [
+        ["split", "what", "found", "expected", "difference"],
+        ["train", "images", "1,200", "1,201", "-1"],
+        ["train", "classes", "3", "3", "-"],
+        ["test", "images", "5", "-", "-"],
+        ["all", "categories", "0", "2", "-2"],
+    ]
+    assert differences(found, expected) == ["train images: 1,200 instead of 1,201", "all categories: 0 instead of 2"]
+
+
+def test_the_published_counts_alone_give_exit_status_zero(app, tmp_path, monkeypatch):
+    archives.make_sop(tmp_path)
+    arguments = ["data", "check", "sop", "--root", str(tmp_path)]
+    assert CliRunner().invoke(app, arguments).exit_code == 1
+    counts = {"train": {"images": 8, "classes": 4}, "test": {"images": 8, "classes": 4}}
+    monkeypatch.setattr(DATASETS["sop"].target, "expected", counts)
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+
+
+def test_the_list_says_of_each_dataset_what_it_is_and_where_to_get_it(app):
+    shown = CliRunner().invoke(app, ["data", "list"]).output
+    told = {text.split()[0]: text for text in shown.split("\n\n")}
+    assert set(told) == set(DATASETS.names())
+    assert "train: 5,864 images, 100 classes" in told["cub"]
+    assert "files, all needed: paris_1.tgz, paris_2.tgz, gnd_rparis6k.pkl" in told["rparis6k"]
+    assert "files: none" in told["glyphs"]
+    for name in archives.MAKERS:
+        assert "from: http" in told[name]
