@@ -1,4 +1,4 @@
-"""timm backbones by name and weight tag, without their classifiers."""
+"""Backbones by name and weight tag, without their classifiers: timm's, and GoogLeNet of torchvision."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from benchmark.errors import ConfigError, DataError
+from benchmark.models import googlenet
 from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.models.weights import WHERE, load_weights, read_checkpoint
 from benchmark.recipe import ModelConfig
@@ -30,6 +31,8 @@ def create_backbone(config: ModelConfig) -> nn.Module:
 
     _check_name(timm, config)
     architecture = config.backbone.partition(".")[0]
+    if architecture == googlenet.NAME:
+        return _googlenet(config)
     distilled = architecture in PLAIN_OF_DISTILLED
     name = PLAIN_OF_DISTILLED.get(architecture, config.backbone)
     if config.checkpoint is not None:
@@ -43,6 +46,17 @@ def create_backbone(config: ModelConfig) -> nn.Module:
     source = _from_hub(lambda: timm.create_model(config.backbone, pretrained=True), config)
     backbone = _create(timm, name, config, pretrained=False)
     load_weights(backbone, source.state_dict(), config.backbone)
+    return backbone
+
+
+def _googlenet(config: ModelConfig) -> nn.Module:
+    if config.channels != 3:
+        raise ConfigError(WHERE, [f"channels: '{googlenet.NAME}' takes 3, not {config.channels}"])
+    if config.pretrained and config.checkpoint is None:
+        return _from_hub(lambda: googlenet.GoogLeNet(config.backbone.partition(".")[2]), config)
+    backbone = googlenet.GoogLeNet()
+    if config.checkpoint is not None:
+        load_weights(backbone, read_checkpoint(config.checkpoint), config.checkpoint)
     return backbone
 
 
@@ -67,11 +81,14 @@ def _from_hub(load: Callable[[], nn.Module], config: ModelConfig) -> nn.Module:
 
 
 def _check_name(timm: Any, config: ModelConfig) -> None:
-    """Raises ConfigError for an architecture or weight tag that timm does not have, or a missing tag."""
+    """Raises ConfigError for an architecture or weight tag that there is not, or a missing tag."""
     architecture, _, tag = config.backbone.partition(".")
-    if not timm.is_model(architecture):
-        raise ConfigError(WHERE, [_unknown(architecture, timm.list_models())])
-    tags = sorted(name.partition(".")[2] for name in timm.list_models(f"{architecture}.*", pretrained=True))
+    if architecture == googlenet.NAME:
+        tags = sorted(googlenet.WEIGHTS)
+    elif timm.is_model(architecture):
+        tags = sorted(name.partition(".")[2] for name in timm.list_models(f"{architecture}.*", pretrained=True))
+    else:
+        raise ConfigError(WHERE, [_unknown(architecture, [*timm.list_models(), googlenet.NAME])])
     known = ", ".join(filter(None, tags)) or "none: give 'checkpoint'"
     if tag and tag not in tags:
         close = difflib.get_close_matches(tag, tags, n=1)

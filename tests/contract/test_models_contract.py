@@ -15,6 +15,7 @@ FAMILIES = {
     "resnet18": (32, 3, "gem"),
     "resnet50": (32, 3, "max"),
     "inception_v3": (96, 3, "avg"),
+    "googlenet": (64, 3, "avg"),
     "efficientnet_lite0": (32, 3, "avg"),
     "deit_small_distilled_patch16_224": (32, 3, "token"),
     "vit_tiny_patch16_224": (48, 3, "avg"),

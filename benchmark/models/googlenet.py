@@ -1,0 +1,51 @@
+"""GoogLeNet (Inception-v1), which timm does not have, from torchvision, in the shape of a timm backbone."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+NAME = "googlenet"
+WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}  # our tag, in timm's manner -> torchvision's name
+# Its weights were trained on pixels scaled to [-1, 1]; inputs come normalised as for all other networks.
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+class GoogLeNet(nn.Module):
+    """The layers of GoogLeNet up to its last feature map (B, 1024, H/32, W/32), without auxiliary classifiers."""
+
+    num_features = 1024
+    default_cfg: ClassVar[dict[str, Any]] = {"classifier": "fc", "first_conv": "conv1.conv"}
+
+    def __init__(self, tag: str | None = None):
+        """Makes the network with the weights of ``tag`` (downloaded when needed), or fresh ones without."""
+        super().__init__()
+        from torchvision.models import googlenet
+
+        options = {"weights": None, "aux_logits": False, "init_weights": True}
+        network = googlenet(**options if tag is None else {"weights": WEIGHTS[tag]})
+        self.rescale = _Rescale()
+        for name, layer in network.named_children():
+            if name.startswith("aux"):
+                continue
+            if name == "avgpool":
+                break
+            self.add_module(name, layer)
+
+    def forward_features(self, images: torch.Tensor) -> torch.Tensor:
+        """Returns the feature map (B, 1024, H', W') of images (B, 3, H, W), normalised by ImageNet's statistics."""
+        features = images
+        for layer in self.children():
+            features = layer(features)
+        return features
+
+
+class _Rescale(nn.Module):
+    """From pixels normalised by ImageNet's mean and sd to pixels in [-1, 1]."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        scale = images.new_tensor(STD).view(3, 1, 1) / 0.5
+        shift = (images.new_tensor(MEAN).view(3, 1, 1) - 0.5) / 0.5
+        return images * scale + shift
