@@ -48,6 +48,7 @@ class Plan:
     study: str
     rows: list[Row]
     problems: list[tuple[str, str, str]]  # run_id, status, reason
+    gpu_hours: float = 0.0  # that the runs to do may take at most, by the resources they ask for
 
     @property
     def runs(self) -> int:
@@ -59,16 +60,19 @@ def plan(study: Study, results: Path) -> Plan:
     """Returns the plan of ``study`` from what lies below ``results``."""
     rows: dict[Shape, Row] = {}
     problems = []
+    gpu_hours = 0.0
     for run in expand(study).values():
         state = state_of(run, results)
         row = rows.setdefault(shape_of(run), Row(shape_of(run)))
         row.statuses[state.status] += 1
+        if state.status not in ("ok", "diverged"):
+            gpu_hours += run.resources.gpus * run.resources.minutes / 60
         seconds = state.provenance.get("timing", {}).get("total_seconds")
         if state.status == "ok" and seconds:
             row.seconds.append(float(seconds))
         if state.status in ("failed", "stale", "diverged"):
             problems.append((run.spec.run_id, state.status, state.reason))
-    return Plan(study.name, list(rows.values()), problems)
+    return Plan(study.name, list(rows.values()), problems, gpu_hours)
 
 
 def shape_of(run: Run) -> Shape:
@@ -89,7 +93,8 @@ def as_text(found: Plan, shown: int = 10) -> str:
     known = [row.seconds_left for row in found.rows]
     whole = duration(None if None in known else sum(known))
     lines.append(("all", "", "", found.runs, *(total[status] for status in STATUSES), whole))
-    text = [f"study {found.study}: {found.runs} runs, {sum(row.to_do for row in found.rows)} to do", ""]
+    ceiling = f", at most {found.gpu_hours:,.0f} GPU-hours by the resources they ask for" if found.gpu_hours else ""
+    text = [f"study {found.study}: {found.runs} runs, {sum(row.to_do for row in found.rows)} to do{ceiling}", ""]
     text += _aligned([tuple(map(str, line)) for line in lines])
     text += ["", "time left: of one run after the other, from finished runs of the same row; ? means none has finished"]
     by_status = defaultdict(list)
@@ -100,6 +105,16 @@ def as_text(found: Plan, shown: int = 10) -> str:
         if len(listed) > shown:
             text.append(f"  and {len(listed) - shown} more")
     return "\n".join(text)
+
+
+def sources_text(study: Study) -> str:
+    """Returns where each value of the study's recipes comes from, recipe by recipe."""
+    text = []
+    for block in study.blocks:
+        if block.recipe_name not in {name for name, _ in text}:
+            lines = [f"  {place}: {source}" for place, source in block.sources.items()]
+            text.append((block.recipe_name, "\n".join(lines or ["  no sources given"])))
+    return "\n\n".join(f"recipe {name}\n{lines}" for name, lines in text)
 
 
 def duration(seconds: float | None) -> str:

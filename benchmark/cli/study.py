@@ -49,13 +49,22 @@ def validate(
         raise typer.Exit(2)
 
 
-def plan(study: StudyName, results: Results = RESULTS) -> None:
+def plan(
+    study: StudyName,
+    results: Results = RESULTS,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="also say where each value of the recipes is from")
+    ] = False,
+) -> None:
     """Show the grid of a study: runs, what is done, what is missing, and the time left."""
-    from benchmark.plan import as_text
+    from benchmark.plan import as_text, sources_text
     from benchmark.plan import plan as plan_of
     from benchmark.study import load_study
 
-    typer.echo(as_text(plan_of(load_study(study), results)))
+    loaded = load_study(study)
+    typer.echo(as_text(plan_of(loaded, results)))
+    if sources:
+        typer.echo(f"\n{sources_text(loaded)}")
 
 
 def specs(study: StudyName, results: Results = RESULTS) -> None:
