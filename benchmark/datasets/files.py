@@ -1,16 +1,14 @@
-"""Image files: opened when needed, upright, listed when broken."""
+"""Image files: opened when needed, upright, listed when absent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 from PIL import Image, ImageOps
 
-from benchmark.datasets.base import ImageSet
 from benchmark.errors import DataError
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
@@ -69,20 +67,6 @@ def check_files(root: Path, paths: Sequence[str]) -> None:
         elif full.stat().st_size == 0:
             bad.append(f"{path} (empty)")
     _raise(root, bad, len(paths))
-
-
-def broken_images(image_set: ImageSet, threads: int = 4) -> Iterator[str | None]:
-    """Yields, for each image in order, None or what is wrong with it; decodes everything."""
-
-    def attempt(index: int) -> str | None:
-        try:
-            image_set.image(index)
-        except DataError as error:
-            return str(error)
-        return None
-
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(attempt, range(len(image_set)))
 
 
 def _raise(root: Path, bad: list[str], total: int) -> None:

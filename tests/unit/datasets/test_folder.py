@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from benchmark.datasets import load_dataset
-from benchmark.datasets.files import broken_images, open_image
+from benchmark.datasets.files import open_image
 from benchmark.errors import ConfigError, DataError
+from benchmark.preparing.decode import broken_images
 
 
 def write_image(path: Path, value: int = 100, mode: str = "RGB", size: tuple[int, int] = (20, 16)) -> None:
@@ -81,10 +82,9 @@ def test_missing_and_empty_files_are_listed_by_path(root, tmp_path):
 def test_truncated_image_is_found_when_decoding(root):
     path = root / "class 0" / "0.png"
     path.write_bytes(path.read_bytes()[:40])
-    dataset = load_dataset("folder", {"root": str(root)})
-    parts = [dataset.train, dataset.protocols["test"].query]
-    broken = [line for part in parts for line in broken_images(part) if line]
+    broken, decoded = broken_images(load_dataset("folder", {"root": str(root)}), workers=1)
     assert len(broken) == 1
+    assert decoded == 18
     assert str(path) in broken[0]
 
 
