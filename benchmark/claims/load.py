@@ -34,7 +34,8 @@ def load_claims(path: Path | None = None) -> tuple[Claim, ...]:
     found = problems(json.loads(SCHEMA.read_text(encoding="utf-8")), data)
     if not found:
         claims = tuple(_claim(name, entry) for name, entry in data.items())
-        found = [problem for claim in claims for problem in _unknown(claim)]
+        papers = set(published_results()["paper"])
+        found = [problem for claim in claims for problem in _unknown(claim, papers)]
     if found:
         raise ConfigError(str(path), found)
     return claims
@@ -97,10 +98,9 @@ def _levels(entry: dict[str, Any]) -> dict[str, Arm]:
     return {level: same.get(level) or Arm(entry["loss"], (f"{entry['key']}={level}",)) for level in entry["values"]}
 
 
-def _unknown(claim: Claim) -> list[str]:
+def _unknown(claim: Claim, papers: set[str]) -> list[str]:
     """Returns what a schema cannot know: names of papers, losses, metrics and levels that do not exist."""
     found = []
-    papers = set(published_results()["paper"])
     if claim.paper not in papers:
         found.append(f"{claim.name}.paper  {unknown_name('paper', claim.paper, papers)}")
     losses = load_catalogue()
