@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmark.warm.protocol import OFF, VARIABLE, environment
+from benchmark.warm.protocol import OFF, VARIABLE
 
 STANDARD = (0, 1, 2)
 
@@ -29,7 +29,7 @@ def train_warm(spec: Path, out: Path | None, started: float) -> int | None:
         "out": None if out is None else str(out),
         "started": started,
         "folder": os.getcwd(),
-        "environment": environment(),
+        "environment": dict(os.environ),
     }
     try:
         with socket.socket(socket.AF_UNIX) as connection:

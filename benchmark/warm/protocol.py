@@ -8,11 +8,13 @@ from collections.abc import Mapping
 # Path of the server's socket; "off" keeps the workflow from starting a server.
 VARIABLE = "BENCHMARK_WARM"
 OFF = "off"
-# Variables that the shell sets anew for every command; all others must be equal on both sides, because
-# libraries read them when they are imported.
-SHELL = frozenset({"_", "SHLVL", "PWD", "OLDPWD", VARIABLE})
+# Variables that a shell and Snakemake set anew for every command and that no import of ours reads; all others
+# must be equal on both sides, because libraries read some of them when they are imported.
+TEMPORARY = {"TMPDIR", "TEMPDIR", "TEMP", "TMP"}
+THREADS = {"GOTO_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"}
+OWN = {"_", "SHLVL", "PWD", "OLDPWD", VARIABLE, *TEMPORARY, *THREADS}
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Returns the variables that decide whether a warm process may stand in for a new one."""
-    return {name: value for name, value in variables.items() if name not in SHELL}
+    return {name: value for name, value in variables.items() if name not in OWN}

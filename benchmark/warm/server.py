@@ -90,12 +90,11 @@ class Server:
                 os.close(stream)
         self._watch(connection, pid)
 
-    def _fits(self, environment: dict[str, str]) -> bool:
-        differing = sorted(name for name, _ in environment.items() ^ self.expected.items())
+    def _fits(self, variables: dict[str, str]) -> bool:
+        differing = {name for name, _ in environment(variables).items() ^ self.expected.items()}
         if differing:
-            print(
-                f"warm start: a run has other variables, it starts by itself: {', '.join(differing)}", file=sys.stderr
-            )
+            names = ", ".join(sorted(differing))
+            print(f"warm start: a run with other variables starts by itself ({names})", file=sys.stderr)
         return not differing
 
     def _fork(self, connection: socket.socket, request: dict, streams: list[int]) -> int:
@@ -147,6 +146,7 @@ def _run(request: dict) -> int:
     """Trains in the child; returns the exit status that ``python -m benchmark train`` would have."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["folder"])
+    os.environ.update(request["environment"])
     from benchmark.cli.train import train_here
 
     try:
