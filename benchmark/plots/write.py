@@ -6,12 +6,13 @@ from pathlib import Path
 
 from benchmark.plots import FIGURES
 from benchmark.plots.drawing import Drawing, save
+from benchmark.plots.papers.render import build_paper_figures
 from benchmark.tables.inputs import Inputs
 from benchmark.tables.table import NothingToShow
 
 
 def build_figures(inputs: Inputs) -> dict[str, Drawing | NothingToShow]:
-    """Returns each figure of the study, or the reason why there is none, by name."""
+    """Returns each figure of the study, or the reason why there is none, by name; last the papers' own figures."""
     found: dict[str, Drawing | NothingToShow] = {}
     wanted = FIGURES.names() if inputs.study.figures is None else inputs.study.figures
     for name in wanted:
@@ -19,6 +20,7 @@ def build_figures(inputs: Inputs) -> dict[str, Drawing | NothingToShow]:
             found[name] = FIGURES[name].target(inputs.runs, inputs.stats, inputs.study)
         except NothingToShow as reason:
             found[name] = reason
+    found.update(build_paper_figures(inputs.runs, inputs.stats, inputs.study))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The answer in up to three sentences, computed from the results; no sentence claims more than its test."""
+"""The answer in a few sentences, computed from the results; no sentence claims more than its test."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.report import overview
 from benchmark.tables.inputs import Inputs
 from benchmark.tables.labels import loss_label, loss_order, metric_label, metric_order, place_label
 from benchmark.tables.numbers import count, interval, mean_sd, points
@@ -16,8 +17,9 @@ from benchmark.tables.table import NothingToShow
 def answer(inputs: Inputs) -> list[str]:
     """Returns one sentence each on the best loss, the tests against the baseline and the ablation.
 
-    All speak of the headline metric (the first of the study that has values) and of the place with the most
-    finished runs; with nothing finished, the one sentence says so.
+    All speak of the headline metric (the first of the study that has values). Where a study has several places,
+    they count conditions; verdicts on published numbers and claims come first. With nothing finished, the one
+    sentence says so.
     """
     try:
         values = scores(inputs.runs, inputs.study)
@@ -26,16 +28,22 @@ def answer(inputs: Inputs) -> list[str]:
     metric = metric_order(values["metric"].unique(), inputs.study)[0]
     values = values[values["metric"] == metric]
     sizes = values.groupby(["dataset", "setting", "split"], observed=True).size()
-    place = sizes.sort_index().idxmax()
     means = over_seeds(values, inputs.study.comparison.alpha)
-    here = means[(means[["dataset", "setting", "split"]] == list(place)).all(axis=1)]
-    sentences = [_best(here, place, len(sizes), metric, inputs.study)]
-    sentences += _against_baseline(_tests(inputs, "paired", "baseline", metric, place), metric, inputs.study)
-    sentences += _ablation(_tests(inputs, "ablation", "ablation", metric, place), metric, inputs.study)
+    sentences = overview.published(inputs.stats["verdicts"])
+    sentences += overview.claims(inputs.stats.get("claims", pd.DataFrame()), getattr(inputs.study, "stand_in", None))
+    if len(sizes) > 1:
+        sentences.append(overview.best_losses(means, metric, inputs.study))
+        sentences += overview.against_baseline(_tests(inputs, "paired", "baseline", metric), metric, inputs.study)
+        sentences += overview.last_step(_tests(inputs, "ablation", "ablation", metric), metric, inputs.study)
+        return sentences
+    place = sizes.index[0]
+    sentences.append(_best(means, place, metric, inputs.study))
+    sentences += _against_baseline(_tests(inputs, "paired", "baseline", metric), metric, inputs.study)
+    sentences += _ablation(_tests(inputs, "ablation", "ablation", metric), metric, inputs.study)
     return sentences
 
 
-def _best(means: pd.DataFrame, place: tuple, places: int, metric: str, study: Any) -> str:
+def _best(means: pd.DataFrame, place: tuple, metric: str, study: Any) -> str:
     parts = []
     for batch_size, group in means.groupby("batch_size", sort=True):
         ranked = group.sort_values("mean", ascending=False)
@@ -45,22 +53,16 @@ def _best(means: pd.DataFrame, place: tuple, places: int, metric: str, study: An
             second = ranked.iloc[1]
             text += f"; second {loss_label(second.loss, study)} with {_value(second)}"
         parts.append(text + ")")
-    where = f"On {place_label(*place)}"
-    if places > 1:
-        where += f", the most complete of {places} places,"
-    return f"{where} the highest mean {metric_label(metric)} was reached by {_listed(parts)}."
+    return f"On {place_label(*place)} the highest mean {metric_label(metric)} was reached by {_listed(parts)}."
 
 
 def _value(row: Any) -> str:
     return f"{mean_sd(row['mean'], row['sd'])}%, n={row['n']}"
 
 
-def _tests(inputs: Inputs, name: str, kind: str, metric: str, place: tuple) -> pd.DataFrame:
+def _tests(inputs: Inputs, name: str, kind: str, metric: str) -> pd.DataFrame:
     table = inputs.stats.get(name, pd.DataFrame())
-    if table.empty:
-        return table
-    same = (table[["dataset", "setting", "split"]] == list(place)).all(axis=1)
-    return table[same & (table["kind"] == kind) & (table["metric"] == metric)]
+    return table if table.empty else table[(table["kind"] == kind) & (table["metric"] == metric)]
 
 
 def _against_baseline(tests: pd.DataFrame, metric: str, study: Any) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from benchmark.tables.inputs import Inputs
 from benchmark.tables.numbers import count
 from benchmark.tables.published import VERDICT_TONES
 from benchmark.tables.select import run_states
-from benchmark.verdicts.vocabulary import NOT_RUN, VERDICTS
+from benchmark.verdicts.vocabulary import CLAIM_VERDICTS, NOT_RUN, VERDICTS
 
+CLAIM_TONES = {"supported": "good", "contradicted": "bad", "inconclusive": "unsure", "not_run": "muted"}
 STATES = {"ok": "good", "diverged": "bad", "failed": "bad", "stale": "unsure", "missing": "muted"}
 
 
@@ -26,6 +29,22 @@ def verdict_counts(inputs: Inputs) -> list[tuple[str, int, str, str]]:
     return [
         (name.replace("_", " "), int(counts.get(name, 0)), VERDICT_TONES[name], meaning)
         for name, meaning in VERDICTS.items()
+    ]
+
+
+def claim_counts(inputs: Inputs) -> list[tuple[str, int, str, str]]:
+    """Returns (verdict, number, tone, meaning) over the papers' claims; empty when the study has none.
+
+    On stand-in data the reading "here" counts: whether the sentence holds on what was run.
+    """
+    table = inputs.stats.get("claims", pd.DataFrame())
+    if table.empty:
+        return []
+    reading = "here" if getattr(inputs.study, "stand_in", None) else "published"
+    counts = table.loc[table["reading"] == reading, "verdict"].value_counts()
+    return [
+        (name.replace("_", " "), int(counts.get(name, 0)), CLAIM_TONES[name], meaning)
+        for name, meaning in CLAIM_VERDICTS.items()
     ]
 
 
@@ -64,7 +83,13 @@ def notices(inputs: Inputs) -> list[str]:
 
 
 def _stand_in(inputs: Inputs) -> list[str]:
-    """Returns a note when published numbers exist but none was measured under its own conditions."""
+    """Returns a note on a stand-in, or when published numbers exist but none was measured under its own conditions."""
+    stand_in = getattr(inputs.study, "stand_in", None)
+    if stand_in:
+        return [
+            f"Stand-in data: every run used {stand_in} and a small network in place of the study's own data sets and "
+            "backbones. This page shows what the study's tables and figures look like; it reproduces nothing."
+        ]
     verdicts = inputs.stats["verdicts"]
     if verdicts.empty:
         return []

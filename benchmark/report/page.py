@@ -11,9 +11,11 @@ from benchmark import __version__
 from benchmark.files import write_text
 from benchmark.plots import FIGURES
 from benchmark.plots.drawing import Drawing, inline_svg, to_svg
+from benchmark.plots.papers.arrangement import paper_figures
+from benchmark.plots.papers.render import title_of
 from benchmark.plots.write import build_figures
 from benchmark.report.answer import answer
-from benchmark.report.glance import notices, run_counts, verdict_counts
+from benchmark.report.glance import claim_counts, notices, run_counts, verdict_counts
 from benchmark.report.methods import methods
 from benchmark.report.origin import origin
 from benchmark.tables import TABLES
@@ -21,15 +23,21 @@ from benchmark.tables.as_csv import to_csv
 from benchmark.tables.as_html import to_html
 from benchmark.tables.as_latex import to_latex
 from benchmark.tables.inputs import Inputs, load_inputs
+from benchmark.tables.papers.arrangement import arrangements
 from benchmark.tables.table import NothingToShow, Table
 from benchmark.tables.write import build_tables
 
+PAPERS = "papers"  # stands for the papers' own tables and figures, whichever the study has
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
 FOLDED = ("all_pairs", "best_epoch")  # tables for a second look start closed
 
+LONG = 60  # rows from which the flat list of reference numbers starts closed as well
+
 # (anchor, title, tables and figures in reading order); what is not named here comes in a section of its own.
 SECTIONS = (
-    ("verdicts", "Published numbers and verdicts", ("table:published", "figure:verdicts")),
+    ("claims", "Claims of the papers", ("table:claims",)),
+    ("papers", "The papers' tables and figures", (PAPERS,)),
+    ("verdicts", "Published numbers and verdicts", ("table:published", "figure:verdicts", "table:outside")),
     (
         "results",
         "Results",
@@ -53,6 +61,7 @@ class Item:
     caption: str = ""
     reason: str = ""
     folded: bool = False
+    paper: bool = False  # one of the papers' own tables and figures
     downloads: list[tuple[str, str, str]] = field(default_factory=list)  # (label, file name, address)
 
 
@@ -85,6 +94,8 @@ def build_page(inputs: Inputs) -> str:
         notices=notices(inputs),
         runs=run_counts(inputs),
         verdicts=verdict_counts(inputs),
+        claims=claim_counts(inputs),
+        stand_in=getattr(inputs.study, "stand_in", None),
         sections=_sections(items),
         origin=origin(inputs),
         methods=methods(inputs),
@@ -95,25 +106,32 @@ def build_page(inputs: Inputs) -> str:
 
 
 def _items(inputs: Inputs) -> dict[str, Item]:
+    tables = {each.name for each in arrangements().values()}
+    figures = {each.name for each in paper_figures()}
     items = {}
     for name, table in build_tables(inputs).items():
-        items[f"table:{name}"] = _table(name, table)
+        items[f"table:{name}"] = _table(name, table, name in tables)
     for name, drawing in build_figures(inputs).items():
-        items[f"figure:{name}"] = _figure(name, drawing)
+        items[f"figure:{name}"] = _figure(name, drawing, name in figures)
     return items
 
 
 def _sections(items: dict[str, Item]) -> list[tuple[str, str, list[Item]]]:
-    named = {key for _, _, keys in SECTIONS for key in keys}
-    found = [(anchor, title, [items[key] for key in keys if key in items]) for anchor, title, keys in SECTIONS]
-    found.append(("more", "More", [item for key, item in items.items() if key not in named]))
-    return [section for section in found if section[2]]
+    papers = [key for key, item in items.items() if item.paper]
+    sections = [
+        (anchor, title, papers if keys == (PAPERS,) else [key for key in keys if key in items])
+        for anchor, title, keys in SECTIONS
+    ]
+    named = {key for _, _, keys in sections for key in keys}
+    sections.append(("more", "More", [key for key in items if key not in named]))
+    return [(anchor, title, [items[key] for key in keys]) for anchor, title, keys in sections if keys]
 
 
-def _table(name: str, table: Table | NothingToShow) -> Item:
+def _table(name: str, table: Table | NothingToShow, paper: bool) -> Item:
     if isinstance(table, NothingToShow):
         return Item("table", name, TABLES[name].display, reason=str(table))
-    item = Item("table", name, table.title, to_html(table, name), folded=name in FOLDED)
+    item = Item("table", name, table.title, to_html(table, name), paper=paper)
+    item.folded = name in FOLDED or (name == "published" and table.rows > LONG) or (paper and not _measured(table))
     item.downloads = [
         _download("CSV", f"{name}.csv", to_csv(table), "text/csv", "tables"),
         _download("LaTeX", f"{name}.tex", to_latex(table, name), "text/plain", "tables"),
@@ -121,11 +139,19 @@ def _table(name: str, table: Table | NothingToShow) -> Item:
     return item
 
 
-def _figure(name: str, drawing: Drawing | NothingToShow) -> Item:
+def _measured(table: Table) -> bool:
+    """Returns whether any cell has a number of ours, which is the first of its numbers."""
+    cells = (cell for section in table.sections for row in section.rows for cell in row)
+    return any(cell.numbers and cell.numbers[0] is not None for cell in cells)
+
+
+def _figure(name: str, drawing: Drawing | NothingToShow, paper: bool) -> Item:
     if isinstance(drawing, NothingToShow):
-        return Item("figure", name, FIGURES[name].display, reason=str(drawing))
+        title = title_of(name) if paper else FIGURES[name].display
+        return Item("figure", name, title, reason=str(drawing), paper=paper)
     numbers = drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n")
-    item = Item("figure", name, drawing.title, inline_svg(to_svg(drawing), name, drawing.alt), drawing.caption)
+    body = inline_svg(to_svg(drawing), name, drawing.alt)
+    item = Item("figure", name, drawing.title, body, drawing.caption, paper=paper)
     item.downloads = [
         _download("Numbers (CSV)", f"{name}.csv", numbers, "text/csv", "figures"),
     ]

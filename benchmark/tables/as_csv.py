@@ -35,7 +35,7 @@ def _noted(table: Table, index: int) -> bool:
 
 def _names(column: Column, noted: bool) -> list[str]:
     name = " ".join(part for part in column.header if part)
-    names = [f"{name} {part}".strip() for part in column.parts] or [name]
+    names = [f"{name} {part}".strip() for part in (*column.parts, *column.words)] or [name]
     return [*names, f"{name} note"] if noted else names
 
 
@@ -44,5 +44,6 @@ def _fields(column: Column, noted: bool, cell: Cell) -> list[str]:
         return [cell.text]
     numbers = cell.numbers or (None,) * len(column.parts)
     fields = ["" if number is None else f"{number:.10g}" for number in numbers]
+    fields += cell.words or ("",) * len(column.words)
     # A cell without numbers says why in words ("missing"), which belongs into the note.
     return [*fields, cell.note if cell.numbers else cell.text] if noted else fields

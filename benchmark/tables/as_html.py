@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from benchmark.tables.table import Cell, Table, capped
+from benchmark.tables.table import Cell, Line, Table, capped
 
 TALL = 40  # rows from which a table scrolls inside its box
 LIMIT = 250  # rows on a page; the CSV beside it has them all
@@ -45,7 +45,7 @@ def to_page(table: Table, name: str) -> str:
         "body{font:14px/1.5 system-ui,sans-serif;margin:1rem;color-scheme:light dark}.scroll{overflow-x:auto}"
         "table{border-collapse:collapse}th,td{padding:.2rem .6rem;text-align:left;white-space:nowrap}"
         "thead th{border-bottom:1px solid}.num{text-align:right;font-variant-numeric:tabular-nums}"
-        ".best{font-weight:700}.second{text-decoration:underline}figure{margin:0}"
+        ".best{font-weight:700}.second{text-decoration:underline}figure{margin:0}.line{display:block}"
     )
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head += f"<title>{escape(table.title)}</title><style>{style}</style>"
@@ -81,9 +81,16 @@ def _row(table: Table, row: list[Cell]) -> str:
         kinds = ("num" if column.numeric else "words" * (len(cell.text) > 40), cell.tone and f"tone-{cell.tone}")
         names = " ".join(kind for kind in kinds if kind)
         text = f"<span class={cell.mark}>{escape(cell.text)}</span>" if cell.mark else escape(cell.text)
-        text += f" <small>{escape(cell.note)}</small>" if cell.note else ""
+        beside = " class=beside" if cell.lines else ""
+        text += f" <small{beside}>{escape(cell.note)}</small>" if cell.note else ""
+        text += "".join(_line(line) for line in cell.lines)
         sort = f' data-sort="{cell.numbers[0]:.10g}"' if cell.numbers and cell.numbers[0] is not None else ""
         tag, scope = ("th", ' scope="row"') if index == 0 else ("td", "")
         kind = f' class="{names}"' if names else ""
         cells.append(f"<{tag}{scope}{kind}{sort}>{text}</{tag}>")
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _line(line: Line) -> str:
+    tone = f" tone-{line.tone}" if line.tone else ""
+    return f'<small class="line{tone}">{escape(line.text)}</small>'

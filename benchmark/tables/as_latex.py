@@ -28,8 +28,15 @@ _SPECIAL = {
     "→": r"$\rightarrow$",
     "≥": r"$\geq$",
     "≤": r"$\leq$",
+    "∗": r"$\ast$",
+    "†": r"\dag{}",
+    "‡": r"\ddag{}",
     "α": r"$\alpha$",
+    "β": r"$\beta$",
+    "λ": r"$\lambda$",
+    "ρ": r"$\rho$",
     "σ": r"$\sigma$",
+    "τ": r"$\tau$",
     "\n": " ",
 }
 
@@ -87,5 +94,8 @@ def _cell(cell: Cell) -> str:
     text = escape(cell.text)
     text = {"best": rf"\textbf{{{text}}}", "second": rf"\underline{{{text}}}"}.get(cell.mark, text)
     text += rf" {{\tiny {escape(cell.note)}}}" if cell.note else ""
+    if cell.lines:
+        below = "".join(rf"\\{{\tiny {escape(line.text)}}}" for line in cell.lines)
+        return rf"\shortstack[{'r' if cell.numbers else 'l'}]{{{text}{below}}}"
     # A row that starts with a bracket would be read as the optional argument of the row break before it.
     return "{}" + text if text.startswith("[") else text

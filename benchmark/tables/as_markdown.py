@@ -27,7 +27,8 @@ def _line(fields: list[str]) -> str:
 def _cell(cell: Cell) -> str:
     text = _escape(cell.text)
     text = {"best": f"**{text}**", "second": f"<u>{text}</u>"}.get(cell.mark, text)
-    return f"{text} <sub>{_escape(cell.note)}</sub>" if cell.note else text
+    text += f" <sub>{_escape(cell.note)}</sub>" if cell.note else ""
+    return "<br>".join([text, *(f"<sub>{_escape(line.text)}</sub>" for line in cell.lines)])
 
 
 def _escape(text: str) -> str:

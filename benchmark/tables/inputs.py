@@ -18,7 +18,7 @@ _WORDS = ("run_id", "dataset", "setting", "loss", "base_loss", "status", "split"
 
 @dataclass(frozen=True)
 class Inputs:
-    """The long table, the statistics by name (with "verdicts"), the provenance, and what was not there.
+    """The long table, the statistics by name (with "verdicts" and "claims"), the provenance, and what was not there.
 
     A file that is missing gives an empty frame and its name in ``missing``: the page says so.
     """
@@ -45,6 +45,7 @@ def load_inputs(study: Any, results: Path) -> Inputs:
         )
     stats = {name: _read(folder, f"stats/{name}.csv", missing) for name in STATS}
     stats["verdicts"] = _read(folder, "verdicts.csv", missing)
+    stats["claims"] = _read(folder, "claims.csv", [])  # only papers' studies have any
     provenance = {}
     if (folder / "provenance.json").is_file():
         provenance = public(read_json(folder / "provenance.json", "the provenance of a study"))

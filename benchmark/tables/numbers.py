@@ -31,7 +31,8 @@ def mean_sd(mean: Any, sd: Any, digits: int = 2) -> str:
 def points(value: Any, digits: int = 2) -> str:
     """Returns a signed difference of scores in percentage points: -0.0041 -> "−0.41"."""
     number = known(value)
-    return DASH if number is None else f"{100 * number:+.{digits}f}".replace("-", "−")
+    # Adding 0 turns a negative zero into a positive one.
+    return DASH if number is None else f"{round(100 * number, digits) + 0:+.{digits}f}".replace("-", "−")
 
 
 def interval(low: Any, high: Any, digits: int = 2) -> str:

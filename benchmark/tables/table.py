@@ -11,6 +11,14 @@ class NothingToShow(Exception):  # noqa: N818 (a reason, not an error)
 
 
 @dataclass(frozen=True)
+class Line:
+    """A further line below the text of a cell, in smaller type; ``tone`` as in Cell."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
 class Cell:
     """One cell.
 
@@ -19,6 +27,8 @@ class Cell:
     note     a short remark in smaller type: "n=4"
     numbers  the full-precision values behind the text, one per part of the column
     tone     "good", "bad", "unsure" or "muted": a colour on the page, always beside a word
+    lines    what stands below the text: the published value, the verdict
+    words    the words among them that the CSV carries, one per entry of the column's ``words``
     """
 
     text: str
@@ -26,15 +36,18 @@ class Cell:
     note: str = ""
     numbers: tuple[float | None, ...] = ()
     tone: str = ""
+    lines: tuple[Line, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: header levels from top to bottom, and the numbers that its CSV columns carry."""
+    """One column: header levels from top to bottom, and the numbers and words that its CSV columns carry."""
 
     header: tuple[str, ...]
     parts: tuple[str, ...] = ()
     numeric: bool = True
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

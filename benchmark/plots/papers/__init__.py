@@ -1,0 +1,1 @@
+"""The papers' own figures, drawn up from data: ``figures.yaml`` says what each shows, four kinds of panel draw it."""

@@ -1,0 +1,197 @@
+"""How each kind of panel is drawn. Every function draws into axes and returns the marks behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from benchmark.plots.papers.arrangement import Panel, Place
+from benchmark.plots.papers.points import Points, published_points, x_of
+from benchmark.plots.style import INK, line
+from benchmark.tables.labels import loss_label, metric_label
+from benchmark.tables.papers.arrangement import names
+
+# Series are data sets here, not losses, so they must not borrow a loss's colour.
+_PLACES = (("#2F77A8", "o", "-"), ("#A0436B", "s", "--"), ("#4C7A34", "^", "-."), ("#8561A8", "D", ":"))
+_LEVELS = "viridis"  # ordered colours for ordered batch sizes; its yellow end is left out
+PUBLISHED = "published"
+
+
+def sweep(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]) -> list[dict]:
+    """Draws the score against a hyperparameter or the batch size, one line per place."""
+    marks = []
+    alone = len(panel.series) == 1
+    for place, (colour, marker, dash) in zip(panel.series, _PLACES, strict=False):
+        label = loss_label(panel.loss, points.study) if alone else place_name(place)
+        style = {"color": colour, "marker": marker, "linestyle": dash, "markerfacecolor": colour}
+        style = line(panel.loss) if alone else style
+        found = points.by_x(panel, place, panel.loss, x_of(panel))
+        if found:
+            handles.setdefault(label, _errorbar(axes, found, style))
+        printed = published_points(panel, place, paper, panel.loss)
+        _published(axes, printed, style["color"], style["marker"], handles)
+        marks += _kept(panel, label, found, printed)
+        if panel.baseline:
+            marks += _baseline(axes, panel, place, points, paper, handles)
+    if panel.scale == "log" and any(mark["x"] for mark in marks if mark["x"] and mark["x"] > 0):
+        least = min(mark["x"] for mark in marks if mark["x"] and mark["x"] > 0)
+        axes.set_xscale("symlog", linthresh=least) if any(mark["x"] == 0 for mark in marks) else axes.set_xscale("log")
+    if panel.x == "batch_size":
+        _size_axis(axes, [mark["x"] for mark in marks])
+    axes.set_xlabel("batch size (images)" if panel.x == "batch_size" else panel.label)
+    axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
+    return marks
+
+
+def gain(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]) -> list[dict]:
+    """Draws the gain of one loss over another in percent of the latter, against batch size."""
+    axes.axhline(0, color=INK, linewidth=0.7)
+    place, style = panel.series[0], line(panel.loss)
+    found = _gains(panel, points, place)
+    label = f"{loss_label(panel.loss, points.study)} over {loss_label(panel.loss_against, points.study)}"
+    if found:
+        handles.setdefault(label, _errorbar(axes, found, style))
+    printed = published_points(panel, place, paper, panel.loss)
+    _published(axes, printed, style["color"], style["marker"], handles)
+    marks = _kept(panel, label, found, printed)
+    _size_axis(axes, [mark["x"] for mark in marks])
+    axes.set_xlabel("batch size (images)")
+    axes.set_ylabel(f"gain in {metric_label(panel.metric)} (%)")
+    return marks
+
+
+def convergence(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]) -> list[dict]:
+    """Draws the test score against the epoch, one curve per batch size."""
+    from matplotlib import colormaps
+
+    place = panel.series[0]
+    cells = {cell.batch_size: cell for cell in points.cells(panel, place, panel.loss) if not cell.variant.own}
+    curves = {size: points.values(cell, place, panel.metric, "curve") for size, cell in sorted(cells.items())}
+    curves = {size: rows for size, rows in curves.items() if len(rows)}
+    marks = []
+    for number, (size, rows) in enumerate(curves.items()):
+        colour = colormaps[_LEVELS](0.85 * number / max(1, len(curves) - 1))
+        by_epoch = rows.groupby("epoch")["value"].agg(["mean", "std", "count"])
+        low, high = (100 * (by_epoch["mean"] + sign * by_epoch["std"].fillna(0)) for sign in (-1, 1))
+        axes.fill_between(by_epoch.index, low, high, color=colour, alpha=0.15, linewidth=0)
+        marker = "osD^vP<>"[number % 8]
+        every = max(1, len(by_epoch) // 8)
+        (handle,) = axes.plot(by_epoch.index, 100 * by_epoch["mean"], color=colour, marker=marker, markevery=every)
+        handles.setdefault(f"batch size {size}", handle)
+        found = [
+            {"x": epoch, "value": 100 * row["mean"], "low": low[epoch], "high": high[epoch], "n": int(row["count"])}
+            for epoch, row in by_epoch.iterrows()
+        ]
+        marks += _kept(panel, f"batch size {size}", found, [])
+    axes.set_xlabel("epoch")
+    axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
+    return marks
+
+
+def effect(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]) -> list[dict]:
+    """Draws the paired difference of two settings, one mark per place."""
+    axes.axhline(0, color=INK, linewidth=0.7)
+    marks = []
+    for position, place in enumerate(panel.series):
+        found = points.effect(panel, place)
+        if found:
+            _errorbar(axes, [{"x": position, **found}], {**line(panel.loss), "linestyle": "none"})
+            marks += _kept(panel, place_name(place), [{"x": position, **found}], [])
+    labels = [place_name(place).replace(", ", "\n") for place in panel.series]
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set_xlim(-0.5, len(labels) - 0.5)
+    axes.set_ylabel(f"difference in {metric_label(panel.metric)} (points)")
+    return marks
+
+
+def place_name(place: Place) -> str:
+    """Returns a place for a legend: "Revisited Oxford, medium"."""
+    dataset, _, level = place.split.rpartition("_")
+    if dataset:
+        return f"{names()['dataset'].get(dataset, dataset)}, {level}"
+    name = names()["dataset"].get(place.dataset, place.dataset)
+    return f"{name}, {place.split}" if place.split else name
+
+
+def _errorbar(axes: Any, found: list[dict], style: dict) -> Any:
+    table = pd.DataFrame(found)
+    bars = [
+        (table["value"] - table["low"].astype(float)).fillna(0),
+        (table["high"].astype(float) - table["value"]).fillna(0),
+    ]
+    return axes.errorbar(table["x"], table["value"], yerr=bars, **style)
+
+
+def _published(axes: Any, printed: list[dict], colour: str, marker: str, handles: dict[str, Any]) -> None:
+    if printed:
+        (handle,) = axes.plot(
+            [each["x"] for each in printed],
+            [each["value"] for each in printed],
+            color=colour,
+            marker=marker,
+            linestyle="none",
+            markersize=6.5,
+            markerfacecolor="none",
+            markeredgewidth=0.9,
+        )
+        handles.setdefault(PUBLISHED, handle)
+
+
+def _baseline(axes: Any, panel: Panel, place: Place, points: Points, paper: str, handles: dict[str, Any]) -> list[dict]:
+    """Draws the plain runs of the baseline as a level line, and its published value as a thin one."""
+    style = line(panel.baseline)
+    label = loss_label(panel.baseline, points.study)
+    plain = [cell for cell in points.cells(panel, place, panel.baseline) if not cell.variant.own]
+    found = []
+    for cell in plain[:1]:
+        rows = points.values(cell, place, panel.metric)
+        if len(rows):
+            summary = points.summary(100 * rows["value"])
+            handle = axes.axhline(summary["value"], color=style["color"], linestyle=style["linestyle"])
+            handles.setdefault(f"{label} alone", handle)
+            found.append({"x": None, **summary})
+    printed = [{**each, "x": None} for each in published_points(panel, place, paper, panel.baseline)]
+    for each in printed:
+        handle = axes.axhline(each["value"], color=style["color"], linewidth=0.8, linestyle=":")
+        handles.setdefault(f"{label} alone, published", handle)
+    return _kept(panel, label, found, printed)
+
+
+def _gains(panel: Panel, points: Points, place: Place) -> list[dict]:
+    found = []
+    for cell in points.cells(panel, place, panel.loss, any_size=True):
+        sides = []
+        for loss in (panel.loss, panel.loss_against):
+            twin = [
+                each
+                for each in points.cells(panel, place, loss, any_size=True)
+                if each.batch_size == cell.batch_size and each.setting == cell.setting and not each.variant.own
+            ]
+            sides.append(points.values(twin[0], place, panel.metric).set_index("seed")["value"] if twin else None)
+        if cell.variant.own or any(side is None or side.empty for side in sides):
+            continue
+        ratio = (100 * (sides[0] - sides[1]) / sides[1].where(sides[1] > 0)).dropna()
+        if len(ratio):
+            found.append({"x": cell.batch_size, **points.summary(ratio)})
+    return sorted(found, key=lambda mark: mark["x"])
+
+
+def _size_axis(axes: Any, sizes: list) -> None:
+    """Gives batch sizes, which double, a logarithmic axis with a tick at each."""
+    sizes = sorted({size for size in sizes if size})
+    if sizes:
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        axes.minorticks_off()
+        axes.set_xlim(sizes[0] / 1.3, sizes[-1] * 1.3)
+
+
+def _kept(panel: Panel, series: str, ours: list[dict], printed: list[dict]) -> list[dict]:
+    head = {"panel": panel.title, "series": series}
+    return [{**head, "side": "ours", **mark} for mark in ours] + [
+        {**head, "side": PUBLISHED, **mark} for mark in printed
+    ]
+
+
+DRAWERS = {"sweep": sweep, "gain": gain, "convergence": convergence, "effect": effect}

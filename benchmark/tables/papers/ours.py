@@ -1,0 +1,188 @@
+"""Our side of the cells of a printed table: verdicts as they were judged, or what a stand-in measured."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.errors import RunError
+from benchmark.references import asked_results, load_margins
+from benchmark.references.published import REPRODUCIBLE
+from benchmark.stats.runs import CELL
+from benchmark.study.stand_in import LARGEST_BATCH
+from benchmark.tables.numbers import known
+from benchmark.verdicts import References, judge
+from benchmark.verdicts.cells import Cells
+from benchmark.verdicts.facts import study_facts
+from benchmark.verdicts.matching import match_published
+from benchmark.verdicts.vocabulary import NOT_RUN
+
+# Published quantities that are no scores but that runs measure: (cost metric, factor, per epoch).
+COSTS = {"loss_time": ("loss_ms", 1.0, False), "minutes_per_epoch": ("train_seconds", 1 / 60, True)}
+
+
+QUOTED, STAND_IN, TIME, OTHER_DATA = "quoted", "stand_in", "time", "other_data"
+UNJUDGED = {
+    QUOTED: "",
+    STAND_IN: "stand-in, no verdict",
+    TIME: "no verdict on times",
+    OTHER_DATA: "other training set, no verdict",
+}
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What our runs say about one published value; percentage points, or the unit of the print for times.
+
+    verdict  a word of the vocabulary, or one of ``UNJUDGED``
+    best     mean under the best-epoch rule, with its own verdict in ``best_verdict``
+    """
+
+    mean: float | None = None
+    sd: float | None = None
+    n: int = 0
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: str = NOT_RUN
+    direction: str = ""
+    best: float | None = None
+    best_verdict: str = ""
+
+
+class Measured:
+    """Everything that the printed tables of one study need from its results, computed once."""
+
+    def __init__(self, runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any):
+        self.runs, self.study = runs, study
+        self.stand_in = getattr(study, "stand_in", None)
+        self.verdicts = stats.get("verdicts", pd.DataFrame())
+
+    def rows(self, paper: str, table: str, published: pd.DataFrame) -> list[Ours]:
+        """Returns one ``Ours`` per row of ``published``, the rows of one printed table in its order."""
+        judged = self._in_order(self.verdicts, paper, table, published)
+        best = None if self.stand_in else self._in_order(self._best, paper, table, published)
+        found = []
+        for row in published.to_dict("records"):
+            if row["provenance"] not in REPRODUCIBLE:
+                found.append(Ours(verdict=QUOTED))
+            elif row["metric"] in COSTS:
+                found.append(self._cost(row))
+            elif self.stand_in and row["score"]:
+                found.append(self._of_stand_in(row))
+            elif row["line"] in judged and judged[row["line"]]["verdict"] != NOT_RUN:
+                found.append(_judged(judged[row["line"]], (best or {}).get(row["line"], {})))
+            else:
+                found.append(self._trained_elsewhere(row))
+        return found
+
+    def _in_order(self, verdicts: pd.DataFrame, paper: str, table: str, published: pd.DataFrame) -> dict[int, dict]:
+        """Returns {line: verdict}. Verdicts keep the order of the published rows, which is checked here."""
+        if verdicts.empty:
+            return {}
+        found = verdicts[(verdicts["source"] == paper) & (verdicts["table"] == table)]
+        asked = published[published["provenance"].isin(REPRODUCIBLE)]
+        labels = [found[name].fillna("").astype(str).tolist() for name in ("row_label", "metric")]
+        if len(found) and labels != [asked[name].astype(str).tolist() for name in ("row_label", "metric")]:
+            raise RunError(
+                f"{self.study.name}/verdicts.csv does not fit the published numbers of {paper}/{table}; "
+                f"write it again with 'python -m benchmark verdicts {self.study.name}'"
+            )
+        return dict(zip(asked["line"], found.to_dict("records"), strict=False))
+
+    @functools.cached_property
+    def _best(self) -> pd.DataFrame:
+        """Returns the verdicts under the papers' own selection rule."""
+        published = asked_results(self.study.references.published)
+        wanted = self.runs[(self.runs["selection"] == "best") | (self.runs["status"] != "ok")]
+        if published.empty or wanted.empty:
+            return pd.DataFrame()
+        return judge(wanted, References(published), load_margins(), selection="best", facts=self._facts)
+
+    @functools.cached_property
+    def _cells(self) -> Cells:
+        words = self.runs.select_dtypes("category").columns
+        return Cells(self.runs[self.runs["selection"] != "curve"].astype(dict.fromkeys(words, str)))
+
+    @functools.cached_property
+    def _asked(self) -> list[tuple]:
+        """Returns every cell of the study that has runs, finished or not."""
+        return list(self.runs[CELL].drop_duplicates().itertuples(index=False, name=None))
+
+    @functools.cached_property
+    def _facts(self) -> dict:
+        return study_facts(self.study)
+
+    @functools.cached_property
+    def _costs(self) -> dict[tuple, pd.DataFrame]:
+        costs = self.runs[(self.runs["selection"] == "cost") & (self.runs["status"] == "ok")]
+        return dict(iter(costs.groupby([*CELL, "metric"], observed=True)))
+
+    def _match(self, row: dict) -> tuple | None:
+        """Returns the cell of our runs that belongs to a published row.
+
+        On a stand-in every data set and backbone is the stand-in's, and batch sizes have its limit.
+        """
+        if not self.stand_in:
+            return match_published(row, self._asked, {}, self._facts).cell
+        size = row["batch_size"]
+        size = size if pd.isna(size) else min(size, LARGEST_BATCH)
+        for dim in dict.fromkeys((row["embedding_dim"], "")):
+            asked = {**row, "dataset": self.stand_in, "backbone": "", "batch_size": size, "embedding_dim": dim}
+            cell = match_published(asked, self._asked, {}, self._facts).cell
+            if cell is not None:
+                return cell
+        return None
+
+    def _trained_elsewhere(self, row: dict) -> Ours:
+        """Returns our score for a row whose training set is not at hand, from runs that equal it in all else."""
+        if not row["score"] or "training=" not in row["implied"]:
+            return Ours()
+        match = match_published({**row, "implied": ""}, self._asked, {}, self._facts)
+        side = self._cells.side(match.cell, match.split, row["metric"]) if match.cell else None
+        if side is None or not side.n:
+            return Ours()
+        return Ours(known(side.mean), known(side.sd), side.n, verdict=OTHER_DATA)
+
+    def _of_stand_in(self, row: dict) -> Ours:
+        cell = self._match(row)
+        side = self._cells.side(cell, "test", row["metric"]) if cell else None
+        if side is None or not side.n:
+            return Ours()
+        return Ours(known(side.mean), known(side.sd), side.n, verdict=STAND_IN)
+
+    def _cost(self, row: dict) -> Ours:
+        metric, factor, per_epoch = COSTS[row["metric"]]
+        cell = self._match(row)
+        rows = self._costs.get((*cell, metric)) if cell else None
+        if rows is None:
+            return Ours()
+        values = factor * rows["value"].to_numpy(float) / (rows["epoch"].to_numpy(float) if per_epoch else 1)
+        values = values[np.isfinite(values)]
+        if not len(values):
+            return Ours()
+        sd = float(values.std(ddof=1)) if len(values) > 1 else None
+        return Ours(float(values.mean()), sd, len(values), verdict=STAND_IN if self.stand_in else TIME)
+
+
+def _judged(row: dict, best: dict) -> Ours:
+    return Ours(
+        mean=known(row["ours_mean"]),
+        sd=known(row["ours_sd"]),
+        n=int(known(row["ours_n"]) or 0),
+        difference=known(row["difference"]),
+        low=known(row["ci90_low"]),
+        high=known(row["ci90_high"]),
+        verdict=str(row["verdict"]),
+        direction=_word(row.get("direction")),
+        best=known(best.get("ours_mean")),
+        best_verdict=" ".join(filter(None, (_word(best.get("verdict")), _word(best.get("direction"))))),
+    )
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
