@@ -47,6 +47,8 @@ class LandmarkLoader(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Returns the queries and the gallery, in the order of the ground truth."""
         truth = self._truth(findings)
+        empty = [level for level, (relevant, _) in LEVELS.items() if not any(map(len, truth.places(relevant)))]
+        findings.add_all("protocols have no query with anything to find", empty, "get the ground truth again")
         names = pd.Series([*truth.queries, *truth.gallery], dtype=object)
         role = np.repeat(["query", "gallery"], [len(truth.queries), len(truth.gallery)])
         return rows_of("jpg/" + names + ".jpg", names, "", role, self.name)
@@ -78,7 +80,10 @@ class LandmarkLoader(IndexedLoader):
 
 
 class CroppedOpener(Opener):
-    """Opens image number i cropped to its box: left, top, right, bottom in pixels, rounded to whole ones."""
+    """Opens image number i cropped to its box: left, top, right, bottom in pixels, rounded to whole ones.
+
+    What a box holds beyond the edge of the image is left out.
+    """
 
     def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray):
         super().__init__(root, paths)
@@ -86,11 +91,13 @@ class CroppedOpener(Opener):
 
     def __call__(self, index: int) -> Image.Image:
         picture = super().__call__(index)
-        left, top, right, bottom = (round(edge) for edge in self.boxes[index].tolist())
-        if not (0 <= left < right <= picture.width and 0 <= top < bottom <= picture.height):
+        box = [round(edge) for edge in self.boxes[index].tolist()]
+        left, top = max(box[0], 0), max(box[1], 0)
+        right, bottom = min(box[2], picture.width), min(box[3], picture.height)
+        if left >= right or top >= bottom:
             raise DataError(
-                f"{self.root / self.paths[index]} is {picture.width} x {picture.height} pixels, and its box "
-                f"({left}, {top}, {right}, {bottom}) reaches outside; get the image and the ground truth again"
+                f"{self.root / self.paths[index]} is {picture.width} x {picture.height} pixels, and its box {box} lies "
+                "outside; get the image and the ground truth again"
             )
         return picture.crop((left, top, right, bottom))
 

@@ -76,11 +76,22 @@ def test_queries_are_cropped_when_opened_and_gallery_images_are_whole(root):
     assert easy.image(1).size == (24, 18), "boxes stay with their queries when some are left out"
 
 
-def test_a_box_that_reaches_outside_its_image_is_named_when_opened(root):
-    write_truth(root, bbx=[4, 2, 400, 30])
+def test_a_box_is_cut_at_the_edges_and_named_when_nothing_is_left(root):
+    write_truth(root, bbx=[-3, 2, 400, 30])
+    assert load(root).protocols[f"{NAME}_hard"].query.image(0).size == (48, 28)
+    write_truth(root, bbx=[60, 2, 400, 30])
     query = load(root).protocols[f"{NAME}_hard"].query
-    with pytest.raises(DataError, match=r"oxford_query_000000.jpg is 48 x 36 pixels, .*reaches outside"):
+    with pytest.raises(DataError, match=r"oxford_query_000000.jpg is 48 x 36 pixels, .* lies outside"):
         query.image(0)
+
+
+def test_a_protocol_that_no_query_can_be_asked_in_is_named(root):
+    path = root / f"gnd_{NAME}.pkl"
+    content = pickle.loads(path.read_bytes())
+    for entry in content["gnd"]:
+        entry["easy"] = []
+    path.write_bytes(pickle.dumps(content))
+    assert "1 protocols have no query with anything to find; get the ground truth again\n      easy" in refused(root)
 
 
 def test_fingerprint_covers_boxes_and_grades(root):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import archives
@@ -125,6 +126,17 @@ def test_sfm_reports_its_own_problems_with_those_of_its_landmark_sets(folder, tm
     assert str(tmp_path / "rparis6k") in str(caught.value)
     with pytest.raises(DataError, match="landmarks names no set"):
         load_dataset("sfm120k", {"root": str(folder / "sfm120k"), "landmarks": []})
+
+
+def test_images_are_looked_for_by_listing_each_folder_once(load, monkeypatch):
+    listing, stat = os.listdir, os.stat
+    listed, asked = [], []
+    monkeypatch.setattr(os, "listdir", lambda path: listed.append(path) or listing(path))
+    monkeypatch.setattr(os, "stat", lambda path, **options: asked.append(path) or stat(path, **options))
+    load("inaturalist")
+    assert len(listed) == len(set(listed)) == 8
+    assert asked, "the lists themselves are asked for"
+    assert not [path for path in map(str, asked) if path.endswith(".jpg")]
 
 
 def test_datasets_are_looked_for_below_the_data_folder(load, folder, monkeypatch):
