@@ -14,6 +14,7 @@ from benchmark.study.model import Variant
 from benchmark.study.stand_in import LARGEST_BATCH
 from benchmark.tables.numbers import known
 from benchmark.tables.papers.arrangement import results
+from benchmark.tables.papers.stand_in import same_kind
 from benchmark.verdicts.facts import study_facts
 
 MARKS = ["panel", "series", "side", "x", "value", "low", "high", "n"]
@@ -64,9 +65,11 @@ class Points:
 
     def _here(self, cell: Asked, panel: Panel, place: Place, any_option: bool) -> bool:
         label, *options = cell.setting.split("~")
-        backbone = self._facts.get((cell.dataset, cell.setting), {}).get("backbone", label)
-        plain = any_option or not options
-        return plain and cell.dataset == place.dataset and (backbone == panel.backbone or bool(self.stand_in))
+        if cell.dataset != place.dataset or (options and not any_option):
+            return False
+        if self.stand_in:
+            return same_kind(panel.backbone, cell.setting)
+        return self._facts.get((cell.dataset, cell.setting), {}).get("backbone", label) == panel.backbone
 
     def values(self, cell: Asked, place: Place, metric: str, selection: str = "last") -> pd.DataFrame:
         """Returns the rows of one cell under one selection; empty when none finished."""

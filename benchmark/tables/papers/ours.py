@@ -13,8 +13,8 @@ from benchmark.errors import RunError
 from benchmark.references import asked_results, load_margins
 from benchmark.references.published import REPRODUCIBLE
 from benchmark.stats.runs import CELL
-from benchmark.study.stand_in import LARGEST_BATCH
 from benchmark.tables.numbers import known
+from benchmark.tables.papers.stand_in import stand_in_cell
 from benchmark.verdicts import References, judge
 from benchmark.verdicts.cells import Cells
 from benchmark.verdicts.facts import study_facts
@@ -123,20 +123,10 @@ class Measured:
         return dict(iter(costs.groupby([*CELL, "metric"], observed=True)))
 
     def _match(self, row: dict) -> tuple | None:
-        """Returns the cell of our runs that belongs to a published row.
-
-        On a stand-in every data set and backbone is the stand-in's, and batch sizes have its limit.
-        """
-        if not self.stand_in:
-            return match_published(row, self._asked, {}, self._facts).cell
-        size = row["batch_size"]
-        size = size if pd.isna(size) else min(size, LARGEST_BATCH)
-        for dim in dict.fromkeys((row["embedding_dim"], "")):
-            asked = {**row, "dataset": self.stand_in, "backbone": "", "batch_size": size, "embedding_dim": dim}
-            cell = match_published(asked, self._asked, {}, self._facts).cell
-            if cell is not None:
-                return cell
-        return None
+        """Returns the cell of our runs that belongs to a published row."""
+        if self.stand_in:
+            return stand_in_cell(row, self.stand_in, self._asked, self._facts)
+        return match_published(row, self._asked, {}, self._facts).cell
 
     def _trained_elsewhere(self, row: dict) -> Ours:
         """Returns our score for a row whose training set is not at hand, from runs that equal it in all else."""

@@ -184,7 +184,7 @@ def _caption(arrangement: Arrangement, rows: pd.DataFrame, ours: list[Ours], mea
     elif any(each.n for each in ours):
         parts.append(
             "Each cell: ours at the last epoch, mean ± sd; published; ours − published in points with its 90% "
-            "interval; the verdict. “best”: mean and verdict under the papers' own rule, the best epoch on the test set."
+            "interval; the verdict. “best”: mean and verdict under the papers' own rule, the best test epoch."
         )
     else:
         parts.append("None of these numbers was run here; each cell gives the published value.")
