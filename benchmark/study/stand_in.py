@@ -8,7 +8,7 @@ archives or a GPU. Its numbers say nothing about the study's own datasets. What 
   that are the same at any size (``KEPT``)
 - where blocks then differ in the hyperparameters of a loss, those of the first block that asks for it are used
 - batch sizes above ``LARGEST_BATCH`` become that
-- at most ``SEEDS`` seeds; no published or frozen reference; no GPU
+- at most ``SEEDS`` seeds; no frozen reference; no GPU. Published numbers stay, to arrange tables: none is judged
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
         title=f"{study.title} (on {dataset}, a stand-in)",
         seeds=study.seeds[:SEEDS],
         blocks=tuple(blocks),
-        references=References((), None),
+        references=References(study.references.published, None),  # for the arrangement of its tables
         resources=RESOURCES,
         digest=hashlib.sha256(f"{study.digest} {name} {blocks}".encode()).hexdigest()[:16],
         stand_in=dataset,
