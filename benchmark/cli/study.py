@@ -53,7 +53,7 @@ def plan(
     study: StudyName,
     results: Results = RESULTS,
     sources: Annotated[
-        bool, typer.Option("--sources", help="also say where each value of the recipes is from")
+        bool, typer.Option("--sources", help="also say where the values of its recipes are from")
     ] = False,
 ) -> None:
     """Show the grid of a study: runs, what is done, what is missing, and the time left."""

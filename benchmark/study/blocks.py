@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from benchmark.errors import unknown_name
+from benchmark.options import defaults_of, schema_of
 from benchmark.options import problems as schema_problems
 from benchmark.recipe import memory_problem
 from benchmark.study.cells import dataset_label, listed, setting_of, touched
 from benchmark.study.documents import Document
+from benchmark.study.format import ResourcesFile
 from benchmark.study.known import Known
 from benchmark.study.model import Block, DatasetChoice, Resources, Variant
 from benchmark.study.recipes import RecipeFile, merge, overlay, placed, read_recipe
@@ -151,17 +153,17 @@ class BlockReader:
             recipe,
             overrides,
             file.stand_in,
-            self.resources(block),
+            self.resources(block, file),
             recipe_name,
             file.sources,
         )
 
-    def resources(self, block: dict[str, Any]) -> Resources | None:
-        """Returns what a run of a sound block needs; None where the study's resources hold."""
-        written = block.get("resources")
-        if not isinstance(written, dict) or not written:
+    def resources(self, block: dict[str, Any], file: RecipeFile) -> Resources | None:
+        """Returns what a run of a sound block needs: the study's, the recipe's, then its own; None for the study's."""
+        study, own = self.data.get("resources", {}), block.get("resources", {})
+        if not all(isinstance(written, dict) for written in (study, own)) or not (own or file.resources):
             return None
-        return Resources(**{"gpus": 0, "mem_mb": 2000, "minutes": 60, **self.data.get("resources", {}), **written})
+        return Resources(**{**defaults_of(schema_of(ResourcesFile)), **study, **file.resources, **own})
 
     def overrides(self, place: str, block: dict[str, Any], file: RecipeFile) -> dict[str, Any]:
         """Returns what is laid over the recipe: the parts of its named options, then the block's own."""

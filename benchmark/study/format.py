@@ -153,6 +153,8 @@ def recipe_file_schema() -> dict[str, Any]:
             "additionalProperties": {"type": "string", "minLength": 1},
         },
         "stand_in": {"type": "string", "description": "name of the recipe that takes its place on a stand-in dataset"},
+        "resources": schema_of(ResourcesFile)
+        | {"description": "what one run needs, where it differs from the study's"},
         "losses": losses,
         "options": {
             "type": "object",

@@ -15,7 +15,7 @@ from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.format import ROOT, recipe_file_schema
 
 # What a recipe file holds besides the sections of a recipe.
-FILE_KEYS = ("label", "extends", "source", "sources", "stand_in", "losses", "options")
+FILE_KEYS = ("label", "extends", "source", "sources", "stand_in", "resources", "losses", "options")
 _UNKNOWN_KEY = re.compile(r"^unknown key '([^']+)'")
 
 
@@ -27,6 +27,7 @@ class RecipeFile:
     options    {name: partial recipe, with its own "losses"}
     sources    {place in the recipe: where its value comes from}
     stand_in   recipe that takes its place on a stand-in dataset
+    resources  what one run needs, where it differs from the study's
     """
 
     label: str | None
@@ -37,6 +38,7 @@ class RecipeFile:
     options: dict[str, dict[str, Any]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     stand_in: str | None = None
+    resources: dict[str, int] = field(default_factory=dict)
 
 
 def placed(document: Document, found: list[str], prefix: str = "") -> list[str]:
@@ -79,6 +81,7 @@ def read_recipe(name: str, study_path: Path) -> RecipeFile:
         options,
         data.get("sources", {}),
         data.get("stand_in"),
+        data.get("resources", {}),
     )
 
 

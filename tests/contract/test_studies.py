@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from benchmark.grid import expand
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study import load_study, study_names
 from benchmark.study.format import ROOT, schema_files
+from benchmark.study.recipes import leaves, read_recipe
 
 CONFIG = ROOT / "workflow" / "config"
+PAPER_STUDIES = ("roadmap", "smooth_ap", "fast_ap", "listwise")
+STAND_IN_RUNS = 100  # what a laptop can do in an hour
 
 
 def test_the_expected_studies_are_shipped():
-    assert {"embedded", "smoke"} <= set(study_names())
+    assert {"embedded", "smoke", *PAPER_STUDIES} <= set(study_names())
 
 
 @pytest.mark.parametrize("name", study_names())
@@ -45,8 +49,52 @@ def test_embedded_has_the_eight_losses_two_batch_sizes_and_five_seeds():
 
 
 def test_every_recipe_belongs_to_a_study():
-    used = {block["recipe"] for path in CONFIG.glob("*.yaml") for block in blocks_of(path)}
+    used = {name for path in CONFIG.glob("*.yaml") for block in blocks_of(path) for name in recipes_in(block)}
+    for name in list(used):
+        while name:  # what it extends, and what takes its place
+            recipe = yaml.safe_load((CONFIG / "recipes" / f"{name}.yaml").read_text())
+            stand_in = recipe.get("stand_in", name)
+            used |= {name, stand_in}
+            name = recipe.get("extends")
     assert {path.stem for path in (CONFIG / "recipes").glob("*.yaml")} == used
+
+
+@pytest.mark.parametrize("name", PAPER_STUDIES)
+def test_every_value_of_a_papers_recipes_has_a_source(name):
+    for block in load_study(name).blocks:
+        recipe = read_recipe(block.recipe_name, CONFIG / "study.yaml")
+        places = [*leaves(recipe.sections), *leaves({"losses": recipe.losses, "options": recipe.options})]
+        without = [place for place in places if not any(f"{place}.".startswith(f"{key}.") for key in recipe.sources)]
+        assert not without, f"{block.recipe_name}: no source for {without}"
+
+
+@pytest.mark.parametrize("name", PAPER_STUDIES)
+def test_a_papers_study_names_no_folder_of_this_machine(name):
+    for block in load_study(name).blocks:
+        assert all(not dataset.params for dataset in block.datasets)
+
+
+@pytest.mark.parametrize("name", PAPER_STUDIES)
+def test_a_papers_study_has_a_small_stand_in(name):
+    study = load_study(f"{name}-on-glyphs_1k")
+    assert study.stand_in == "glyphs_1k"
+    assert set(study.losses) == set(load_study(name).losses)
+    assert len(expand(study)) <= STAND_IN_RUNS
+
+
+def test_the_seeds_are_those_that_the_papers_state_or_three():
+    study = load_study("roadmap")
+    assert {len(block.seeds) for block in study.blocks if block.name.startswith("table5")} == {5}
+    assert {len(block.seeds) for block in study.blocks if block.name in ("table1", "table6", "table9")} == {3}
+
+
+def test_paper_and_code_differ_where_the_recipes_say_so():
+    runs = expand(load_study("roadmap"))
+    code, paper = (runs[f"inaturalist/{setting}/roadmap/bs64/seed0"].spec for setting in ("resnet50", "resnet50~paper"))
+    assert code.loss["params"]["weights"] == [1.0, 1.0] and paper.loss["params"]["weights"] is None
+    assert (code.loss["params"]["offset"], code.loss["params"]["start"]) == (1.0, 0.0)
+    assert (paper.loss["params"]["offset"], paper.loss["params"]["start"]) == (None, 0.5)
+    assert code.recipe["input"]["crop_area"][0] > paper.recipe["input"]["crop_area"][0]
 
 
 @pytest.mark.parametrize("path", schema_files(), ids=lambda path: path.name)
@@ -56,6 +104,8 @@ def test_committed_schema_equals_the_code(path):
 
 
 def blocks_of(path):
-    import yaml
-
     return yaml.safe_load(path.read_text())["blocks"]
+
+
+def recipes_in(block):
+    return [block["recipe"]] if isinstance(block["recipe"], str) else list(block["recipe"].values())

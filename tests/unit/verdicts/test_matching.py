@@ -98,3 +98,53 @@ def test_a_row_that_fits_two_cells_is_ambiguous_and_names_them():
 )
 def test_the_protocol_names_the_split(protocol, splits, expected):
     assert find([cell()], splits={cell(): splits}, protocol=protocol).split == expected
+
+
+def test_a_row_without_a_dimension_does_not_take_a_cell_with_one_of_its_own():
+    assert find([cell(), cell("resnet50~dim2048")], embedding_dim="").cell == cell()
+
+
+def test_xbm_is_the_contrastive_loss_with_the_option_of_that_name():
+    memory, plain = (cell(setting, "contrastive", "contrastive") for setting in ("resnet50~xbm", "resnet50"))
+    facts = {("sop", one[1]): {"embedding_dim": 512} for one in (memory, plain)}
+    assert find([plain, memory], facts=facts, loss="xbm").cell == memory
+    assert find([plain, memory], facts=facts, loss="contrastive").cell == plain
+    assert find([plain], facts=facts, loss="xbm").cell is None
+
+
+def test_a_condition_can_be_met_by_what_is_known_of_the_setting():
+    facts = {("sop", "resnet50"): {"embedding_dim": 512, "conditions": {"p": "4", "sampling": "hard"}}}
+    assert find([cell()], facts=facts, condition="p=4;sampling=hard").cell == cell()
+    assert find([cell()], facts=facts, condition="p=8").cell is None
+
+
+def test_implied_facts_count_like_stated_ones():
+    cells = [cell(batch_size=96), cell(batch_size=256)]
+    assert find(cells, batch_size=pd.NA, implied="batch_size=96").cell == cell(batch_size=96)
+    assert find(cells, batch_size=256, implied="batch_size=96").cell == cell(batch_size=256)
+    reason = find(cells, batch_size=256, implied="training=landmarks_clean").reason
+    assert "training=landmarks_clean" in reason
+
+
+def test_a_landmark_row_belongs_to_the_set_trained_on_and_names_its_split():
+    trained = cell(dataset="sfm120k")
+    facts = {("sfm120k", "resnet50"): {"embedding_dim": 512, "evaluates": ("roxford5k", "rparis6k")}}
+    match = find([trained], facts=facts, dataset="roxford5k", protocol="hard")
+    assert match.cell == trained and match.split == "roxford5k_hard"
+    assert find([trained], facts=facts, dataset="sop").cell is None
+
+
+def test_expanded_queries_need_the_option():
+    expanded, plain = (cell(setting, dataset="sfm120k") for setting in ("resnet50~aqe", "resnet50"))
+    facts = {("sfm120k", one[1]): {"embedding_dim": 512, "evaluates": ("roxford5k",)} for one in (expanded, plain)}
+    row = {"dataset": "roxford5k", "facts": facts}
+    match = find([plain, expanded], protocol="medium+aqe", **row)
+    assert match.cell == expanded and match.split == "roxford5k_medium"
+    assert find([plain, expanded], protocol="medium", **row).cell == plain
+
+
+def test_timing_runs_serve_rows_that_are_no_scores():
+    timing = cell("resnet50~timing")
+    facts = {("sop", "resnet50~timing"): {"embedding_dim": 512}}
+    assert find([timing], facts=facts, score=False).cell == timing
+    assert find([timing], facts=facts, score=True).cell is None

@@ -1,0 +1,160 @@
+"""Recipe files: extending each other, sources, named options, and what they say about losses and resources."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from benchmark.errors import ConfigError
+from benchmark.grid import expand
+from benchmark.study import load_study
+from benchmark.study.recipes import leaves
+
+
+@pytest.fixture
+def write_recipe(tmp_path):
+    """Returns a function that writes a recipe beside the study's own."""
+
+    def write(name, **content):
+        (tmp_path / "recipes").mkdir(exist_ok=True)
+        (tmp_path / "recipes" / f"{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+
+    return write
+
+
+def problems_of(path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_study(path)
+    return "\n".join(caught.value.problems)
+
+
+def run_of(path, setting="tinynet", loss="roadmap", dataset="glyphs_tiny"):
+    return expand(load_study(path))[f"{dataset}/{setting}/{loss}/bs16/seed0"]
+
+
+def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_extends(study_data, write_study, write_recipe):
+    write_recipe("longer", extends="tiny", label="longnet", training={"epochs": 5})
+    study_data["blocks"][0]["recipe"] = "longer"
+    recipe = run_of(write_study(study_data), "longnet").spec.recipe
+    assert recipe["training"]["epochs"] == 5
+    assert recipe["model"]["backbone"] == "resnet10t" and recipe["evaluation"]["recall_at"] == [1, 10]
+
+
+def test_recipes_that_extend_each_other_in_a_circle_are_an_error(study_data, write_study, write_recipe):
+    write_recipe("first", extends="second")
+    write_recipe("second", extends="first")
+    study_data["blocks"][0]["recipe"] = "first"
+    assert "is a circle: first -> second -> first" in problems_of(write_study(study_data))
+
+
+def test_an_unknown_base_names_the_nearest(study_data, write_study, write_recipe):
+    write_recipe("longer", extends="tinny")
+    study_data["blocks"][0]["recipe"] = "longer"
+    assert "longer.yaml: extends (line 1)" in problems_of(write_study(study_data))
+
+
+def test_every_value_of_a_file_with_sources_needs_one(study_data, recipe_data, write_study):
+    recipe_data["sources"] = {"model": "a paper", "sampler.name": "a paper", "evaluation": "a paper"}
+    text = problems_of(write_study(study_data))
+    assert "sampler.params.samples_per_class" in text and "has no source" in text
+    recipe_data["sources"]["sampler"] = "a paper"
+    assert load_study(write_study(study_data)).blocks[0].sources["sampler"] == "a paper"
+
+
+def test_a_source_must_name_a_value_of_the_recipe(study_data, recipe_data, write_study):
+    recipe_data["sources"] = dict.fromkeys(("model", "sampler", "evaluation", "optimiser.lr"), "a paper")
+    assert "sources.optimiser.lr" in problems_of(write_study(study_data))
+
+
+def test_a_value_written_anew_does_not_keep_the_old_source(study_data, recipe_data, write_study, write_recipe):
+    recipe_data["sources"] = {"model.backbone": "old", "model": "old", "sampler": "old", "evaluation": "old"}
+    write_recipe("other", extends="tiny", model={"backbone": "resnet14t"}, sources={"model.backbone": "new"})
+    study_data["blocks"][0]["recipe"] = "other"
+    (block,) = load_study(write_study(study_data)).blocks
+    assert block.sources["model.backbone"] == "new" and block.sources["model"] == "old"
+
+
+def test_a_block_asks_for_options_of_its_recipe_by_name_and_may_join_them(study_data, recipe_data, write_study):
+    recipe_data["options"] = {"long": {"training": {"epochs": 3}}, "wide": {"model": {"embedding_dim": 64}}}
+    study_data["blocks"][0]["option"] = "long~wide"
+    recipe = run_of(write_study(study_data), "tinynet~long~wide").spec.recipe
+    assert recipe["training"]["epochs"] == 3 and recipe["model"]["embedding_dim"] == 64
+
+
+def test_an_option_that_neither_recipe_nor_block_explains_is_refused(study_data, recipe_data, write_study):
+    recipe_data["options"] = {"long": {"training": {"epochs": 3}}}
+    study_data["blocks"][0]["option"] = "lnog"
+    text = problems_of(write_study(study_data))
+    assert "needs an 'override'" in text and "options of recipe 'tiny': long" in text
+
+
+def test_a_wrong_value_in_an_option_is_found_before_a_block_asks_for_it(study_data, recipe_data, write_study):
+    recipe_data["options"] = {"long": {"training": {"epochs": 0}}}
+    assert "options.long.training.epochs" in problems_of(write_study(study_data))
+
+
+def test_hyperparameters_of_a_recipe_hold_unless_option_or_variant_say_otherwise(study_data, recipe_data, write_study):
+    recipe_data["losses"] = {"smooth_ap": {"tau": 0.02}, "roadmap": {"rho": 7.0}}
+    recipe_data["options"] = {"paper": {"losses": {"roadmap": {"rho": 9.0}}}}
+    path = write_study(study_data)
+    assert run_of(path, loss="smooth_ap").spec.loss["params"]["tau"] == 0.02
+    assert run_of(path, loss="smooth_ap_wide").spec.loss["params"]["tau"] == 0.1
+    assert run_of(path).spec.loss["params"]["rho"] == 7.0
+    study_data["blocks"][0]["option"] = "paper"
+    assert run_of(write_study(study_data), "tinynet~paper").spec.loss["params"]["rho"] == 9.0
+
+
+@pytest.mark.parametrize("place", ["losses", "options"])
+def test_wrong_hyperparameters_in_a_recipe_are_named(study_data, recipe_data, write_study, place):
+    losses = {"roadmap": {"rhoo": 1.0}}
+    recipe_data[place] = losses if place == "losses" else {"paper": {"losses": losses}}
+    text = problems_of(write_study(study_data))
+    assert "losses.roadmap" in text and "'rhoo'" in text
+
+
+def test_datasets_of_a_block_can_have_recipes_of_their_own(study_data, write_study, write_recipe):
+    write_recipe("longer", extends="tiny", training={"epochs": 5})
+    study_data["blocks"][0] |= {
+        "datasets": ["glyphs_tiny", "glyphs_1k"],
+        "recipe": {"glyphs_tiny": "tiny", "glyphs_1k": "longer"},
+    }
+    path = write_study(study_data)
+    assert run_of(path).spec.recipe["training"]["epochs"] == 1
+    assert run_of(path, dataset="glyphs_1k").spec.recipe["training"]["epochs"] == 5
+    assert {block.name for block in load_study(path).blocks} == {"main"}
+
+
+def test_a_mapping_of_recipes_names_every_dataset_of_the_block_and_no_other(study_data, write_study):
+    study_data["blocks"][0] |= {
+        "datasets": ["glyphs_tiny", "glyphs_1k"],
+        "recipe": {"glyphs_tiny": "tiny", "sop": "tiny"},
+    }
+    text = problems_of(write_study(study_data))
+    assert "names no recipe for dataset 'glyphs_1k'" in text and "'sop'" in text
+
+
+def test_resources_of_study_recipe_and_block_are_laid_over_each_other(study_data, recipe_data, write_study):
+    study_data["resources"] = {"gpus": 1, "mem_mb": 9000, "minutes": 5}
+    plain = run_of(write_study(study_data))
+    recipe_data["resources"] = {"minutes": 70}
+    study_data["blocks"][0]["resources"] = {"mem_mb": 100}
+    run = run_of(write_study(study_data))
+    assert (run.resources.gpus, run.resources.mem_mb, run.resources.minutes) == (1, 100, 70)
+    assert run.digest == plain.digest
+
+
+def test_a_block_can_give_some_of_the_studys_metrics(study_data, write_study):
+    study_data["metrics"].append("recall_at_5")
+    assert "'recall_at_5' is not measured" in problems_of(write_study(study_data))
+    study_data["blocks"][0]["metrics"] = ["recall_at_1", "map_at_r"]
+    assert load_study(write_study(study_data)).metrics == ("recall_at_1", "map_at_r", "recall_at_5")
+    study_data["blocks"][0]["metrics"] = ["map"]
+    assert "metric of this study" in problems_of(write_study(study_data))
+
+
+def test_leaves_are_the_places_of_values():
+    assert leaves({"label": "x", "a": {"b": [1, 2], "c": {}}, "losses": {"l": {"t": 1}}}) == [
+        "a.b",
+        "a.c",
+        "losses.l.t",
+    ]

@@ -1,0 +1,107 @@
+"""A study on a stand-in keeps losses, options and batch sizes, and says what it is."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from benchmark.errors import ConfigError
+from benchmark.flow import load_flow
+from benchmark.grid import expand
+from benchmark.study import find_study, load_study
+from benchmark.study.stand_in import LARGEST_BATCH, base_of, kept, stand_in_name
+
+
+@pytest.fixture
+def real(tmp_path, study_data, recipe_data, write_study):
+    """Returns the path of a small study whose recipe has an option and a stand-in."""
+    stand_in = {**recipe_data, "label": "small", "model": {"backbone": "test_resnet", "channels": 1}}
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "small_stand_in.yaml").write_text(yaml.safe_dump(stand_in))
+    recipe_data |= {
+        "stand_in": "small_stand_in",
+        "losses": {"smooth_ap": {"tau": 0.05}},
+        "options": {"sota": {"model": {"embedding_dim": 32}, "input": {"image_size": 64}, "memory": {"size": 8}}},
+    }
+    block = study_data["blocks"][0]
+    block |= {"datasets": ["glyphs", "glyphs_1k"], "batch_sizes": [16, 512, 256], "seeds": [3, 4, 5]}
+    study_data["blocks"].append({**block, "name": "more", "option": "sota"})
+    study_data["references"] = {"published": ["roadmap2021v2"]}
+    return write_study(study_data)
+
+
+def test_every_block_keeps_its_losses_options_and_capped_batch_sizes(real):
+    study = load_study(stand_in_name(real, "glyphs_tiny"))
+    runs = expand(study)
+    assert study.name == "small-on-glyphs_tiny" and study.stand_in == "glyphs_tiny"
+    assert study.references.published == ("roadmap2021v2",) and study.references.frozen is None
+    assert len(runs) == 2 * 3 * 2 * 2
+    assert {run.spec.batch_size for run in runs.values()} == {16, LARGEST_BATCH}
+    assert {run.spec.seed for run in runs.values()} == {3, 4}
+    assert {run.spec.setting for run in runs.values()} == {"small", "small~sota"}
+    assert {run.spec.dataset["name"] for run in runs.values()} == {"glyphs_tiny"}
+    assert {run.resources.gpus for run in runs.values()} == {0}
+
+
+def test_options_change_what_means_the_same_on_small_images(real):
+    runs = expand(load_study(stand_in_name(real, "glyphs_tiny")))
+    recipe = runs["glyphs_tiny/small~sota/roadmap/bs16/seed3"].spec.recipe
+    assert recipe["model"]["embedding_dim"] == 32 and recipe["memory"]["size"] == 8
+    assert recipe["model"]["backbone"] == "test_resnet" and recipe["input"]["image_size"] == 224
+    assert runs["glyphs_tiny/small/smooth_ap/bs16/seed3"].spec.loss["params"]["tau"] == 0.05
+
+
+def test_only_named_parts_of_an_override_are_kept():
+    assert kept({"training": {"epochs": 9}, "model": {"backbone": "x", "pooling": "max"}}) == {
+        "model": {"pooling": "max"}
+    }
+
+
+def test_a_study_and_its_stand_in_have_other_digests_and_folders(real):
+    study, other = load_study(real), load_study(stand_in_name(real, "glyphs_tiny"))
+    assert study.stand_in is None and study.digest != other.digest
+    assert study.folder("results") != other.folder("results")
+
+
+@pytest.mark.parametrize(
+    ("study", "name"), [("roadmap", "roadmap-on-glyphs"), ("a-on-b/x.yaml", "a-on-b/x-on-glyphs.yaml")]
+)
+def test_names_and_paths_of_stand_ins_lead_back_to_their_study(study, name):
+    assert stand_in_name(study, "glyphs") == name and base_of(name) == study
+
+
+@pytest.mark.parametrize("name", ["roadmap", "a-on-b/roadmap", "-on-glyphs"])
+def test_other_names_are_no_stand_ins(name):
+    assert base_of(name) is None
+
+
+def test_an_unknown_dataset_and_a_recipe_without_stand_in_are_named(real, study_data, write_study, recipe_data):
+    with pytest.raises(ConfigError, match="did you mean 'glyphs_tiny'"):
+        load_study(stand_in_name(real, "glyph_tiny"))
+    del recipe_data["stand_in"]
+    with pytest.raises(ConfigError, match="recipe 'tiny' names no stand_in"):
+        load_study(stand_in_name(write_study(study_data), "glyphs_tiny"))
+
+
+def test_a_study_that_does_not_exist_has_no_stand_in(tmp_path):
+    with pytest.raises(ConfigError, match="no such study file"):
+        find_study(tmp_path / "nothing-on-glyphs_tiny.yaml")
+
+
+def test_the_workflow_takes_the_stand_in_as_a_setting(real):
+    flow = load_flow({"study": str(real), "dataset": "glyphs_tiny", "results": "r"})
+    assert flow.folder == "r/small-on-glyphs_tiny"
+    with_file = {**yaml.safe_load(real.read_text()), "dataset": "glyphs_tiny"}
+    assert load_flow(with_file, [real]).study.name == "small-on-glyphs_tiny"
+    assert load_study(flow.command("collect")[4]).digest == flow.study.digest
+
+
+def test_where_blocks_differ_in_a_loss_the_first_ones_hyperparameters_are_used(real, tmp_path, study_data, write_study):
+    other = {"extends": "tiny", "losses": {"smooth_ap": {"tau": 0.5}}}
+    (tmp_path / "recipes" / "other.yaml").write_text(yaml.safe_dump(other))
+    study_data["blocks"].append(
+        {**study_data["blocks"][0], "name": "third", "datasets": ["glyphs_tiny"], "recipe": "other"}
+    )
+    runs = expand(load_study(stand_in_name(write_study(study_data), "glyphs_tiny")))
+    run = runs["glyphs_tiny/small/smooth_ap/bs16/seed3"]
+    assert run.spec.loss["params"]["tau"] == 0.05 and run.blocks == ("main", "third")
