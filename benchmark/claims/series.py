@@ -46,6 +46,9 @@ class Series:
     def __init__(self, runs: pd.DataFrame, facts: Facts):
         self.cells = Cells(runs)
         self.facts = facts
+        self.by_dataset: dict[str, list[tuple]] = {}
+        for cell in self.cells.all:
+            self.by_dataset.setdefault(cell[0], []).append(cell)
         costs = _costs(runs)
         rows = pd.concat([scores(runs), costs]) if len(costs) else scores(runs)
         self.values = {
@@ -63,8 +66,7 @@ class Series:
         return self._found[key]
 
     def _find(self, arm: Arm, place: Place, batch_size: int | None, metric: str) -> Found:
-        # An arm that states no dimension means the recipe's own; matching would leave it open.
-        cells = [cell for cell in self.cells.all if arm.embedding_dim or not _states_dimension(cell[1])]
+        cells = self.by_dataset.get(place.dataset, self.cells.all)
         row = {
             "dataset": place.dataset,
             "protocol": place.protocol,
@@ -127,14 +129,10 @@ class Series:
         losses = {arm.loss for arm in claim.arms}
         fitting = (
             cell[4]
-            for cell in self.cells.all
-            if cell[0] == place.dataset and cell[3] in losses and place.backbone in ("", self.backbone(cell))
+            for cell in self.by_dataset.get(place.dataset, ())
+            if cell[3] in losses and place.backbone in ("", self.backbone(cell))
         )
         return tuple(sorted(set(fitting)))
-
-
-def _states_dimension(setting: str) -> bool:
-    return any(tag.startswith("dim") and tag[3:].isdigit() for tag in setting.split("~")[1:])
 
 
 def _costs(runs: pd.DataFrame) -> pd.DataFrame:

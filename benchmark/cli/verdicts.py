@@ -90,18 +90,44 @@ def freeze(
 def simulate(
     tables: Annotated[int, typer.Option(min=100, help="simulated tables per scenario")] = 2000,
     stress: Annotated[bool, typer.Option("--stress", help="break the assumption of equal spreads instead")] = False,
+    of_claims: Annotated[bool, typer.Option("--claims", help="simulate the tests of claims instead")] = False,
     seed: Annotated[int, typer.Option(help="seed of the simulation")] = 0,
+    figure: Annotated[Path | None, typer.Option(help="SVG file to draw the rates in", dir_okay=False)] = None,
 ) -> None:
     """Print the error rates and the power of the verdict rule on simulated tables; exit status 1 beyond 5%."""
     from benchmark.verdicts.simulate import LIMITED, beyond_limits, worst
     from benchmark.verdicts.simulate import simulate as run
 
+    if figure and (stress or of_claims):
+        raise typer.BadParameter("--figure draws the rule itself: leave out --stress and --claims")
+    if of_claims:
+        _simulate_claims(tables, seed)
+        return
     table = run(tables, stress=stress, seed=seed)
     shown = worst(table) if not stress else table[["ours_n", "reference", "sigma", "ratio", "pooled", *LIMITED]]
     typer.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
+    if figure:
+        from benchmark.files import write_text
+        from benchmark.plots.drawing import to_svg
+        from benchmark.verdicts.rates_figure import draw_rates
+
+        write_text(figure, to_svg(draw_rates(shown, tables)))
+        typer.echo(f"wrote {figure}")
     over = beyond_limits(table)
     typer.echo(f"{len(over)} of {len(table)} scenarios exceed 5% by more than Monte Carlo error ({tables} tables each)")
     if len(over) and not stress:
+        raise typer.Exit(1)
+
+
+def _simulate_claims(tables: int, seed: int) -> None:
+    from benchmark.claims.simulate import RATES, beyond_limits, simulate_claims
+
+    table = simulate_claims(tables, seed=seed)
+    shown = table[["scenario", "seeds", *RATES]]
+    typer.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
+    over = beyond_limits(table)
+    typer.echo(f"{len(over)} of {len(table)} rows exceed 5% by more than Monte Carlo error ({tables} claims each)")
+    if len(over):
         raise typer.Exit(1)
 
 

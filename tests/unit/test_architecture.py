@@ -20,7 +20,7 @@ TOP = {"cli", "bench", "__main__"}
 TORCH_FREE = {  # one process each
     "planning": ["study", "grid", "records", "recipe", "provenance"],
     "data": ["datasets", "samplers", "preparing"],
-    "statistics": ["collect", "stats", "verdicts", "references"],
+    "statistics": ["collect", "stats", "verdicts", "references", "claims"],
     "presentation": ["tables", "plots", "report"],
     "logging": ["tracking"],
     "command line": ["cli", "__main__"],

@@ -13,7 +13,7 @@ from workplace import ROOT, Workplace, jobs, small_study
 from benchmark.grid import expand
 from benchmark.study import load_study, study_names
 
-STEPS = ("collect", "stats", "verdicts", "tables", "figures", "report", "import_runs")
+STEPS = ("collect", "stats", "verdicts", "claims", "tables", "figures", "report", "import_runs")
 
 
 def dry_run(*arguments: str, folder=ROOT) -> subprocess.CompletedProcess:

@@ -1,0 +1,55 @@
+"""The papers' studies train what the claims need: every claim can be decided on its published condition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.claims import judge_claims, load_claims
+from benchmark.grid import expand
+from benchmark.records import LONG_COLUMNS
+from benchmark.study import load_study
+from benchmark.verdicts.facts import study_facts
+
+# Faces are outside the studies, and so is the triplet loss with hard negatives for landmarks.
+OUTSIDE = {
+    "smooth_ap_batch_on_faces", "smooth_ap_best_tau", "few_images_per_class_are_best",
+    "listwise_beats_triplet", "listwise_trains_faster_than_triplet",
+}  # fmt: skip
+STUDIES = {"roadmap2021v2": "roadmap", "smoothap2020": "smooth_ap", "fastap2019": "fast_ap", "listwise2019": "listwise"}
+SPLITS = {
+    "vehicleid": ("small", "medium", "large"),
+    "sfm120k": ("roxford5k_medium", "roxford5k_hard", "rparis6k_medium", "rparis6k_hard"),
+}
+METRICS = ("recall_at_1", "map_at_r", "map")
+
+
+def finished(study) -> pd.DataFrame:
+    """Returns the long table that the study would have if all its runs had finished; the scores are noise."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for name, run in expand(study).items():
+        dataset = name.split("/", 1)[0]
+        head = {
+            "run_id": name, "dataset": dataset, "setting": run.spec.setting, "loss": run.spec.loss["variant"],
+            "base_loss": run.spec.loss["name"], "batch_size": run.spec.batch_size, "seed": run.spec.seed,
+            "status": "ok",
+        }  # fmt: skip
+        for split in SPLITS.get(dataset, ("test",)):
+            scores = [(split, "last", 1, metric) for metric in METRICS]
+            rows += [dict(zip(("split", "selection", "epoch", "metric"), key, strict=True), **head) for key in scores]
+        costs = [("train", "cost", np.nan, metric) for metric in ("train_seconds", "loss_ms")]
+        rows += [dict(zip(("split", "selection", "epoch", "metric"), key, strict=True), **head) for key in costs]
+    table = pd.DataFrame(rows).reindex(columns=list(LONG_COLUMNS))
+    return table.assign(value=rng.uniform(0.4, 0.6, len(table)))
+
+
+@pytest.mark.parametrize("paper", STUDIES)
+def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
+    study = load_study(STUDIES[paper])
+    claims = [claim for claim in load_claims() if claim.paper == paper and claim.name not in OUTSIDE]
+    table, parts = judge_claims(finished(study), claims, study_facts(study))
+    parts = parts[(parts["reading"] == "published") & (parts["n"] == 0)]
+    assert parts.empty, parts[["claim", "part", "note"]].to_string()
+    assert len(table) == 2 * len(claims)
