@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -22,23 +23,22 @@ def sweep(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str
     """Draws the score against a hyperparameter or the batch size, one line per place."""
     marks = []
     alone = len(panel.series) == 1
-    for place, (colour, marker, dash) in zip(panel.series, _PLACES, strict=False):
+    spread = _spread(panel)
+    for number, (place, (colour, marker, dash)) in enumerate(zip(panel.series, _PLACES, strict=False)):
         label = loss_label(panel.loss, points.study) if alone else place_name(place)
         style = {"color": colour, "marker": marker, "linestyle": dash, "markerfacecolor": colour}
         style = line(panel.loss) if alone else style
         found = points.by_x(panel, place, panel.loss, x_of(panel))
         if found:
-            handles.setdefault(label, _errorbar(axes, found, style))
+            moved = [{**mark, "x": mark["x"] * spread[number]} for mark in found]
+            handles.setdefault(label, _errorbar(axes, moved, style))
         printed = published_points(panel, place, paper, panel.loss)
         _published(axes, printed, style["color"], style["marker"], handles)
         marks += _kept(panel, label, found, printed)
         if panel.baseline:
             marks += _baseline(axes, panel, place, points, paper, handles)
-    if panel.scale == "log" and any(mark["x"] for mark in marks if mark["x"] and mark["x"] > 0):
-        least = min(mark["x"] for mark in marks if mark["x"] and mark["x"] > 0)
-        axes.set_xscale("symlog", linthresh=least) if any(mark["x"] == 0 for mark in marks) else axes.set_xscale("log")
-    if panel.x == "batch_size":
-        _size_axis(axes, [mark["x"] for mark in marks])
+    if panel.x == "batch_size" or panel.scale == "log":
+        _log_axis(axes, {mark["x"] for mark in marks if mark["x"] is not None})
     axes.set_xlabel("batch size (images)" if panel.x == "batch_size" else panel.label)
     axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
     return marks
@@ -55,7 +55,7 @@ def gain(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str,
     printed = published_points(panel, place, paper, panel.loss)
     _published(axes, printed, style["color"], style["marker"], handles)
     marks = _kept(panel, label, found, printed)
-    _size_axis(axes, [mark["x"] for mark in marks])
+    _log_axis(axes, {mark["x"] for mark in marks})
     axes.set_xlabel("batch size (images)")
     axes.set_ylabel(f"gain in {metric_label(panel.metric)} (%)")
     return marks
@@ -84,6 +84,7 @@ def convergence(axes: Any, panel: Panel, points: Points, paper: str, handles: di
             for epoch, row in by_epoch.iterrows()
         ]
         marks += _kept(panel, f"batch size {size}", found, [])
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
     axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
     return marks
@@ -177,14 +178,39 @@ def _gains(panel: Panel, points: Points, place: Place) -> list[dict]:
     return sorted(found, key=lambda mark: mark["x"])
 
 
-def _size_axis(axes: Any, sizes: list) -> None:
-    """Gives batch sizes, which double, a logarithmic axis with a tick at each."""
-    sizes = sorted({size for size in sizes if size})
-    if sizes:
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
-        axes.minorticks_off()
-        axes.set_xlim(sizes[0] / 1.3, sizes[-1] * 1.3)
+def published_key() -> Any:
+    """Returns the legend's key of published values: an open mark without the colour of any series."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=INK, marker="o", linestyle="none", markersize=6.5, markerfacecolor="none")
+
+
+def _spread(panel: Panel) -> list[float]:
+    """Returns factors that keep the series apart on a logarithmic axis; none on a linear one."""
+    count = len(panel.series)
+    apart = 1.04 if panel.x == "batch_size" or panel.scale == "log" else 1.0
+    return [apart ** (number - (count - 1) / 2) for number in range(count)]
+
+
+def _log_axis(axes: Any, found: set[float]) -> None:
+    """Gives an axis a logarithmic scale with ticks at the values themselves, as far as their labels have room.
+
+    A value of 0 stands one step left of the least other one.
+    """
+    values = sorted(value for value in found if value > 0)
+    if not values:
+        return
+    zero = 0 in found
+    axes.set_xscale("symlog", linthresh=values[0]) if zero else axes.set_xscale("log")
+    room = 0.09 * max(math.log(values[-1] / values[0]), 0.1)
+    shown: list[float] = []
+    for value in values:
+        if not shown or math.log(value / shown[-1]) >= room:
+            shown.append(value)
+    axes.set_xticks([0] * zero + shown, ["0"] * zero + [f"{value:g}" for value in shown])
+    axes.minorticks_off()
+    margin = (values[-1] / values[0]) ** 0.08 if len(values) > 1 else 1.5
+    axes.set_xlim(-0.3 * values[0] if zero else values[0] / margin, values[-1] * margin)
 
 
 def _kept(panel: Panel, series: str, ours: list[dict], printed: list[dict]) -> list[dict]:

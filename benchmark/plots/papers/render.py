@@ -8,7 +8,7 @@ import pandas as pd
 
 from benchmark.plots.drawing import Drawing, legend_below, new_figure
 from benchmark.plots.papers.arrangement import Panel, PaperFigure, on_stand_in, paper_figures
-from benchmark.plots.papers.panels import DRAWERS
+from benchmark.plots.papers.panels import DRAWERS, PUBLISHED, published_key
 from benchmark.plots.papers.points import MARKS, Points, x_of
 from benchmark.plots.style import DOUBLE, FAINT, SINGLE, styled
 from benchmark.study.stand_in import JOINT
@@ -33,9 +33,8 @@ def build_paper_figures(
     found: dict[str, Drawing | NothingToShow] = {}
     for figure in paper_figures():
         figure = on_stand_in(figure, points.stand_in) if points.stand_in else figure
-        if study.name.partition(JOINT)[0] in figure.studies or any(
-            _asked(figure, panel, points) > 1 for panel in figure.panels
-        ):
+        belongs = study.name.partition(JOINT)[0] in figure.studies
+        if belongs or (not points.stand_in and any(_asked(figure, panel, points) > 1 for panel in figure.panels)):
             try:
                 found[figure.name] = draw(figure, points)
             except NothingToShow as reason:
@@ -66,6 +65,9 @@ def draw(figure: PaperFigure, points: Points) -> Drawing:
             marks += found
         for axes in grid.flat[len(figure.panels) :]:
             axes.remove()
+        if PUBLISHED in handles:  # last, and in no colour of its own, since it stands for every series
+            del handles[PUBLISHED]
+            handles[PUBLISHED] = published_key()
         legend_below(drawn, handles, columns=4 if columns > 1 else 2)
     data = pd.DataFrame(marks).reindex(columns=MARKS)
     ours = data[data["side"] == "ours"]
@@ -99,7 +101,7 @@ def _reason(figure: PaperFigure, points: Points) -> str:
 def _caption(figure: PaperFigure, points: Points, data: pd.DataFrame) -> str:
     words = _WORDS[figure.kind].format(confidence=confidence(points.study))
     text = f"{words[0].upper()}{words[1:]}."
-    if (data["side"] == "published").any():
+    if (data["side"] == PUBLISHED).any():
         text += " Open marks and dotted lines are published values."
     facts = {(panel.backbone, panel.batch_size) for panel in figure.panels}
     if points.stand_in:

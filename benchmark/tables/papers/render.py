@@ -14,6 +14,7 @@ from benchmark.tables.papers.footnotes import footnotes, printed
 from benchmark.tables.papers.ours import COSTS, QUOTED, UNJUDGED, Measured, Ours
 from benchmark.tables.published import VERDICT_TONES
 from benchmark.tables.table import Cell, Column, Line, Section, Table, marks
+from benchmark.verdicts.vocabulary import DRIFTED
 
 PARTS = (
     "ours", "ours sd", "ours n", "published", "published sd", "published n", "difference", "low", "high", "best epoch",
@@ -137,14 +138,14 @@ def _cell(entry: dict | None, mark: str) -> Cell:
         said += f" / {note.value} {entry['letter']}"
     if ours.verdict == QUOTED:
         return Cell(said, numbers=numbers, words=words, tone="muted")
-    text, small = _measured_text(ours)
+    text, small = _measured_text(ours, measurable=row["score"] or row["metric"] in COSTS)
     lines = (Line(f"published {said}"), *_outcome(ours))
     return Cell(text, mark, small, numbers, "" if ours.n else "muted", lines, words)
 
 
-def _measured_text(ours: Ours) -> tuple[str, str]:
+def _measured_text(ours: Ours, *, measurable: bool) -> tuple[str, str]:
     if ours.mean is None:
-        return ("diverged" if ours.verdict == "drifted" else "not run"), ""
+        return "diverged" if ours.verdict == DRIFTED else "not run" if measurable else "not measured", ""
     return f"{ours.mean:.2f}" + ("" if ours.sd is None else f" ± {ours.sd:.2f}"), f"n={ours.n}"
 
 
