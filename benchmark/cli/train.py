@@ -29,21 +29,10 @@ def train(
 
     status = train_warm(spec, out, started)
     if status is None:
-        status = train_here(spec, out, started)
+        from benchmark.training.attempt import attempt
+
+        status = attempt(spec, out, started)
     raise typer.Exit(status)
-
-
-def train_here(spec: Path, out: Path | None, started: float) -> int:
-    """Trains in this process and returns its exit status; ``started`` is the process's ``time.monotonic()``."""
-    from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted
-    from benchmark.training.run import train as train_run
-
-    try:
-        train_run(spec, out, started=started)
-    except Interrupted as event:
-        typer.echo(str(event))
-        return EXIT_INTERRUPTED
-    return 0
 
 
 def _limit_threads(spec: Path) -> None:

@@ -32,7 +32,10 @@ def main(path: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     expected = environment()  # before the imports, some of which set variables
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
+        try:
+            listener.bind(path)
+        except FileNotFoundError:
+            return  # the workflow ended meanwhile and took the folder with it
         listener.listen(128)
         try:
             provenance.code_version()  # of the sources that are imported now, not of later ones
@@ -147,11 +150,11 @@ def _run(request: dict) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["folder"])
     os.environ.update(request["environment"])
-    from benchmark.cli.train import train_here
+    from benchmark.training.attempt import attempt
 
     try:
         out = None if request["out"] is None else Path(request["out"])
-        return train_here(Path(request["spec"]), out, request["started"])
+        return attempt(Path(request["spec"]), out, request["started"])
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -167,7 +170,7 @@ def _import_everything() -> None:
 
     from benchmark.losses import LOSSES
     from benchmark.models.vision_ops import prepare_torchvision
-    from benchmark.training import run  # noqa: F401
+    from benchmark.training import attempt  # noqa: F401
 
     prepare_torchvision()
     import timm  # noqa: F401

@@ -23,7 +23,7 @@ TORCH_FREE = {  # one process each
     "statistics": ["collect", "stats", "verdicts", "references", "claims"],
     "presentation": ["tables", "plots", "report"],
     "logging": ["tracking"],
-    "command line": ["cli", "__main__"],
+    "command line": ["cli", "__main__", "warm.client", "warm.starter"],
 }
 LARGEST = 300  # lines
 
@@ -42,6 +42,8 @@ def allowed_imports(part: str) -> set[str]:
         return FOUNDATIONS | COMPONENTS | PLANNING | {"references", "tables", "plots"}  # names that a study may ask for
     if part == "training":
         return FOUNDATIONS | COMPONENTS | {"tracking", "training"}
+    if part == "warm":
+        return FOUNDATIONS | COMPONENTS | {"training", "warm"}
     if part in TOP:
         return every_part()
     if part == "analyses":

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,18 +23,20 @@ from benchmark.warm.protocol import VARIABLE
 from benchmark.warm.starter import WarmStarter
 
 QUICK = {"epochs": 1}
-LONG = {"epochs": 12, "checkpoint_seconds": 0.0}
+LONG = {"epochs": 5, "checkpoint_seconds": 0.0}
 
 
-@pytest.fixture
-def warm(monkeypatch):
-    """Returns the environment in which commands find a warm process of their own."""
-    monkeypatch.delenv(VARIABLE, raising=False)
+@pytest.fixture(scope="module")
+def warm() -> Iterator[dict[str, str]]:
+    """Returns the environment in which commands find a warm process."""
+    before = os.environ.pop(VARIABLE, None)
     starter = WarmStarter()
     starter.start()
     yield dict(os.environ)
     starter.stop()
-    os.environ.pop(VARIABLE, None)
+    os.environ.pop(VARIABLE)
+    if before is not None:
+        os.environ[VARIABLE] = before
 
 
 def command(spec: Path) -> list[str]:
@@ -85,18 +88,18 @@ class TestWarmStart:
         assert (killed / RESULT).read_bytes() == (whole / RESULT).read_bytes()
         assert curve(killed) == curve(whole)
 
-    def test_run_goes_on_by_itself_when_the_warm_process_dies(self, warm, tmp_path):
-        process = start_until_checkpoint(tmp_path, tiny_spec("smooth_ap", training=LONG), warm)
-        for pid in servers():
-            os.kill(pid, signal.SIGKILL)
-        assert process.wait(60) == 0
-        assert (tmp_path / RESULT).exists()
-
     def test_run_with_other_variables_starts_by_itself(self, warm, tmp_path, monkeypatch):
         spec = write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK))
         monkeypatch.setenv("SOME_LIBRARY_MODE", "other")
         assert train_warm(spec, None, 0.0) is None
         assert not (tmp_path / RESULT).exists()
+
+    def test_run_goes_on_by_itself_when_the_warm_process_dies(self, warm, tmp_path):  # last: it ends the fixture's
+        process = start_until_checkpoint(tmp_path, tiny_spec("smooth_ap", training=LONG), warm)
+        for pid in servers():
+            os.kill(pid, signal.SIGKILL)
+        assert process.wait(60) == 0
+        assert (tmp_path / RESULT).exists()
 
 
 def test_without_a_warm_process_the_caller_trains(tmp_path, monkeypatch):
@@ -107,10 +110,11 @@ def test_without_a_warm_process_the_caller_trains(tmp_path, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="warm starts need Linux")
 def test_stopping_ends_the_process_and_leaves_no_files(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
+    before = set(servers())
     starter = WarmStarter()
     starter.start()
     folder = Path(os.environ[VARIABLE]).parent
-    (pid,) = servers()
+    (pid,) = set(servers()) - before
     starter.stop()
     os.environ.pop(VARIABLE, None)
     with contextlib.suppress(ChildProcessError):
