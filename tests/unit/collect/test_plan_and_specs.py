@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.closing import closing_words
-from benchmark.plan import as_text, duration, plan
+from benchmark.plan import as_text, duration, plan, sources_text
 from benchmark.records import RunSpec
 from benchmark.specs import write_spec, write_specs
+from benchmark.study import Resources, load_study
 
 
 def test_plan_counts_states_and_estimates_from_runs_of_the_same_shape(study, results, runs, finish):
@@ -38,6 +40,20 @@ def test_plan_of_a_finished_study_has_nothing_left(study, results, runs, finish)
         finish(run)
     assert "4 runs, 0 to do" in as_text(plan(study, results))
     assert plan(study, results).rows[0].seconds_left == 0.0
+
+
+def test_plan_says_the_gpu_hours_that_the_runs_to_do_ask_for(study, results, runs, finish):
+    asked = replace(study, resources=Resources(gpus=2, mem_mb=1, minutes=90))
+    assert "GPU-hours" not in as_text(plan(study, results))
+    assert "4 to do, at most 12 GPU-hours" in as_text(plan(asked, results))
+    finish(next(iter(runs.values())))
+    assert plan(asked, results).gpu_hours == 9.0
+
+
+def test_sources_of_each_recipe_are_listed_once():
+    text = sources_text(load_study("smooth_ap"))
+    assert text.count("recipe smooth_ap_sop_resnet50") == 1
+    assert "optimizer: Smooth-AP 5.3" in text
 
 
 def test_durations_are_readable():
