@@ -14,6 +14,10 @@ LENGTHS = {"md5": 32, "sha256": 64}  # hex digits
 CHUNK = 1 << 20
 
 
+class DamagedError(DataError):
+    """A file that is not what was published, and must be fetched again."""
+
+
 def file_digests(path: Path, kinds: Sequence[str]) -> dict[str, str]:
     """Returns the digests of a file (hex) by kind: md5, sha256; one reading gives all."""
     states = {kind: hashlib.new(kind, usedforsecurity=False) for kind in kinds}
@@ -26,11 +30,11 @@ def file_digests(path: Path, kinds: Sequence[str]) -> dict[str, str]:
 
 
 def check_digests(path: Path, expected: Mapping[str, str]) -> dict[str, str]:
-    """Returns the sha256 (and other expected digests) of a file; raises DataError when one differs."""
+    """Returns the sha256 (and other expected digests) of a file; raises DamagedError when one differs."""
     found = file_digests(path, sorted({"sha256", *expected}))
     for kind, digest in expected.items():
         if found[kind] != digest.lower():
-            raise DataError(
+            raise DamagedError(
                 f"{path}: {kind} is {found[kind]}, expected {digest.lower()}; the file is damaged or another version: "
                 "fetch it again, or check the digest with its publisher"
             )

@@ -33,11 +33,11 @@ class Meter:
             print(f"{self.label}: {self._so_far()}", file=sys.stderr, flush=True)
 
     def _so_far(self) -> str:
-        done, total = (self._amount(value) for value in (self.done, self.total))
-        return done if not self.total else f"{100 * self.done / self.total:.0f}% ({done} of {total})"
-
-    def _amount(self, value: int | None) -> str:
-        return amount(value or 0) if self.unit == "B" else f"{value or 0:,} {self.unit}"
+        if self.unit == "B":
+            done, total = amount(self.done), amount(self.total or 0)
+        else:
+            done, total = f"{self.done:,}", f"{self.total or 0:,} {self.unit}"
+        return f"{100 * self.done / self.total:.0f}% ({done} of {total})" if self.total else done
 
     def __enter__(self) -> Meter:
         return self

@@ -21,7 +21,7 @@ from benchmark.options import build
 from benchmark.preparing.counts import counts_table, differences
 from benchmark.preparing.pack import pack
 from benchmark.preparing.place import PLACING, continue_placing, notes
-from benchmark.preparing.sources import Bringer, Source
+from benchmark.preparing.sources import DOWNLOADS, Bringer, Source
 
 RECORD = "prepared.json"
 LOCK = ".prepare.lock"
@@ -83,6 +83,8 @@ def prepare(
             say(f"packed: {pack(root, side, table['path'].unique().tolist(), workers)}")
         write_json(root / RECORD, _record(root, dataset))
         say(f"prepared: {root / RECORD}")
+        if (root / DOWNLOADS).is_dir():
+            say(f"{root / DOWNLOADS} is no longer needed")
 
 
 def read_record(root: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from urllib.request import url2pathname
 
 from benchmark.datasets.base import Archive
 from benchmark.errors import DataError
-from benchmark.preparing.digests import check_digests
+from benchmark.preparing.digests import DamagedError, check_digests
 from benchmark.preparing.download import download, shown
 from benchmark.preparing.members import JUNK, is_archive
 from benchmark.preparing.meter import Meter
@@ -92,11 +92,16 @@ class Bringer:
             self._bring_directory(path, source, link)
             return
         known = {"md5": archive.md5} if archive is not None and archive.md5 and archive.file == source.file else {}
-        facts = {"from": source.origin(), "sha256": check_digests(path, digests or known)["sha256"]}
-        if is_archive(path):
-            self._bring_archive(path, source, archive, facts)
-        else:
-            self._bring_file(path, source, facts)
+        try:
+            facts = {"from": source.origin(), "sha256": check_digests(path, digests or known)["sha256"]}
+            if is_archive(path):
+                self._bring_archive(path, source, archive, facts)
+            else:
+                self._bring_file(path, source, facts)
+        except DamagedError:
+            if source.is_remote:  # else the same command would find the damaged file downloaded already
+                path.unlink()
+            raise
 
     def _archive_called(self, file: str) -> Archive | None:
         """Returns the archive of that name, or of a name that begins like it (``ims-v2.tgz`` for ``ims.tar.gz``)."""

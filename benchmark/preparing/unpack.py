@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from benchmark.errors import DataError
+from benchmark.preparing.digests import DamagedError
 from benchmark.preparing.members import DAMAGE, Member, members, zip_size
 from benchmark.preparing.meter import amount
 
@@ -34,8 +35,8 @@ def unpack(archive: Path, into: Path) -> int:
         ) from error
 
 
-def _damaged(archive: Path, error: Exception) -> DataError:
-    return DataError(f"{archive} is cut off or damaged ({error}); nothing was kept of it: fetch it again")
+def _damaged(archive: Path, error: Exception) -> DamagedError:
+    return DamagedError(f"{archive} is cut off or damaged ({error}); nothing was kept of it: fetch it again")
 
 
 class _Unpacking:

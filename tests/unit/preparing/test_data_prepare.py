@@ -141,6 +141,19 @@ def test_an_archive_is_fetched_over_a_breaking_connection_and_from_a_file_addres
     assert record["sources"][path.name]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.parametrize("flaw", ["cut", "digest"])
+def test_a_damaged_download_is_fetched_again_by_the_same_command(command, files, tmp_path, flaw):
+    (path,) = files("sop")
+    right = path.read_bytes()
+    with serving(right[:-300] if flaw == "cut" else b"PK" + right[2:-1] + b"x") as server:
+        digest = ["--sha256", hashlib.sha256(right).hexdigest()] if flaw == "digest" else []
+        arguments = ["--source", server.address + path.name, *digest, "--root", tmp_path / "sop", "--allow-counts"]
+        with pytest.raises(BenchmarkError, match=r"is cut off or damaged|sha256 is"):
+            command("prepare", "sop", *arguments)
+        server.content = right
+        assert "downloads is no longer needed" in command("prepare", "sop", *arguments).replace("\n", "")
+
+
 def test_counts_that_are_not_the_published_ones_are_shown_and_refused(command, files, tmp_path):
     root = tmp_path / "cub"
     with pytest.raises(BenchmarkError, match=r"train images: 6 instead of 5,864; .*--allow-counts"):

@@ -18,6 +18,7 @@ from benchmark.preparing.members import is_archive
 from benchmark.preparing.unpack import unpack
 
 FILES = {f"set/images/{number}.jpg": random.Random(number).randbytes(3000 + number) for number in range(40)}
+FILES["set/" + "long" * 40 + ".jpg"] = b"a name that older tar formats store apart"
 FORMATS = ["tar", "tar.gz", "tar.bz2", "tar.xz", "zip"]
 
 
