@@ -61,9 +61,11 @@ class Context:
     def spec(self, loss: str, batch_size: int, seed: int) -> RunSpec:
         """Returns the specification of a run: the study's own where it has that run, else made like it.
 
-        ``loss`` is a variant of the study or a registered loss with its defaults.
+        ``loss`` is a variant of the study or a registered loss with its defaults. A memory in the recipe is switched
+        off: what is looked at are batches.
         """
-        block, recipe = self.block, self.block.recipe
+        block = self.block
+        recipe = {**block.recipe, "memory": {**block.recipe["memory"], "size": None}}
         chosen = block.datasets[0]
         dataset = {"name": chosen.name, "params": chosen.params}
         if self.quick:

@@ -46,24 +46,34 @@ def calibrated_bound(batches: Sequence[Batch], alpha: float, beta: float) -> flo
 
     It depends on the order of the batches, which the paper leaves open; ``worst_calibrated_bound`` takes the worst.
     """
-    total, good, bad = 0.0, 0, 0  # positives that respect alpha, negatives that do not respect beta, so far
-    positives, negatives = 0, 0
-    for batch in batches:
-        here = int(np.sum(batch.positive >= alpha))
-        ranks = np.arange(1, here + 1) + good
-        total += float(np.sum(ranks / (ranks + bad)))
-        ranks = np.arange(1, len(batch.positive) - here + 1) + here + positives
-        total += float(np.sum(ranks / (ranks + negatives)))
-        good += here
-        bad += int(np.sum(batch.negative > beta))
-        positives += len(batch.positive)
-        negatives += len(batch.negative)
-    return 1.0 - total / positives
+    return _calibrated_bound(_counts(batches, alpha, beta))
 
 
 def worst_calibrated_bound(batches: Sequence[Batch], alpha: float, beta: float) -> float:
-    """Returns the largest value of Eq. 9 over all orders of the batches (K! of them)."""
-    return max(calibrated_bound(order, alpha, beta) for order in permutations(batches))
+    """Returns the largest value of Eq. 9 over all orders of the batches (at most K! of them)."""
+    return max(map(_calibrated_bound, set(permutations(_counts(batches, alpha, beta)))))
+
+
+Counts = tuple[int, int, int, int]  # of one batch: good positives, positives, bad negatives, negatives
+
+
+def _counts(batches: Sequence[Batch], alpha: float, beta: float) -> list[Counts]:
+    return [
+        (int(np.sum(b.positive >= alpha)), len(b.positive), int(np.sum(b.negative > beta)), len(b.negative))
+        for b in batches
+    ]
+
+
+def _calibrated_bound(batches: Sequence[Counts]) -> float:
+    total, good, positives, bad, negatives = 0.0, 0, 0, 0, 0  # the last four: in the batches before
+    for here_good, here_positives, here_bad, here_negatives in batches:
+        for rank in range(1, here_good + 1):
+            total += (rank + good) / (rank + good + bad)
+        for rank in range(here_good + 1, here_positives + 1):
+            total += (rank + positives) / (rank + positives + negatives)
+        good, positives = good + here_good, positives + here_positives
+        bad, negatives = bad + here_bad, negatives + here_negatives
+    return 1.0 - total / positives
 
 
 def perfect(batches: Sequence[Batch]) -> bool:

@@ -39,7 +39,7 @@ def summary_of(name: str, analysis: Analysis, context: Context) -> dict[str, Any
         "schema": SCHEMA,
         "name": name,
         "title": entry.display,
-        "places": list(entry.facts["places"]),
+        "places": list(entry.facts.get("places", ())),
         "caption": analysis.drawing.caption,
         "alt": analysis.drawing.alt,
         "table_caption": analysis.table.caption,

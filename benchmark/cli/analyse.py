@@ -37,7 +37,7 @@ def analyse(
 
     if listing:
         for entry in ANALYSES:
-            typer.echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts['places'])})")
+            typer.echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts.get('places', ()))})")
         return
     if name is None:
         raise ConfigError("analyse", [f"NAME is missing (allowed: {', '.join(ANALYSES.names())}, {ALL})"])

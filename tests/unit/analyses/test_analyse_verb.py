@@ -1,0 +1,127 @@
+"""Every analysis leaves the files that pages read; networks are made up here, so that nothing is trained."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from benchmark.__main__ import app
+from benchmark.analyses import ANALYSES, context, decomposability_gap
+from benchmark.analyses.context import Context, doubled
+from benchmark.analyses.recording import Recording
+from benchmark.analyses.write import make
+from benchmark.errors import ConfigError
+from benchmark.study import load_study
+from benchmark.verdicts.vocabulary import CLAIM_VERDICTS
+
+KEYS = {"schema", "name", "title", "places", "caption", "alt", "table_caption", "table_notes", "sentences", "claims"}
+KEYS |= {"code_version", "platform", "study", "quick", "seeds", "runs"}
+
+
+def clusters(rng, classes, each, spread):
+    centers = np.repeat(rng.normal(size=(classes, 16)), each, axis=0)
+    rows = centers + spread * rng.normal(size=centers.shape)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows.astype(np.float32), np.repeat(np.arange(classes), each)
+
+
+def made_up(spec, folder, say):
+    """Stands for a training: clusters, tighter for ROADMAP, so that the gap's decrease is known to be there."""
+    rng = np.random.default_rng(spec.seed)
+    spread = 0.35 if spec.loss["name"] == "roadmap" else 0.7
+    steps = [clusters(rng, spec.batch_size // 4, 4, spread) for _ in range(3)]
+    query, labels = clusters(rng, 24, 8, spread)
+    return Recording(
+        np.concatenate([rows for rows, _ in steps]),
+        np.concatenate([labels for _, labels in steps]),
+        np.full(3, spec.batch_size),
+        query,
+        labels,
+        np.zeros((0, 16), np.float32),
+        np.zeros(0, np.int64),
+    )
+
+
+@pytest.fixture
+def smoke(tmp_path, monkeypatch):
+    monkeypatch.setattr(context, "recorded", made_up)
+    monkeypatch.setattr(decomposability_gap, "QUERIES", 40)
+    return Context.of(load_study("smoke"), tmp_path, quick=True, say=lambda line: None)
+
+
+@pytest.mark.parametrize("name", ANALYSES.names())
+def test_an_analysis_leaves_figure_table_and_summary(name, smoke, tmp_path):
+    make(name, smoke, tmp_path / name)
+    summary = json.loads((tmp_path / name / "summary.json").read_text())
+    assert set(summary) == KEYS
+    assert summary["name"] == name and summary["claims"] and summary["places"]
+    for claim in summary["claims"]:
+        assert claim["verdict"] in CLAIM_VERDICTS
+        assert claim["sentence"] in summary["sentences"]
+    names = [claim["name"] for claim in summary["claims"]]
+    assert len(set(names)) == len(names)
+    assert len(pd.read_csv(tmp_path / name / "table.csv")) and len(pd.read_csv(tmp_path / name / "figure.csv"))
+    assert "<svg" in (tmp_path / name / "figure.svg").read_text()
+    trains = name not in ("toy_ranking", "surrogates")
+    assert bool(summary["runs"]) == trains and summary["seeds"] == ([0] if trains else [])
+
+
+def test_equal_inputs_give_equal_files(smoke, tmp_path):
+    for place in ("one", "two"):
+        make("operating_region", smoke, tmp_path / place)
+    for file in ("figure.svg", "figure.csv", "table.csv", "summary.json"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_a_clear_decrease_over_several_seeds_is_supported_and_over_one_seed_undecided(smoke, tmp_path):
+    several = Context.of(smoke.study, tmp_path, (0, 1, 2), quick=True)
+    verdicts = [
+        {claim.name: claim.verdict for claim in decomposability_gap.build(seen).claims} for seen in (several, smoke)
+    ]
+    assert [item["decrease_at_32"] for item in verdicts] == ["supported", "inconclusive"]
+
+
+def test_the_run_of_a_study_is_the_one_that_is_trained():
+    from benchmark.grid import expand
+
+    study = load_study("smoke")
+    seen = Context.of(study, "results")
+    run = expand(study)["glyphs_tiny/test_resnet_smoke/roadmap/bs32/seed1"]
+    assert seen.spec("roadmap", 32, 1).digest == run.digest
+    assert seen.seeds == (0, 1)
+
+
+def test_a_loss_that_nobody_knows_is_a_configuration_error():
+    with pytest.raises(ConfigError, match="no loss 'nope'"):
+        Context.of(load_study("smoke"), "results").spec("nope", 32, 0)
+
+
+def test_batch_sizes_double_up_to_twice_the_largest():
+    assert doubled((32, 128)) == [32, 64, 128, 256]
+
+
+def test_the_list_names_every_analysis_and_what_it_follows():
+    done = CliRunner().invoke(app, ["analyse", "--list"])
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ANALYSES.names()
+    assert "Smooth-AP Fig. 4" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), [([], "NAME is missing"), (["toy_rankin"], "did you mean 'toy_ranking'")]
+)
+def test_a_missing_or_wrong_name_says_what_is_allowed(arguments, words):
+    done = CliRunner().invoke(app, ["analyse", *arguments])
+    assert isinstance(done.exception, ConfigError)
+    assert words in str(done.exception)
+
+
+def test_the_verb_prints_sentences_and_where_the_files_are(tmp_path):
+    done = CliRunner().invoke(app, ["analyse", "toy_ranking", "smoke", "--quick", "--results", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "This agrees with the paper." in done.stdout
+    assert (tmp_path / "smoke" / "analyses-quick" / "toy_ranking" / "summary.json").is_file()
