@@ -41,7 +41,8 @@ class InShop(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Returns the rows of the partition list, in its order."""
         rows = read_rows(findings, LIST, FIELDS, header=HEADER, skip=1)
-        self._check_length(findings, len(rows))
+        if len(rows):
+            self._check_length(findings, len(rows))
         rows = keep_words(findings, LIST, rows, FIELDS[2], ("train", "query", "gallery"))
         parts = rows["path"].str.split("/", expand=True).reindex(columns=range(4))
         shallow = parts[3].isna()
@@ -61,6 +62,5 @@ class InShop(IndexedLoader):
     def _check_length(self, findings: Findings, found: int) -> None:
         """Adds a finding unless the number on the first line is that of the rows."""
         lines = (findings.root / LIST).read_text(encoding="utf-8-sig", errors="replace").splitlines()
-        if not lines or lines[0].strip() != str(found):
-            stated = lines[0][:40] if lines else ""
-            findings.add(f"{LIST}: line 1 is {stated!r}, but {found:,} rows can be read; unpack it again")
+        if lines[0].strip() != str(found):
+            findings.add(f"{LIST}: line 1 is {lines[0][:40]!r}, but {found:,} rows can be read; unpack it again")

@@ -23,7 +23,9 @@ def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool 
     right = [folder for folder in _nearby(root) if all(_there(folder / proof, proof) for proof in needed)]
     if right:
         findings.add(f"this is not the dataset's root, but {right[0]} is; give it as root")
-    elif not root.is_dir():
+    elif os.path.isdir(root) and not os.access(root, os.R_OK | os.X_OK):
+        findings.add("the directory may not be read; make it readable, or give another one as root")
+    elif not os.path.isdir(root):
         findings.add("no such directory; give the directory that the dataset was unpacked into as root")
     else:
         prepare = f"'python -m benchmark data prepare {findings.dataset} --source ARCHIVE --root {root}' unpacks them"
@@ -64,7 +66,9 @@ def _listing(findings: Findings, folder: str) -> set[str]:
 
 
 def _there(path: Path, proof: str) -> bool:
-    return path.is_dir() if proof.endswith("/") else path.is_file()
+    return (
+        os.path.isdir(path) if proof.endswith("/") else os.path.isfile(path)
+    )  # False, too, where looking is forbidden
 
 
 def _nearby(root: Path) -> list[Path]:

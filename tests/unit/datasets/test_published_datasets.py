@@ -81,11 +81,8 @@ def test_inshop_item_in_two_categories_counts_to_the_first(tmp_path):
 
 def test_vehicleid_has_three_protocols_and_a_category_for_vehicles_without_a_model(load):
     dataset = load("vehicleid")
-    assert {name: len(protocol.query) for name, protocol in dataset.protocols.items()} == {
-        "small": 6,
-        "medium": 9,
-        "large": 12,
-    }
+    sizes = [(name, len(protocol.query)) for name, protocol in dataset.protocols.items()]
+    assert sizes == [("small", 6), ("medium", 9), ("large", 12)]
     assert all(protocol.gallery is None and not protocol.repeats for protocol in dataset.protocols.values())
     # vehicles 1000 and 1002 are of models 7 and 12, in the order of text 12, 7; the others share the last category
     assert dataset.train.categories[::3].tolist() == [1, 2, 0, 2]
@@ -163,6 +160,13 @@ def test_other_counts_than_the_published_ones_are_refused_part_by_part(folder, n
         assert f"{part}, by {loader.sources[part]}: " in message
         assert all(f"fewer than {wanted:,}" in message for wanted in counts.values())
     assert "allow_counts: true" in message
+
+
+@pytest.mark.parametrize(("published", "words"), [(5, "6 images, 1 more than 5"), (7, "6 images, 1 fewer than 7")])
+def test_counts_above_and_below_the_published_ones_are_refused(folder, monkeypatch, published, words):
+    monkeypatch.setattr(DATASETS["cub"].target, "expected", {"train": {"images": published}})
+    with pytest.raises(DataError, match=f"train, by images.txt: {words}"):
+        load_dataset("cub", {"root": str(folder / "cub")})
 
 
 def test_counts_that_are_as_published_raise_nothing(folder, monkeypatch):
