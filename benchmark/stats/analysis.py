@@ -24,21 +24,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchmark.files import write_text
-from benchmark.stats.intervals import t_interval
+from benchmark.stats.intervals import mean_sd, t_half_widths
 from benchmark.stats.multiple import holm_by_family
-from benchmark.stats.paired import PLACE, Paired, compare
+from benchmark.stats.paired import PLACE, TEST, compare
 from benchmark.stats.runs import CELL, attempts, checked, scores
 from benchmark.stats.steps import ablation_steps, relative_gain
 
 SELECTIONS = ("last", "best")
+ABSENT = ("missing", "failed", "stale")
 SUMMARY_COLUMNS = [
     *PLACE, "loss", "base_loss", "selection", "n", "mean", "sd", "ci_low", "ci_high", "minimum", "maximum",
     "n_diverged", "n_absent",
 ]  # fmt: skip
-_OUTCOME = [*Paired.__dataclass_fields__, "family", "p_holm", "family_size", "significant"]
+_OUTCOME = [*TEST, "family", "p_holm", "family_size", "significant"]
 PAIRED_COLUMNS = [*PLACE, "kind", "loss", "against", *_OUTCOME]
 ABLATION_COLUMNS = [*PLACE, "kind", "step", "loss", "against", *_OUTCOME]
 GAIN_COLUMNS = [*PLACE, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
@@ -67,29 +69,29 @@ def analyse(runs: pd.DataFrame, comparison: Mapping[str, Any], metrics: Sequence
 
 def summarise(runs: pd.DataFrame, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
     """Returns mean, spread and interval of every cell under both selection rules."""
-    status = attempts(runs).groupby(CELL)["status"]
-    diverged = status.apply(lambda column: int((column == "diverged").sum()))
-    absent = status.apply(lambda column: int(column.isin(["missing", "failed", "stale"]).sum()))
-    rows = []
+    status = attempts(runs).set_index(CELL)["status"]
+    counts = pd.DataFrame({"n_diverged": status == "diverged", "n_absent": status.isin(ABSENT)})
+    counts = counts.groupby(level=CELL).sum().reset_index()
+    tables = []
     for selection in SELECTIONS:
-        for key, group in scores(runs, selection, list(metrics)).groupby([*CELL, "split", "metric"], sort=True):
-            found = t_interval(group["value"], 1 - alpha)
-            rows.append(
-                {
-                    **dict(zip([*CELL, "split", "metric"], key, strict=True)),
-                    "selection": selection,
-                    "n": found.n,
-                    "mean": found.mean,
-                    "sd": found.sd,
-                    "ci_low": found.low,
-                    "ci_high": found.high,
-                    "minimum": group["value"].min(),
-                    "maximum": group["value"].max(),
-                    "n_diverged": diverged[key[: len(CELL)]],
-                    "n_absent": absent[key[: len(CELL)]],
-                }
-            )
-    return pd.DataFrame(rows).reindex(columns=SUMMARY_COLUMNS)
+        found = scores(runs, selection, list(metrics))
+        by_seed = found.pivot(index=[*CELL, "split", "metric"], columns="seed", values="value").sort_index()
+        values = by_seed.to_numpy(float)
+        n = np.isfinite(values).sum(axis=1)
+        mean, sd = mean_sd(values)
+        half = t_half_widths(sd, n, 1 - alpha)
+        table = by_seed.index.to_frame(index=False).assign(
+            selection=selection,
+            n=n,
+            mean=mean,
+            sd=sd,
+            ci_low=mean - half,
+            ci_high=mean + half,
+            minimum=by_seed.min(axis=1).to_numpy(),
+            maximum=by_seed.max(axis=1).to_numpy(),
+        )
+        tables.append(table.merge(counts, on=CELL, how="left"))
+    return pd.concat(tables, ignore_index=True).reindex(columns=SUMMARY_COLUMNS)
 
 
 def write_stats(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:

@@ -2,82 +2,74 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import asdict, dataclass
-
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmark.stats.intervals import t_interval
-from benchmark.stats.power import detectable_difference
+from benchmark.stats.intervals import mean_sd, t_half_widths
+from benchmark.stats.power import detectable_effect
 
 PLACE = ["dataset", "setting", "batch_size", "split", "metric"]
+# Columns of a test; NaN where nothing can be computed.
+TEST = [
+    "n", "mean", "mean_against", "difference", "sd_difference", "ci_low", "ci_high", "t", "p", "d_z", "detectable",
+    "note",
+]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Paired:
-    """One test of ``first - second`` over their common seeds; NaN where nothing can be computed."""
+def paired_tests(first: np.ndarray, second: np.ndarray, alpha: float = 0.05) -> pd.DataFrame:
+    """Returns the paired t-tests (columns ``TEST``) of T pairs of losses, all at once.
 
-    n: int
-    mean: float
-    mean_against: float
-    difference: float
-    sd_difference: float
-    ci_low: float
-    ci_high: float
-    t: float
-    p: float
-    d_z: float
-    detectable: float
-    note: str
-
-
-def paired_test(first: pd.Series, second: pd.Series, alpha: float = 0.05) -> Paired:
-    """Returns the paired t-test of two series of scores indexed by seed.
-
-    Only seeds that both series have, with finite values, are used. One pair gives a difference and no test;
-    differences without any spread give no t statistic, because their error cannot be estimated.
+    ``first``, ``second`` (T, S): scores by seed, NaN where a seed has none. Only seeds that both have are used. One
+    pair of scores gives a difference and no test; differences without any spread give no t statistic, because
+    their error cannot be estimated.
     """
-    first, second = first[np.isfinite(first)], second[np.isfinite(second)]
-    common = first.index.intersection(second.index)
-    a, b = first.loc[common].to_numpy(float), second.loc[common].to_numpy(float)
-    n, notes = len(common), []
-    if n < max(len(first), len(second)):
-        notes.append(f"{n} common seeds of {len(first)} and {len(second)}")
-    summary = t_interval(a - b, 1 - alpha)
-    t = p = d_z = detectable = np.nan
-    if n == 0:
-        notes.append("no common seed, no test")
-    elif n == 1:
-        notes.append("one pair, no test")
-    elif summary.sd == 0:
-        same = "identical runs" if summary.mean == 0 else "the same difference at every seed"
-        notes.append(f"{same}, no test")
-    else:
-        result = stats.ttest_rel(a, b)
-        t, p = float(result.statistic), float(result.pvalue)
-        d_z = summary.mean / summary.sd
-        detectable = detectable_difference(n, summary.sd, alpha)
-    means = (float(a.mean()), float(b.mean())) if n else (np.nan, np.nan)
-    return Paired(
+    first, second = (np.where(np.isfinite(side), side, np.nan) for side in (first, second))
+    both = np.isfinite(first) & np.isfinite(second)
+    n = both.sum(axis=1)
+    difference, sd = mean_sd(first - second)
+    half = t_half_widths(sd, n, 1 - alpha)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
+        d_z = np.where(sd > 0, difference / sd, np.nan)
+    p = 2 * stats.t.sf(np.abs(t), np.maximum(n - 1, 1))
+    effects = {count: detectable_effect(count, alpha) for count in np.unique(n).tolist()}
+    detectable = np.where(sd > 0, sd * np.array([effects[count] for count in n.tolist()]), np.nan)
+    columns = [
         n,
-        *means,
-        summary.mean,
-        summary.sd,
-        summary.low,
-        summary.high,
+        mean_sd(np.where(both, first, np.nan))[0],
+        mean_sd(np.where(both, second, np.nan))[0],
+        difference,
+        sd,
+        difference - half,
+        difference + half,
         t,
         p,
         d_z,
         detectable,
-        "; ".join(notes),
-    )
+        _notes(n, np.isfinite(first).sum(axis=1), np.isfinite(second).sum(axis=1), difference, sd),
+    ]
+    return pd.DataFrame(dict(zip(TEST, columns, strict=True)))
 
 
-def by_seed(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """Returns {loss: scores indexed by seed} of one place, losses in alphabetical order."""
-    return {str(loss): rows.set_index("seed")["value"].sort_index() for loss, rows in table.groupby("loss")}
+def _notes(n: np.ndarray, first: np.ndarray, second: np.ndarray, difference: np.ndarray, sd: np.ndarray) -> list[str]:
+    notes = []
+    for count, one, other, mean, spread in zip(n, first, second, difference, sd, strict=True):
+        found = [f"{count} common seeds of {one} and {other}"] if count < max(one, other) else []
+        if count == 0:
+            found.append("no common seed, no test")
+        elif count == 1:
+            found.append("one pair, no test")
+        elif spread == 0:
+            same = "identical runs" if mean == 0 else "the same difference at every seed"
+            found.append(f"{same}, no test")
+        notes.append("; ".join(found))
+    return notes
+
+
+def by_seed(scores: pd.DataFrame) -> pd.DataFrame:
+    """Returns the scores with one row per place and loss (sorted) and one column per seed, NaN where none."""
+    return scores.pivot(index=[*PLACE, "loss"], columns="seed", values="value").sort_index()
 
 
 def compare(scores: pd.DataFrame, baseline: str | None, alpha: float = 0.05) -> pd.DataFrame:
@@ -86,13 +78,23 @@ def compare(scores: pd.DataFrame, baseline: str | None, alpha: float = 0.05) -> 
     ``scores`` is one row per run and metric (``benchmark.stats.runs.scores``). The family of a test is all
     tests of its kind on one dataset, split and metric: settings and batch sizes stand in the same table.
     """
-    rows = []
-    for place, group in scores.groupby(PLACE, sort=True):
-        where = dict(zip(PLACE, place, strict=True))
-        series = by_seed(group)
-        pairs = [("baseline", loss, baseline) for loss in series if baseline in series and loss != baseline]
-        pairs += [("pairs", first, second) for first, second in itertools.combinations(series, 2)]
-        for kind, loss, against in pairs:
-            test = paired_test(series[loss], series[against], alpha)
-            rows.append({**where, "kind": kind, "loss": loss, "against": against, **asdict(test)})
-    return pd.DataFrame(rows)
+    table = by_seed(scores)
+    losses = table.index.get_level_values("loss")
+    pairs: list[tuple[str, int, int]] = []
+    for _, rows in sorted(table.groupby(level=PLACE).indices.items()):
+        base = [row for row in rows if losses[row] == baseline]
+        pairs += [("baseline", row, base[0]) for row in rows if base and row != base[0]]
+        pairs += [("pairs", rows[one], rows[two]) for one, two in zip(*np.triu_indices(len(rows), 1), strict=True)]
+    return tested(table, pairs, alpha)
+
+
+def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float) -> pd.DataFrame:
+    """Returns place, kind, loss, against and the test of each (kind, row, row) of ``by_seed``'s table."""
+    if not pairs:
+        return pd.DataFrame()
+    kinds, first, second = (list(column) for column in zip(*pairs, strict=True))
+    values = table.to_numpy(float)
+    where = table.index[first].to_frame(index=False)
+    where.insert(len(PLACE), "kind", kinds)
+    where["against"] = table.index[second].get_level_values("loss")
+    return pd.concat([where, paired_tests(values[first], values[second], alpha)], axis=1)

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 
 from benchmark.stats.intervals import t_interval
-from benchmark.stats.paired import PLACE, by_seed, paired_test
+from benchmark.stats.paired import PLACE, by_seed, tested
 
 
 def ablation_steps(scores: pd.DataFrame, ablation: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
     """Returns the paired test of each loss of ``ablation`` against the one before it, and a total."""
-    rows = []
     links = list(zip(ablation[1:], ablation, strict=False))
     if len(links) > 1:
         links.append((ablation[-1], ablation[0]))
-    for place, group in scores[scores["loss"].isin(list(ablation))].groupby(PLACE, sort=True):
-        where = dict(zip(PLACE, place, strict=True))
-        series = by_seed(group)
+    table = by_seed(scores[scores["loss"].isin(list(ablation))])
+    losses = table.index.get_level_values("loss")
+    pairs, steps = [], []
+    for _, rows in sorted(table.groupby(level=PLACE).indices.items()):
+        found = {losses[row]: row for row in rows}
         for number, (loss, against) in enumerate(links, start=1):
-            if loss in series and against in series:
-                step = "total" if number == len(ablation) else str(number)
-                test = paired_test(series[loss], series[against], alpha)
-                rows.append(
-                    {
-                        **where,
-                        "kind": "ablation",
-                        "step": step,
-                        "loss": loss,
-                        "against": against,
-                        **asdict(test),
-                    }
-                )
-    return pd.DataFrame(rows)
+            if loss in found and against in found:
+                pairs.append(("ablation", found[loss], found[against]))
+                steps.append("total" if number == len(ablation) else str(number))
+    return tested(table, pairs, alpha).assign(step=steps)
 
 
 def relative_gain(scores: pd.DataFrame, loss: str, against: str, alpha: float = 0.05) -> pd.DataFrame:
@@ -44,14 +34,15 @@ def relative_gain(scores: pd.DataFrame, loss: str, against: str, alpha: float = 
     ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval; ``gain_of_means`` is
     100 (mean a - mean b) / mean b, the figure that papers print. Seeds where b is zero are dropped.
     """
+    table = by_seed(scores[scores["loss"].isin([loss, against])])
     rows = []
-    for place, group in scores[scores["loss"].isin([loss, against])].groupby(PLACE, sort=True):
-        series = by_seed(group)
-        if loss not in series or against not in series:
+    for place, group in table.groupby(level=PLACE):
+        series = group.droplevel(PLACE)
+        if loss not in series.index or against not in series.index:
             continue
-        common = series[loss].index.intersection(series[against].index)
-        a, b = series[loss].loc[common].to_numpy(float), series[against].loc[common].to_numpy(float)
-        a, b = a[b > 0], b[b > 0]
+        a, b = series.loc[loss].to_numpy(float), series.loc[against].to_numpy(float)
+        usable = np.isfinite(a) & (b > 0)
+        a, b = a[usable], b[usable]
         gain = t_interval(100 * (a - b) / b, 1 - alpha)
         rows.append(
             {
