@@ -11,6 +11,7 @@ from benchmark.plots.drawing import Drawing, legend_below, new_figure
 from benchmark.plots.style import BAND, DOUBLE, INK, TONES, styled
 from benchmark.tables.labels import loss_label, metric_label
 from benchmark.tables.numbers import count
+from benchmark.tables.papers.arrangement import place
 from benchmark.tables.published import VERDICT_TONES
 from benchmark.tables.table import NothingToShow
 
@@ -52,8 +53,8 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
                 color=TONES[VERDICT_TONES[word]],
                 markerfacecolor="white" if word == "inconclusive" else TONES[VERDICT_TONES[word]],
             )
-        several = shown[["source", "table"]].drop_duplicates().shape[0] > 1
-        axes.set_yticks(rows, [_label(row, several, study) for row in shown.to_dict("records")])
+        named = [column for column in ("dataset", "table") if shown[[column, "source"]].drop_duplicates().shape[0] > 1]
+        axes.set_yticks(rows, [_label(row, named, study) for row in shown.to_dict("records")])
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel("ours − reference (percentage points)")
@@ -70,10 +71,13 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
     return Drawing("Differences to the references", caption, alt, figure, judged)
 
 
-def _label(row: dict[str, Any], several: bool, study: Any) -> str:
+def _label(row: dict[str, Any], named: list[str], study: Any) -> str:
+    """Returns a row's name; dataset and table are ``named`` only where the figure has several."""
     parts = [loss_label(str(row["loss"]), study), metric_label(str(row["metric"]))]
     if pd.notna(row["batch_size"]):
         parts.insert(1, f"bs {row['batch_size']:.0f}")
-    if several:
-        parts.append(str(row["source"]) if row["source"] == row["table"] else f"{row['source']} {row['table']}")
+    if "dataset" in named:
+        parts.append(str(row["dataset"]) if row["split"] == "test" else f"{row['dataset']} {row['split']}")
+    if "table" in named:
+        parts.append(str(row["source"]) if row["source"] == row["table"] else place(row["source"], row["table"]))
     return " · ".join(parts)

@@ -21,6 +21,7 @@ from benchmark.tables.as_latex import to_latex
 from benchmark.tables.as_markdown import to_markdown
 from benchmark.tables.table import NothingToShow
 
+OF_A_PAPER = ("claims", "outside")  # tables that only the study of a whole paper has
 _SMALL = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,)}
 
 
@@ -54,7 +55,7 @@ def test_tables_render_in_every_format_or_say_what_is_missing(name, case):
     try:
         table = TABLES[name].target(inputs.runs, inputs.stats, inputs.study)
     except NothingToShow as reason:
-        assert label != "full" and len(str(reason)) > 20 and not str(reason).endswith(".")
+        assert (label != "full" or name in OF_A_PAPER) and len(str(reason)) > 20 and not str(reason).endswith(".")
         return
     assert table.rows and table.caption.endswith(".") and table.title
     assert len({len(row) for row in csv.reader(io.StringIO(to_csv(table)))}) == 1

@@ -8,13 +8,12 @@ import time
 import pandas as pd
 import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs, made_up_provenance, write_inputs
-from made_up_papers import paper_inputs, roadmap_study
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.report import write_report
 from benchmark.report.answer import answer
-from benchmark.report.glance import claim_counts, notices, run_counts, verdict_counts
+from benchmark.report.glance import notices, run_counts, verdict_counts
 from benchmark.report.origin import origin
 from benchmark.report.page import build_page
 from benchmark.tables.inputs import load_inputs
@@ -254,54 +253,3 @@ def test_a_large_study_takes_seconds_and_stays_readable(tmp_path):
 def _renamed(table: pd.DataFrame, name: str) -> dict[str, pd.Series]:
     columns = [column for column in ("run_id", "family") if column in table]
     return {column: table[column].str.replace("glyphs_1k", name) for column in columns}
-
-
-@pytest.fixture(scope="module")
-def paper():
-    study = roadmap_study(seeds=(0, 1), sizes=(32, 64, 128))
-    claims = pd.DataFrame(
-        [
-            {"claim": "a", "reading": "published", "verdict": "supported"},
-            {"claim": "a", "reading": "here", "verdict": "contradicted"},
-            {"claim": "b", "reading": "published", "verdict": "not_run"},
-            {"claim": "b", "reading": "here", "verdict": "not_run"},
-        ]
-    )
-    made = paper_inputs(study, epochs=2)
-    return dataclasses.replace(made, stats={**made.stats, "claims": claims})
-
-
-def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
-    sentences = answer(paper)
-    numbers = paper.stats["verdicts"]["verdict"].value_counts()
-    assert sentences[0].startswith("Of 286 published numbers:") and f"{numbers['not_run']} not run" in sentences[0]
-    assert sentences[1] == "Of 2 claims: 1 supported, 1 not run."
-    assert "of 9 conditions (places times batch sizes, over 3 places)" in sentences[2]
-    assert "lambda" not in " ".join(sentences), "a sweep's single settings are no contestants"
-    assert "over 9 conditions" in sentences[4]
-
-
-def test_claims_are_counted_as_published_or_on_a_stand_in_as_found_here(paper):
-    assert [number for _, number, _, _ in claim_counts(paper)] == [1, 0, 0, 1]
-    stand_in = dataclasses.replace(paper, study=dataclasses.replace(paper.study, stand_in="glyphs_1k"))
-    assert [number for _, number, _, _ in claim_counts(stand_in)] == [0, 1, 0, 1]
-
-
-def test_the_papers_tables_have_a_section_and_those_without_runs_start_closed(paper):
-    study = dataclasses.replace(paper.study, tables=("outside",), figures=())
-    page = build_page(dataclasses.replace(paper, study=study))
-    section = page.split('<section id="papers"')[1].split("</section>")[0]
-    assert section.count('id="table-roadmap2021v2_table') == 10 and "ROADMAP, figure 4" in section
-    closed = section.split('<div class="item')
-    assert "<details>" in next(part for part in closed if "table 7: the ablation" in part)
-    assert "<details>" not in next(part for part in closed if "table 1: average" in part)
-    assert not Outline(page).torn and "banner" not in page.split("<body>")[1]
-
-
-def test_every_section_of_a_stand_in_says_so():
-    study = roadmap_study(seeds=(0, 1), sizes=(32, 64), stand_in="glyphs_1k")
-    page = build_page(paper_inputs(dataclasses.replace(study, tables=("comparison",), figures=()), epochs=2))
-    sections = page.split("<body>")[1].split("<section ")[2:]
-    shown = [part for part in sections if not part.startswith(('id="provenance"', 'id="methods"'))]
-    assert shown and all("Stand-in data (glyphs_1k)" in part for part in shown)
-    assert "it reproduces nothing" in page

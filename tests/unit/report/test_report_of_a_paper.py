@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import pytest
+from made_up_papers import paper_inputs, roadmap_study
+
+from benchmark.report.answer import answer
+from benchmark.report.glance import claim_counts
+from benchmark.report.page import build_page
+
+
+@pytest.fixture(scope="module")
+def paper():
+    study = roadmap_study(seeds=(0, 1), sizes=(32, 64, 128))
+    claims = pd.DataFrame(
+        [
+            {"claim": "a", "reading": "published", "verdict": "supported"},
+            {"claim": "a", "reading": "here", "verdict": "contradicted"},
+            {"claim": "b", "reading": "published", "verdict": "not_run"},
+            {"claim": "b", "reading": "here", "verdict": "not_run"},
+        ]
+    )
+    made = paper_inputs(study, epochs=2)
+    return dataclasses.replace(made, stats={**made.stats, "claims": claims})
+
+
+def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
+    sentences = answer(paper)
+    numbers = paper.stats["verdicts"]["verdict"].value_counts()
+    assert sentences[0].startswith("Of 286 published numbers:") and f"{numbers['not_run']} not run" in sentences[0]
+    assert sentences[1] == "Of 2 claims: 1 supported, 1 not run."
+    assert "of 9 conditions (places times batch sizes, over 3 places)" in sentences[2]
+    assert "lambda" not in " ".join(sentences), "a sweep's single settings are no contestants"
+    assert "over 9 conditions" in sentences[4]
+
+
+def test_claims_are_counted_as_published_or_on_a_stand_in_as_found_here(paper):
+    assert [number for _, number, _, _ in claim_counts(paper)] == [1, 0, 0, 1]
+    stand_in = dataclasses.replace(paper, study=dataclasses.replace(paper.study, stand_in="glyphs_1k"))
+    assert [number for _, number, _, _ in claim_counts(stand_in)] == [0, 1, 0, 1]
+
+
+def test_the_papers_tables_have_a_section_and_those_without_runs_start_closed(paper):
+    study = dataclasses.replace(paper.study, tables=("outside",), figures=())
+    page = build_page(dataclasses.replace(paper, study=study))
+    section = page.split('<section id="papers"')[1].split("</section>")[0]
+    assert section.count('id="table-roadmap2021v2_table') == 10 and "ROADMAP, figure 4" in section
+    closed = section.split('<div class="item')
+    assert "<details>" in next(part for part in closed if "table 7: the ablation" in part)
+    assert "<details>" not in next(part for part in closed if "table 1: average" in part)
+    assert "banner" not in page.split("<body>")[1]
+
+
+def test_every_section_of_a_stand_in_says_so():
+    study = roadmap_study(seeds=(0, 1), sizes=(32, 64), stand_in="glyphs_1k")
+    page = build_page(paper_inputs(dataclasses.replace(study, tables=("comparison",), figures=()), epochs=2))
+    sections = page.split("<body>")[1].split("<section ")[2:]
+    shown = [part for part in sections if not part.startswith(('id="provenance"', 'id="methods"'))]
+    assert shown and all("Stand-in data (glyphs_1k)" in part for part in shown)
+    assert "it reproduces nothing" in page
