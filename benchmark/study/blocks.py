@@ -159,11 +159,14 @@ class BlockReader:
         )
 
     def resources(self, block: dict[str, Any], file: RecipeFile) -> Resources | None:
-        """Returns what a run of a sound block needs: the study's, the recipe's, then its own; None for the study's."""
-        study, own = self.data.get("resources", {}), block.get("resources", {})
-        if not all(isinstance(written, dict) for written in (study, own)) or not (own or file.resources):
+        """Returns what a run needs: the study's, under the recipe's, under the block's; None for the study's alone."""
+        parts = [self.data.get("resources"), file.resources, block.get("resources")]
+        if not any(parts[1:]):
             return None
-        return Resources(**{**defaults_of(schema_of(ResourcesFile)), **study, **file.resources, **own})
+        result = defaults_of(schema_of(ResourcesFile))
+        for part in parts:  # what is no mapping or no resource has been reported as a break of the format
+            result |= {name: part[name] for name in result if isinstance(part, dict) and name in part}
+        return Resources(**result)
 
     def overrides(self, place: str, block: dict[str, Any], file: RecipeFile) -> dict[str, Any]:
         """Returns what is laid over the recipe: the parts of its named options, then the block's own."""

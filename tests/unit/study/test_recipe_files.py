@@ -143,6 +143,18 @@ def test_resources_of_study_recipe_and_block_are_laid_over_each_other(study_data
     assert run.digest == plain.digest
 
 
+@pytest.mark.parametrize("wrong", [{"gpu": 1}, {"gpus": -1}, [1], "many"])
+def test_wrong_resources_of_a_block_are_named(study_data, write_study, wrong):
+    study_data["blocks"][0]["resources"] = wrong
+    assert "blocks.0.resources" in problems_of(write_study(study_data))
+
+
+@pytest.mark.parametrize("wrong", [["tiny"], 3, {"glyphs_tiny": 3}, {}])
+def test_a_recipe_that_is_no_name_is_named(study_data, write_study, wrong):
+    study_data["blocks"][0]["recipe"] = wrong
+    assert "blocks.0.recipe" in problems_of(write_study(study_data))
+
+
 def test_a_block_can_give_some_of_the_studys_metrics(study_data, write_study):
     study_data["metrics"].append("recall_at_5")
     assert "'recall_at_5' is not measured" in problems_of(write_study(study_data))
