@@ -33,8 +33,8 @@ class Asked:
 class Points:
     """The cells of a study and their scores, as panels ask for them. Scores are in percent here."""
 
-    def __init__(self, runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any):
-        self.study, self.stats = study, stats
+    def __init__(self, runs: pd.DataFrame, study: Any):
+        self.study = study
         self.stand_in = getattr(study, "stand_in", None)
         self.alpha = study.comparison.alpha
         self._facts = study_facts(study)

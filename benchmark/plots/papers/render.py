@@ -25,11 +25,9 @@ _WORDS = {
 }
 
 
-def build_paper_figures(
-    runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any
-) -> dict[str, Drawing | NothingToShow]:
+def build_paper_figures(runs: pd.DataFrame, study: Any) -> dict[str, Drawing | NothingToShow]:
     """Returns each paper's figure that belongs to the study, or the reason why it cannot be drawn, by name."""
-    points = Points(runs, stats, study)
+    points = Points(runs, study)
     found: dict[str, Drawing | NothingToShow] = {}
     for figure in paper_figures():
         figure = on_stand_in(figure, points.stand_in) if points.stand_in else figure

@@ -29,7 +29,7 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def figures(inputs):
-    return build_paper_figures(inputs.runs, inputs.stats, inputs.study)
+    return build_paper_figures(inputs.runs, inputs.study)
 
 
 def marks(drawing, side, panel):
@@ -47,7 +47,7 @@ def test_the_arranged_figures_are_those_of_the_papers():
 def test_a_study_shows_the_figures_of_its_paper_and_no_others(figures):
     assert set(figures) == {"roadmap2021v2_fig4", "roadmap2021v2_fig5", "roadmap2021v2_fig13"}
     other = made_up_study()
-    assert build_paper_figures(paper_inputs(other).runs, {}, other) == {}
+    assert build_paper_figures(paper_inputs(other).runs, other) == {}
 
 
 def test_a_sweep_draws_the_variants_that_change_its_hyperparameter_alone(figures, inputs):
@@ -81,17 +81,17 @@ def test_a_gain_is_paired_by_seed_and_relative_to_the_loss_without_the_term(figu
 
 
 def test_a_figure_without_runs_says_why(inputs):
-    empty = build_paper_figures(inputs.runs.iloc[:0], {}, inputs.study)
+    empty = build_paper_figures(inputs.runs.iloc[:0], inputs.study)
     assert isinstance(empty["roadmap2021v2_fig4"], NothingToShow)
     assert "has finished yet" in str(empty["roadmap2021v2_fig4"])
     plain = dataclasses.replace(inputs.study, blocks=inputs.study.blocks[:2])
-    reason = build_paper_figures(inputs.runs, {}, plain)["roadmap2021v2_fig13"]
+    reason = build_paper_figures(inputs.runs, plain)["roadmap2021v2_fig13"]
     assert not isinstance(reason, Drawing) or marks(reason, "ours", "slope").shape[0] <= 1
 
 
 def test_on_stand_in_data_equal_panels_are_drawn_once_without_published_values():
     made = paper_inputs(roadmap_study(seeds=(0, 1), stand_in="glyphs_1k"), epochs=2)
-    drawing = build_paper_figures(made.runs, made.stats, made.study)["roadmap2021v2_fig5"]
+    drawing = build_paper_figures(made.runs, made.study)["roadmap2021v2_fig5"]
     assert set(drawing.data["panel"]) == {"glyphs_1k"} and set(drawing.data["side"]) == {"ours"}
     assert "stand-in data (glyphs_1k)" in drawing.caption
 
@@ -116,7 +116,7 @@ def test_convergence_has_one_curve_for_each_batch_size():
     study = landmarks(("a", "resnet18", (variant("fast_ap"),), (32, 256)))
     made = paper_inputs(study, epochs=4)
     figure = next(each for each in paper_figures() if each.name == "fastap2019_fig7")
-    drawing = draw(figure, Points(made.runs, made.stats, study))
+    drawing = draw(figure, Points(made.runs, study))
     assert drawing.data.groupby("series")["x"].max().to_dict() == {"batch size 32": 4, "batch size 256": 4}
     assert "<svg" in to_svg(drawing)
 
@@ -130,7 +130,7 @@ def test_an_effect_compares_two_settings_whether_variants_or_options():
     panel = Panel(
         "t", "softbin_ap", "map", "resnet18", (Place("sop"),), parameter="ties", first="ignore", second="aware"
     )
-    found = Points(made.runs, {}, study).effect(panel, Place("sop"))
+    found = Points(made.runs, study).effect(panel, Place("sop"))
     runs = made.runs[(made.runs["selection"] == "last") & (made.runs["metric"] == "map")]
     means = runs.groupby("loss", observed=True)["value"].mean()
     assert found["value"] == pytest.approx(100 * (means["softbin_ap"] - means["softbin_ap_tied"])) and found["n"] == 2
