@@ -28,8 +28,12 @@ def benchmark_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips, with the reason, what this machine cannot run."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skips, with the reason, what this machine cannot run and what takes minutes."""
+    if "stress" not in config.getoption("markexpr"):
+        for item in items:
+            if item.get_closest_marker("stress"):
+                item.add_marker(pytest.mark.skip(reason="takes minutes; choose it with '-m stress'"))
     for marker, reason in (("gpu", no_gpu), ("cluster", no_cluster), ("browser", no_browser)):
         marked = [item for item in items if item.get_closest_marker(marker)]
         missing = reason() if marked else None
