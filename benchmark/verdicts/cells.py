@@ -13,15 +13,17 @@ from benchmark.stats.runs import CELL, attempts, scores
 
 @dataclass(frozen=True)
 class Side:
-    """Of ``n`` finished runs, in percentage points; ``facts`` are the distinct versions they were made with."""
+    """Of ``n`` finished runs, in percentage points, with the score of each seed; ``facts`` are the distinct versions
+    they were made with."""
 
     mean: float
     sd: float
     n: int
+    by_seed: dict[int, float]
     facts: dict[str, tuple[str, ...]]
 
 
-EMPTY = Side(np.nan, np.nan, 0, {})
+EMPTY = Side(np.nan, np.nan, 0, {}, {})
 VERSIONS = ("spec_digest", "code_version", "platform")
 
 
@@ -61,7 +63,8 @@ def side(rows: pd.DataFrame) -> Side:
     """Returns mean, spread and number of the scores in ``rows`` (one row per run), scaled to percentage points."""
     values = 100 * rows["value"].to_numpy(float)
     facts = {name: tuple(sorted(set(rows[name].astype(str)))) for name in VERSIONS}
-    return Side(float(values.mean()), spread(values) if len(values) > 1 else np.nan, len(values), facts)
+    sd = spread(values) if len(values) > 1 else np.nan
+    return Side(float(values.mean()), sd, len(values), dict(zip(rows["seed"].tolist(), values, strict=True)), facts)
 
 
 def pools(sides: dict[tuple, Side]) -> dict[tuple, tuple[float, float]]:

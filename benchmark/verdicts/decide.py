@@ -11,7 +11,7 @@ from benchmark.verdicts.vocabulary import DRIFTED, HIGH, INCONCLUSIVE, LOW, NOT_
 
 _NUMBERS = (
     "reference_mean", "reference_sd", "reference_n", "ours_mean", "ours_sd", "ours_n", "pooled_sd", "pooled_df",
-    "margin", "rounding",
+    "paired_sd", "paired_n", "margin", "rounding",
 )  # fmt: skip
 
 
@@ -40,6 +40,8 @@ def decide(rows: pd.DataFrame) -> pd.DataFrame:
             reference_n=rows["reference_n"],
             pooled_sd=rows["pooled_sd"],
             pooled_df=rows["pooled_df"],
+            paired_sd=rows["paired_sd"],
+            paired_n=rows["paired_n"],
             margin=rows["margin"],
             slack=rows["rounding"].fillna(0.0),
         )
@@ -82,7 +84,11 @@ def _verdict(row: dict) -> tuple[str, str, str, float]:
         why = "one run, and no spread on either side to judge it by: run at least 2 seeds"
         return INCONCLUSIVE, "", "; ".join([why, *remarks]), nan
     if row["se"] == 0:
-        remarks.append("no spread between the runs: judged as an exact value")
+        exact = "every seed differs by the same" if row["paired_n"] >= 2 else "no spread between the runs"
+        same = "identical at every seed" if row["paired_n"] >= 2 and row["difference"] == 0 else exact
+        remarks.append(f"{same}: judged as an exact value")
+    elif row["paired_n"] >= 2:
+        remarks.append(f"paired by {row['paired_n']:.0f} seeds")
     if row["p_equivalence"] <= ALPHA:
         inside = f"[{row['ci90_low']:.2f}, {row['ci90_high']:.2f}] lies inside ±{row['margin']:g} points"
         return REPRODUCED, "", "; ".join([inside, *remarks]), nan
@@ -99,7 +105,9 @@ def _verdict(row: dict) -> tuple[str, str, str, float]:
 
 
 def _seeds(row: dict) -> float:
-    spreads = [row["ours_sd"] if row["ours_n"] > 1 else np.nan, row["reference_sd"], row["pooled_sd"]]
+    paired = row["paired_n"] >= 2
+    spreads = [row["paired_sd"]] if paired else []
+    spreads += [row["ours_sd"] if row["ours_n"] > 1 else np.nan, row["reference_sd"], row["pooled_sd"]]
     spread = next((value for value in spreads if np.isfinite(value) and value > 0), float("nan"))
     return seeds_to_decide(
         row["difference"],
@@ -110,4 +118,5 @@ def _seeds(row: dict) -> float:
         margin=row["margin"],
         slack=0.0 if np.isnan(row["rounding"]) else row["rounding"],
         family=int(row["family_size"]),
+        paired=paired,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
+from benchmark.stats.intervals import spread
 from benchmark.stats.runs import CELL
 from benchmark.verdicts.cells import Cells, Side, side
 
@@ -40,6 +42,7 @@ def frozen_rows(frozen: pd.DataFrame, cells: Cells) -> list[dict]:
                 "ours_n": now.n,
                 "pooled_sd": pooled_sd,
                 "pooled_df": pooled_df,
+                **paired(then, now),
                 "statuses": cells.statuses[cell],
                 "remark": changes(then, now),
             }
@@ -47,6 +50,18 @@ def frozen_rows(frozen: pd.DataFrame, cells: Cells) -> list[dict]:
             row["note"] = "the frozen cell is not in this study's runs"
         rows.append(row)
     return rows
+
+
+def paired(then: Side, now: Side) -> dict[str, float]:
+    """Returns number and spread of the differences by seed, when both sides have the same two seeds or more.
+
+    A run and its frozen counterpart share split, initial weights, batches and augmentation, so that what the seed
+    adds to both drops out of their difference.
+    """
+    if len(now.by_seed) < 2 or set(then.by_seed) != set(now.by_seed):
+        return {}
+    differences = np.array([now.by_seed[seed] - value for seed, value in sorted(then.by_seed.items())])
+    return {"paired_n": len(differences), "paired_sd": spread(differences)}
 
 
 def changes(then: Side, now: Side) -> str:

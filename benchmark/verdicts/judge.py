@@ -37,6 +37,7 @@ COLUMNS = [
     "ours_n",
     "n_diverged",
     "selection",
+    "paired_n",  # seeds compared one by one (frozen references); empty when the sides are two groups
     "difference",  # ours - reference
     "se",
     "df",

@@ -4,16 +4,17 @@ D = ours - reference is normal with mean delta. Its standard error counts both s
 
 | what is known | squared standard error | degrees of freedom |
 |---|---|---|
+| both sides under the same k seeds (frozen runs) | d^2/k | k - 1 |
 | spread of both sides | s^2/n + r^2/m | min(n, m) - 1 |
 | ours only (reference: m draws, m = 1 unless stated) | s^2 (1/n + 1/m) | n - 1 |
 | reference's, and a pooled spread of our sister cells | q^2/n + r^2/m | min(that of q, m - 1) |
 | reference's only (one run of ours) | r^2 (1/n + 1/m) | m - 1 |
 | pooled only | q^2 (1/n + 1/m) | that of q |
 
-With s, n ours and r, m the reference's. Where one spread stands for both sides the row is an exact t if the two
-are equal, and an assumption otherwise. For the first row Welch's degrees of freedom are too many for two to five
-runs (at the levels that Holm needs, true rates come out up to ten times the nominal ones); min(n, m) - 1 bounds
-the error for every ratio of the two spreads.
+With s, n ours, r, m the reference's and d the spread of the differences by seed. Where one spread stands for both
+sides the row is an exact t if the two are equal, and an assumption otherwise. For two spreads Welch's degrees of
+freedom are too many for two to five runs (at the levels that Holm needs, true rates come out up to ten times the
+nominal ones); min(n, m) - 1 bounds the error for every ratio of the two.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Evidence:
     reference_n: ArrayLike = np.nan
     pooled_sd: ArrayLike = np.nan
     pooled_df: ArrayLike = np.nan
+    paired_sd: ArrayLike = np.nan
+    paired_n: ArrayLike = np.nan
     margin: ArrayLike = 1.0
     slack: ArrayLike = 0.0
 
@@ -65,19 +68,21 @@ def standard_error(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     n, s = np.asarray(evidence.ours_n, float), np.asarray(evidence.ours_sd, float)
     m, r = np.asarray(evidence.reference_n, float), np.asarray(evidence.reference_sd, float)
     q, q_df = np.asarray(evidence.pooled_sd, float), np.asarray(evidence.pooled_df, float)
+    d, k = np.asarray(evidence.paired_sd, float), np.asarray(evidence.paired_n, float)
+    paired = (k >= 2) & np.isfinite(d)
     stated = (m >= 2) & np.isfinite(r)
     m = np.where(np.isfinite(m) & (m >= 1), m, 1.0)
     pooled = (q > 0) & (q_df >= 1)
     # Equal values in every run say little about spread: sister cells say more, where there are any.
     known = (n >= 2) & np.isfinite(s) & ~((s == 0) & ~stated & pooled)
-    conditions = [known & stated, known, stated & pooled, stated, pooled]
+    conditions = [paired, known & stated, known, stated & pooled, stated, pooled]
     both = 1 / n + 1 / m
     variance = np.select(
         conditions,
-        [s**2 / n + r**2 / m, s**2 * both, q**2 / n + r**2 / m, r**2 * both, q**2 * both],
+        [d**2 / k, s**2 / n + r**2 / m, s**2 * both, q**2 / n + r**2 / m, r**2 * both, q**2 * both],
         np.nan,
     )
-    df = np.select(conditions, [np.minimum(n, m) - 1, n - 1, np.minimum(q_df, m - 1), m - 1, q_df], np.nan)
+    df = np.select(conditions, [k - 1, np.minimum(n, m) - 1, n - 1, np.minimum(q_df, m - 1), m - 1, q_df], np.nan)
     return np.sqrt(variance), df
 
 
@@ -125,11 +130,13 @@ def seeds_to_decide(
     margin: float,
     slack: float = 0.0,
     family: int = 1,
+    paired: bool = False,
     alpha: float = ALPHA,
     most: int = 1000,
 ) -> float:
     """Returns the smallest number of our runs, above ``now``, that decides if difference and spread stay.
 
+    ``paired``: ``spread`` is that of differences by seed, and the reference gets as many runs.
     A drift is counted only at the strictest level of Holm, alpha / family. NaN when even ``most`` runs would not do:
     then the reference side alone, often a single run, is too uncertain.
     """
@@ -137,8 +144,8 @@ def seeds_to_decide(
     if not np.isfinite(spread) or not len(n):
         return float("nan")
     full = np.full(len(n), 1.0)
-    judged = judge_arrays(
-        Evidence(difference * full, spread * full, n, 0 * full, reference_sd, reference_n, margin=margin, slack=slack)
-    )
+    sides = {"reference_sd": reference_sd, "reference_n": reference_n}
+    known = {"paired_sd": spread, "paired_n": n} if paired else sides
+    judged = judge_arrays(Evidence(difference * full, spread * full, n, 0 * full, margin=margin, slack=slack, **known))
     decided = (judged.p_equivalence <= alpha) | (judged.p_drift <= alpha / max(family, 1))
     return float(n[decided.argmax()]) if decided.any() else float("nan")

@@ -140,13 +140,30 @@ def test_unchanged_runs_reproduce_their_frozen_reference(frozen_of):
     runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6})
     table = judged(runs, (), frozen_of(runs))
     assert len(table) == 4 and set(table["verdict"]) == {"reproduced"}
-    assert (table["difference"] == 0).all() and (table["se"] > 0).all() and set(table["family_size"]) == {4}
+    assert (table["difference"] == 0).all() and set(table["family_size"]) == {4}
+    assert table["reason"].str.contains("identical at every seed").all()
+
+
+def test_frozen_runs_are_paired_by_seed(frozen_of):
+    runs = long_table({"smooth_ap": 0.5}, sd=0.05)  # a spread that would decide nothing without pairing
+    moved = runs.assign(value=runs["value"] + 0.02 + 1e-4 * (runs["seed"] % 3))
+    table = judged(moved, (), frozen_of(runs))
+    assert set(table["verdict"]) == {"drifted"} and table["reason"].str.contains("paired by 5 seeds").all()
+    by_hand = 100 * (moved["value"] - runs["value"])[(runs["metric"] == "map_at_r") & (runs["selection"] == "last")]
+    found = table[table["metric"] == "map_at_r"].iloc[0]
+    assert found["se"] == pytest.approx(by_hand.std(ddof=1) / np.sqrt(5)) and found["df"] == 4
+
+
+def test_other_seeds_than_the_frozen_are_compared_without_pairs(frozen_of):
+    runs = long_table({"smooth_ap": 0.5}, sd=0.05)
+    table = judged(runs.assign(seed=runs["seed"] + 10), (), frozen_of(runs))
+    assert (table["difference"] == 0).all() and set(table["verdict"]) == {"inconclusive"}
 
 
 def test_equal_means_do_not_hide_a_spread_wider_than_the_margin(frozen_of):
     runs = long_table({"smooth_ap": 0.5}, sd=0.05)
-    table = judged(runs, (), frozen_of(runs))
-    assert (table["difference"] == 0).all() and set(table["verdict"]) == {"inconclusive"}
+    table = judged(runs.assign(seed=4 - runs["seed"]), (), frozen_of(runs))
+    assert np.allclose(table["difference"], 0) and set(table["verdict"]) == {"inconclusive"}
 
 
 def test_a_planted_change_drifts_from_the_frozen_runs_and_nothing_else_does(frozen_of):
