@@ -118,7 +118,7 @@ KINDS: Mapping[str, Kind] = {
 def _pair(first: Arm, second: Arm, series: Series, place: Place, size: int | None, metric: str, **ends: float) -> Part:
     a, b = series.find(first, place, size, metric), series.find(second, place, size, metric)
     label = f"{_where(place, size, metric)}: {first.name} - {second.name}"
-    if a.cell is not None and a.cell == b.cell:
+    if a.source is not None and a.source == b.source:
         return Part(label, note="both sides are the same runs here")
     values = _common([a, b])
     return _part(label, 100 * (values[0] - values[1]), note=a.note or b.note, **ends)

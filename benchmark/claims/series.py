@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.claims.model import Arm, Claim
+from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.stats.runs import CELL, scores
 from benchmark.verdicts.cells import Cells
 from benchmark.verdicts.matching import Facts, match_published
@@ -33,11 +34,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Found:
-    """Values indexed by seed, or none and the reason; ``cell`` is where they come from."""
+    """Values indexed by seed, or none and the reason; ``source`` is the cell and split that they come from."""
 
     values: pd.Series = field(default_factory=lambda: NOTHING)
     note: str = ""
-    cell: tuple | None = None
+    source: tuple | None = None
 
 
 class Series:
@@ -83,7 +84,7 @@ class Series:
             if match.cell is not None:
                 split = COST_SPLIT if metric in self.cost_metrics else match.split
                 values = self.values.get((*match.cell, split, metric), NOTHING)
-                return Found(values, "" if len(values) else self._why(match.cell, metric), match.cell)
+                return Found(values, "" if len(values) else self._why(match.cell, metric), (*match.cell, split))
         return Found(note=note)
 
     def _why(self, cell: tuple, metric: str) -> str:
@@ -104,7 +105,7 @@ class Series:
         """Returns every place of the long table, whatever the paper's condition was.
 
         Batch sizes are those that the paper states as far as they were run, else all. Backbones are gone
-        through one by one, unless the claim compares backbones.
+        through one by one, unless the claim compares backbones. Expanded queries are an arm, not a place.
         """
         stated = {size for condition in claim.published for size in condition.batch_sizes}
         own = any(arm.backbone for arm in claim.arms)
@@ -112,7 +113,7 @@ class Series:
         keys = dict.fromkeys(
             (cell[0], split, "" if own else self.backbone(cell))
             for cell in self.cells.all
-            for split in sorted(self.cells.splits.get(cell, ()))[: 1 if costs else None]
+            for split in self._plain_splits(cell)[: 1 if costs else None]
         )
         places = []
         for dataset, split, backbone in keys:
@@ -120,6 +121,9 @@ class Series:
             sizes = self._sizes(claim, place)
             places.append(replace(place, batch_sizes=tuple(s for s in sizes if s in stated) or sizes))
         return places
+
+    def _plain_splits(self, cell: tuple) -> list[str]:
+        return sorted(split for split in self.cells.splits.get(cell, ()) if not split.endswith(SPLIT_SUFFIX))
 
     def backbone(self, cell: tuple) -> str:
         """Returns the backbone of a cell: its setting's label, unless the study says otherwise."""

@@ -104,16 +104,15 @@ def check(
 
     Example: python -m benchmark data check cub --root data/cub --images
     """
-    from benchmark.datasets import DATASETS
     from benchmark.preparing.counts import counts_table, differences
     from benchmark.preparing.decode import broken_images
     from benchmark.preparing.parallel import available_cores
-    from benchmark.preparing.prepare import load_whatever_counts, read_record
+    from benchmark.preparing.prepare import load_whatever_counts, published_counts, read_record
 
     params = _params(name, root, param)
     record = read_record(Path(str(params["root"]))) if "root" in params else {}
     dataset = load_whatever_counts(name, params)
-    expected = DATASETS[name].target.expected
+    expected = published_counts(name, params)
     typer.echo(f"{name}  fingerprint {dataset.fingerprint}")
     for file, facts in record.get("sources", {}).items():
         typer.echo(f"prepared from {file}" + (f"  sha256 {facts['sha256']}" if "sha256" in facts else ""))

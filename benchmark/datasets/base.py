@@ -123,6 +123,7 @@ class DatasetLoader(ABC):
     metrics: ClassVar[tuple[str, ...]] = ALL_METRICS
     archives: ClassVar[tuple[Archive, ...]] = ()  # what it is unpacked from
     expected: ClassVar[dict[str, dict[str, int]]] = {}  # published counts: a part of Dataset.counts each
+    trains: ClassVar[bool] = True  # whether there are images to train on; without them it is for evaluation only
 
     def __init__(self, config: Any):
         self.config = config
@@ -130,6 +131,10 @@ class DatasetLoader(ABC):
     @abstractmethod
     def load(self) -> Dataset:
         """Returns the dataset; raises DataError naming every file or class that is not right."""
+
+    def expected_counts(self) -> dict[str, dict[str, int]]:
+        """Returns the published counts of the dataset as it is configured."""
+        return self.expected
 
 
 class PixelOpener:

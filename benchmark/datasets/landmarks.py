@@ -42,6 +42,7 @@ class LandmarkLoader(IndexedLoader):
 
     Config = RootConfig
     metrics = ("map",)
+    trains = False
     roles = ("query", "gallery")
 
     def read(self, findings: Findings) -> pd.DataFrame:

@@ -63,8 +63,17 @@ class Sfm120k(IndexedLoader):
             {name: protocol for found in sets for name, protocol in found.protocols.items()},
             fingerprint_of(own.fingerprint, *(found.fingerprint for found in sets)),
             self.metrics,
-            own.counts | {name: found.counts[name] for found in sets for name in found.protocols},
+            own.counts
+            | {name: found.counts[name] for found in sets for name in found.protocols}
+            | {f"{found.name} {part}": found.counts[part] for found in sets for part in ("query", "gallery")},
         )
+
+    def expected_counts(self) -> dict[str, dict[str, int]]:
+        """Returns the published counts of the training images and of the landmark sets evaluated on."""
+        found = dict(self.expected)
+        for loader in self._landmark_loaders():
+            found |= {f"{loader.name} {part}": numbers for part, numbers in loader.expected.items()}
+        return found
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Returns the training images, in the order of the file."""

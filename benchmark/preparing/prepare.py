@@ -38,6 +38,12 @@ def load_whatever_counts(name: str, params: Mapping[str, Any]) -> Dataset:
     return load_dataset(name, {**params, **more})
 
 
+def published_counts(name: str, params: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Returns the counts that a dataset with these parameters should have, {} where none are published."""
+    loader = DATASETS[name].target
+    return loader(build(loader.Config, params, f"dataset '{name}'")).expected_counts()
+
+
 def prepare(
     name: str,
     sources: Sequence[Source] = (),
@@ -71,8 +77,9 @@ def prepare(
         for source in sources:
             bringer.bring(source, (digests or {}).get(source.file, {}), link)
         dataset = load_whatever_counts(name, params)
-        say(counts_table(dataset.counts, loader.expected))
-        wrong = differences(dataset.counts, loader.expected)
+        expected = published_counts(name, params)
+        say(counts_table(dataset.counts, expected))
+        wrong = differences(dataset.counts, expected)
         if wrong and not allow_counts:
             raise DataError(
                 f"{root} is not the published '{name}': {'; '.join(wrong)}; get the published files, or add "

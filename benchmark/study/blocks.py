@@ -199,6 +199,10 @@ class BlockReader:
         if name not in self.known.datasets:
             self.add(place, unknown_name("dataset", name, self.known.datasets) + words)
             return None
+        untrained = self.known.training_problem(name)
+        if untrained:
+            self.add(place, untrained + words)
+            return None
         found = self.known.dataset_problems(name, params)
         for problem in found:
             self.add(f"{place}.params", problem.removeprefix("value  ") + words)

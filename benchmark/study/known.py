@@ -18,6 +18,7 @@ class Known:
     datasets           {registry name: metric families it can give}
     samplers           registry names
     without_references names of the losses that rank nothing but the batch or their proxies
+    without_training   names of the datasets that are for evaluation only
     dataset_problems   (name, params) -> messages
     sampler_problems   (name, params, batch_size) -> messages
     """
@@ -26,6 +27,7 @@ class Known:
     datasets: dict[str, tuple[str, ...]]
     samplers: tuple[str, ...]
     without_references: tuple[str, ...]
+    without_training: tuple[str, ...]
     dataset_problems: Callable[[str, dict[str, Any]], list[str]]
     sampler_problems: Callable[[str, dict[str, Any], int], list[str]]
 
@@ -38,6 +40,12 @@ class Known:
         if k != metric and int(k) not in recall_at:
             return f"'{metric}' is not measured: the recipe's evaluation.recall_at is {list(recall_at)}"
         return None
+
+    def training_problem(self, dataset: str) -> str | None:
+        """Returns why nothing can be trained on ``dataset``, or None when something can."""
+        if dataset not in self.without_training:
+            return None
+        return f"'{dataset}' has no training images; name the dataset to train on: sfm120k is evaluated on this one"
 
     def gives(self, dataset: str, metric: str) -> bool:
         """Says whether ``dataset`` can give ``metric``."""
@@ -78,6 +86,7 @@ def load_known() -> Known:
         datasets={entry.name: dataset_metrics(entry.name) for entry in DATASETS},
         samplers=tuple(SAMPLERS.names()),
         without_references=tuple(name for name, facts in catalogue.items() if not facts["accepts_references"]),
+        without_training=tuple(entry.name for entry in DATASETS if not entry.target.trains),
         dataset_problems=check_dataset_params,
         sampler_problems=check,
     )

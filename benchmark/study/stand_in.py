@@ -34,7 +34,6 @@ KEPT: dict[str, tuple[str, ...]] = {
     "model": ("embedding_dim", "pooling", "layer_norm"),
     "memory": ("size", "key"),
     "sampler": ("name", "params"),
-    "evaluation": ("query_expansion",),
 }
 
 
@@ -95,6 +94,8 @@ def _check(study: Study, choice: DatasetChoice, known: Known) -> None:
     problems = []
     if choice.name not in known.datasets:
         problems.append(unknown_name("dataset", choice.name, known.datasets))
+    elif untrained := known.training_problem(choice.name):
+        problems.append(untrained)
     else:
         problems += known.dataset_problems(choice.name, {})
         for metric in study.metrics:

@@ -14,7 +14,8 @@ it, and if everything special about the cell is stated by the row:
    "authors_code", which name other readings of the same row than the plain one, which goes first; and except
    "timing", whose runs count for rows that are no scores.
 6. protocol: the split of that name, after the dataset's where that is not the training set; a row without one means
-   "test", or the only test split there is. "+aqe" is the condition that queries are expanded.
+   "test", or the only test split there is. "+aqe" behind it, or the condition expansion=aqe, means the split of
+   expanded queries, which the same runs have.
 
 Facts that a row leaves open do not restrict it; if several cells remain, the row is ambiguous and is not judged.
 """
@@ -27,12 +28,13 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.stats.runs import CELL
 
 READINGS = ("paper", "authors_code")
 TIMING = "timing"
 METHODS = {"xbm": ("contrastive", "method=xbm")}  # published method -> (loss, condition)
-EXPANDED = "+aqe"
+EXPANSION = ("expansion", "aqe")  # a condition that chooses a split, not runs
 Facts = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
@@ -96,10 +98,7 @@ def loss_of(row: Mapping[str, Any]) -> str:
 def conditions_of(row: Mapping[str, Any]) -> dict[str, str]:
     """Returns the key=value facts that a row states or implies beyond its columns."""
     texts = [row["condition"], row.get("implied", ""), *METHODS.get(row["loss"], ("",))[1:]]
-    found = dict(condition.split("=") for text in texts for condition in filter(None, text.split(";")))
-    if row["protocol"].endswith(EXPANDED):
-        found["expansion"] = EXPANDED[1:]
-    return found
+    return dict(condition.split("=") for text in texts for condition in filter(None, text.split(";")))
 
 
 def fits(row: Mapping[str, Any], cell: tuple, facts: Mapping[str, Any]) -> bool:
@@ -122,6 +121,8 @@ def fits(row: Mapping[str, Any], cell: tuple, facts: Mapping[str, Any]) -> bool:
     if row["embedding_dim"] and row["embedding_dim"] != str(dim):
         return False
     for key, value in conditions.items():
+        if (key, value) == EXPANSION:
+            continue
         met = tags & {value, key + value, f"{key}_{value}"}
         if not met and facts.get("conditions", {}).get(key) != value:
             return False
@@ -151,7 +152,9 @@ def _reading(cell: tuple) -> str | None:
 
 
 def _split(row: Mapping[str, Any], cell: tuple, splits: set[str]) -> str:
-    protocol = row["protocol"].removesuffix(EXPANDED)
+    protocol = row["protocol"].removesuffix(SPLIT_SUFFIX)
+    expanded = protocol != row["protocol"] or EXPANSION in conditions_of(row).items()
+    suffix = SPLIT_SUFFIX if expanded else ""
     if row["dataset"] != cell[0]:
-        return f"{row['dataset']}_{protocol}"
-    return protocol or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))
+        return f"{row['dataset']}_{protocol}{suffix}"
+    return (protocol or ("test" if "test" in splits or len(splits) != 1 else next(iter(splits)))) + suffix

@@ -189,3 +189,18 @@ def test_the_verb_needs_a_collected_study(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark.study, "load_study", lambda name: made_up_study())
     done = CliRunner().invoke(app, ["claims", "made_up", "--results", str(tmp_path)])
     assert isinstance(done.exception, RunError)
+
+
+def test_expanded_queries_are_compared_with_the_plain_ones_of_the_same_runs():
+    scores = {"roxford5k_medium": 0.5, "roxford5k_medium+aqe": 0.55}
+    parts = [
+        long_table({"softbin_ap": score}, dataset="sfm120k", setting="r101", seed=seed).assign(split=split)
+        for seed, (split, score) in enumerate(scores.items())
+    ]
+    runs = pd.concat(parts)
+    condition = (Condition(("sfm120k",), protocol="roxford5k_medium", backbone="r101", batch_sizes=(32,)),)
+    first, second = (Arm("softbin_ap", ("expansion=aqe",)),), (Arm("softbin_ap"),)
+    found = verdicts(runs, claim(condition, first, second))
+    assert list(found["verdict"]) == ["supported", "supported"] and list(found["parts"]) == [1, 1]
+    turned = verdicts(runs, claim(condition, second, first))
+    assert list(turned["verdict"]) == ["contradicted", "contradicted"]

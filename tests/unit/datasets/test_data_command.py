@@ -105,6 +105,25 @@ def test_a_box_beside_its_picture_is_a_broken_image(app, tmp_path):
     assert "1 broken of 11 images" in shown.output
 
 
+@pytest.mark.parametrize("sets", [["roxford5k", "rparis6k"], ["rparis6k"]])
+def test_the_counts_of_landmark_sets_are_checked_with_the_training_images(app, tmp_path, monkeypatch, sets):
+    for name in ("sfm120k", *sets):
+        archives.MAKERS[name](tmp_path / name)
+    monkeypatch.setattr(DATASETS["sfm120k"].target, "expected", {"train": {"images": 9}})
+    arguments = ["data", "check", "sfm120k", "--root", str(tmp_path / "sfm120k"), "--param", f"landmarks={sets}"]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 1
+    for name in sets:
+        gallery = DATASETS[name].target.expected["gallery"]["images"]
+        assert f"{name} query images: 3 instead of 70" in shown.output
+        assert f"{name} gallery images: 8 instead of {gallery:,}" in shown.output
+        counts = {"query": {"images": 3}, "gallery": {"images": 8}}
+        monkeypatch.setattr(DATASETS[name].target, "expected", counts)
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0, shown.output
+    assert ("roxford5k" in shown.output) == ("roxford5k" in sets)
+
+
 class Hostile:
     """A pickle that writes a file when it is read without care."""
 

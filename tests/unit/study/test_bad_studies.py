@@ -44,6 +44,15 @@ def test_unknown_dataset_names_the_nearest(study_data, problems_of):
     assert "(12 runs" in message
 
 
+def test_dataset_for_evaluation_only_is_refused_with_its_runs(study_data, problems_of):
+    study_data["blocks"][0]["datasets"] = ["roxford5k"]
+    study_data["metrics"] = ["map"]
+    (problem,) = problems_of(study_data)
+    assert problem.startswith("blocks.0.datasets.0 (line ")
+    assert "'roxford5k' has no training images" in problem and "sfm120k" in problem
+    assert "12 runs, first: roxford5k/tinynet/smooth_ap/bs16/seed0" in problem
+
+
 def test_wrong_dataset_parameter_is_named(study_data, problems_of):
     entry = {"name": "glyphs_tiny", "label": "tiny", "params": {"colour": "red"}}
     block(study_data)["datasets"] = [entry]

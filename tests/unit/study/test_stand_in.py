@@ -78,6 +78,8 @@ def test_other_names_are_no_stand_ins(name):
 def test_an_unknown_dataset_and_a_recipe_without_stand_in_are_named(real, study_data, write_study, recipe_data):
     with pytest.raises(ConfigError, match="did you mean 'glyphs_tiny'"):
         load_study(stand_in_name(real, "glyph_tiny"))
+    with pytest.raises(ConfigError, match="'rparis6k' has no training images"):
+        load_study(stand_in_name(real, "rparis6k"))
     del recipe_data["stand_in"]
     with pytest.raises(ConfigError, match="recipe 'tiny' names no stand_in"):
         load_study(stand_in_name(write_study(study_data), "glyphs_tiny"))

@@ -134,13 +134,21 @@ def test_a_landmark_row_belongs_to_the_set_trained_on_and_names_its_split():
     assert find([trained], facts=facts, dataset="sop").cell is None
 
 
-def test_expanded_queries_need_the_option():
-    expanded, plain = (cell(setting, dataset="sfm120k") for setting in ("resnet50~aqe", "resnet50"))
-    facts = {("sfm120k", one[1]): {"embedding_dim": 512, "evaluates": ("roxford5k",)} for one in (expanded, plain)}
+@pytest.mark.parametrize(("protocol", "condition"), [("medium+aqe", ""), ("medium", "expansion=aqe")])
+def test_expanded_queries_are_another_split_of_the_same_runs(protocol, condition):
+    trained = cell(dataset="sfm120k")
+    facts = {("sfm120k", "resnet50"): {"embedding_dim": 512, "evaluates": ("roxford5k",)}}
     row = {"dataset": "roxford5k", "facts": facts}
-    match = find([plain, expanded], protocol="medium+aqe", **row)
-    assert match.cell == expanded and match.split == "roxford5k_medium"
-    assert find([plain, expanded], protocol="medium", **row).cell == plain
+    match = find([trained], protocol=protocol, condition=condition, **row)
+    assert match.cell == trained and match.split == "roxford5k_medium+aqe"
+    assert find([trained], protocol="medium", **row).split == "roxford5k_medium"
+    assert find([trained], protocol="medium", condition="expansion=other", **row).cell is None
+
+
+def test_an_option_named_like_the_expansion_is_no_plain_run():
+    facts = {("sfm120k", "resnet50~aqe"): {"embedding_dim": 512}}
+    other = cell("resnet50~aqe", dataset="sfm120k")
+    assert find([other], facts=facts, dataset="sfm120k", condition="expansion=aqe").cell is None
 
 
 def test_timing_runs_serve_rows_that_are_no_scores():
