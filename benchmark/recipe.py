@@ -156,6 +156,20 @@ def check_memory(recipe: dict[str, Any]) -> list[str]:
     return found
 
 
+def check_whitening(recipe: dict[str, Any]) -> list[str]:
+    """Returns what is wrong with the whitening of a complete recipe: lines of key and message.
+
+    A network without a head has a width that only the network knows: training checks it.
+    """
+    kept, width = recipe["evaluation"]["whitening"], recipe["model"]["embedding_dim"]
+    if kept is None or width is None or kept <= width:
+        return []
+    return [
+        f"evaluation.whitening  {kept} dimensions are more than the {width} of model.embedding_dim; give at most "
+        f"{width}, or null"
+    ]
+
+
 def memory_problem(recipe: dict[str, Any], loss: str, accepts_references: bool) -> str | None:
     """Returns why ``loss`` cannot be trained with the memory of a complete recipe, or None when it can."""
     if recipe["memory"]["size"] is None or accepts_references:

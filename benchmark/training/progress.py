@@ -7,6 +7,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
+
 
 class Progress:
     """Shows steps on a terminal and one line per epoch everywhere."""
@@ -45,7 +47,7 @@ class Progress:
             f"{split} {metric} {100 * value:.2f}"
             for split, metrics in (record["evaluation"] or {}).items()
             for metric, value in metrics.items()
-            if metric in ("recall_at_1", "map_at_r")
+            if metric in HEADLINES or not metrics.keys() & set(HEADLINES)  # landmarks are scored by mAP alone
         ]
         parts = [
             f"epoch {record['epoch']}/{self.epochs}",

@@ -1,4 +1,4 @@
-"""A memory that cannot work is found when the study is read."""
+"""A memory or an evaluation that cannot work is found when the study is read."""
 
 from __future__ import annotations
 
@@ -59,3 +59,18 @@ def test_query_expansion_names_the_key_that_is_wrong(study_data, problem_of):
     problem = problem_of(study_data)
     assert "override.evaluation.query_expansion.k (line " in problem
     assert "at least 1" in problem
+
+
+def test_whitening_keeps_no_more_dimensions_than_the_head_gives(study_data, recipe_data, problem_of, write_study):
+    recipe_data["model"]["embedding_dim"] = 32
+    study_data["blocks"][0] |= {"option": "white", "override": {"evaluation": {"whitening": 33}}}
+    problem = problem_of(study_data)
+    assert "override.evaluation.whitening (line " in problem
+    assert "33 dimensions are more than the 32 of model.embedding_dim" in problem
+    study_data["blocks"][0]["override"] = {"evaluation": {"whitening": 32}}
+    assert load_study(write_study(study_data)).blocks[0].recipe["evaluation"]["whitening"] == 32
+
+
+def test_whitening_of_a_network_without_a_head_is_left_to_training(study_data, write_study):
+    study_data["blocks"][0] |= {"option": "white", "override": {"evaluation": {"whitening": 4096}}}
+    assert load_study(write_study(study_data)).blocks[0].recipe["model"]["embedding_dim"] is None

@@ -1,0 +1,32 @@
+"""The line that a finished epoch leaves in the log."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmark.training.progress import Progress
+
+RECORD = {"epoch": 2, "loss": 0.5, "images_per_second": 100.0, "loss_ms": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "shown", "left_out"),
+    [
+        (
+            {"test": {"recall_at_1": 0.5, "recall_at_10": 0.7, "map_at_r": 0.25, "map": 0.3}},
+            ["test recall_at_1 50.00", "test map_at_r 25.00"],
+            ["recall_at_10", " map "],
+        ),
+        (
+            {"roxford5k_medium": {"map": 0.625}, "roxford5k_medium+aqe": {"map": 0.75}},
+            ["roxford5k_medium map 62.50", "roxford5k_medium+aqe map 75.00"],
+            [],
+        ),
+        (None, ["epoch 2/3", "loss 0.50000"], ["recall", "map"]),
+    ],
+)
+def test_headline_scores_are_shown_and_map_where_there_are_no_others(evaluation, shown, left_out, capsys):
+    Progress("a run", 3).finish_epoch({**RECORD, "evaluation": evaluation}, 10.0)
+    line = capsys.readouterr().out
+    assert all(part in line for part in shown)
+    assert not any(part in line for part in left_out)
