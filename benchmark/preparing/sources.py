@@ -126,6 +126,8 @@ class Bringer:
             if base is None and archive is not None and len(archive.proves) == 1:
                 base = _as_folder(tree, folder / "whole", archive)
             if base is None:
+                base = _as_files(tree, folder / "files", self.archives)
+            if base is None:
                 raise DataError(
                     f"{path} is not part of dataset '{self.name}': it holds {top_names(tree)}; {self._wanted()}"
                 )
@@ -189,6 +191,20 @@ class Bringer:
     def _wanted(self) -> str:
         files = "; ".join(f"{archive.file} with {', '.join(archive.proves)}" for archive in self.archives)
         return f"expected: {files}"
+
+
+def _as_files(tree: Path, whole: Path, archives: Sequence[Archive]) -> Path | None:
+    """Returns ``whole``, holding those files of ``tree`` that are published one by one, where they belong.
+
+    None when there are none: so are the lists of a split that somebody put into one archive.
+    """
+    proofs = {Path(proof).name: proof for archive in archives if len(archive.proves) == 1 for proof in archive.proves}
+    found = {path.name: path for path in sorted(tree.rglob("*")) if path.is_file() and path.name in proofs}
+    for name, path in found.items():
+        target = whole / proofs[name]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.rename(path, target)
+    return whole if found else None
 
 
 def _as_folder(tree: Path, whole: Path, archive: Archive) -> Path | None:

@@ -11,7 +11,7 @@ import pytest
 import typer
 from file_servers import serving
 from filelock import FileLock
-from published_files import publish
+from published_files import publish, write_zip
 from typer.testing import CliRunner
 
 from benchmark.cli.data import register
@@ -197,6 +197,18 @@ def test_the_archive_of_another_dataset_is_named_and_not_kept(command, files, tm
     with pytest.raises(BenchmarkError, match=f"{path.name} is not part of dataset '{name}': it holds .*expected: "):
         command("prepare", name, *given([path]), "--root", tmp_path / name)
     assert content(tmp_path / name) == {}
+
+
+@pytest.mark.parametrize("folder", ["", "Inat_dataset_splits/", "some/where/"])
+def test_lists_that_come_in_one_archive_are_put_where_they_belong(command, files, tmp_path, folder):
+    images, *lists = files("inaturalist")
+    splits = write_zip(tmp_path / "splits.zip", [(path, folder + path.name) for path in lists])
+    root = tmp_path / "inaturalist"
+    for _ in range(2):  # the second time everything is there
+        command("prepare", "inaturalist", *given([images, splits]), "--root", root, "--allow-counts")
+    for path in lists:
+        assert (root / "Inat_dataset_splits" / path.name).read_bytes() == path.read_bytes()
+    assert leftovers(root) == []
 
 
 def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path):
