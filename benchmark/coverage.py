@@ -30,7 +30,7 @@ MEASURED = {
     "backbone_time": "timing",
     "loss_time": "timing",
     "minutes_per_epoch": "timing",
-    "gap_decrease": "the analysis of the decomposability gap",
+    "gap_decrease": "'analyse decomposability_gap'",
 }
 COLUMNS = ["paper", "table", "row_label", "dataset", "protocol", "metric", "value", "state", "study", "run", "reason"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from benchmark.analyses.recording import Recording, recorded
-from benchmark.errors import ConfigError
+from benchmark.errors import ConfigError, unknown_name
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.options import defaults_of
 from benchmark.records import RunSpec, run_id
@@ -105,6 +105,19 @@ class Context:
         if label not in catalogue:
             raise ConfigError("analysis", [f"no loss '{label}' in the study or the registry"])
         return {"name": label, "variant": label, "params": defaults_of(catalogue[label]["schema"])}
+
+
+def on_dataset(study: Study, label: str) -> Study:
+    """Returns the study with the first of its blocks that trains on ``label`` in front, on this dataset alone.
+
+    Raises ConfigError when no block does.
+    """
+    for block in study.blocks:
+        for choice in block.datasets:
+            if choice.label == label:
+                return replace(study, blocks=(replace(block, datasets=(choice,)), *study.blocks))
+    known = dict.fromkeys(choice.label for block in study.blocks for choice in block.datasets)
+    raise ConfigError("analyse --dataset", [unknown_name(f"dataset of study '{study.name}'", label, known)])
 
 
 def doubled(sizes: Sequence[int]) -> list[int]:

@@ -21,7 +21,12 @@ def register(app: typer.Typer) -> None:
 def analyse(
     name: Annotated[str | None, typer.Argument(help="name of an analysis, or 'all'")] = None,
     study: Annotated[str, typer.Argument(help="study whose first block says what is trained, and how")] = "embedded",
-    out: Annotated[Path | None, typer.Option(help="folder to write; default: results/STUDY/analyses/NAME")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder to write; default: results/STUDY/analyses/NAME, or NAME-LABEL")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="train on another dataset of the study, with its first block")
+    ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="repeat for several; default: the study's first 3")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="tiny data, one epoch: a trial whose numbers mean nothing")] = (
         False
@@ -31,7 +36,8 @@ def analyse(
 ) -> None:
     """Make an analysis: a figure, a table, and the papers' claims held against them.
 
-    Examples: analyse toy_ranking; analyse decomposability_gap embedded --seed 0; analyse all smoke --quick
+    Examples: analyse toy_ranking; analyse decomposability_gap embedded --seed 0; analyse all smoke --quick;
+    analyse decomposability_gap roadmap --dataset sop
     """
     from benchmark.analyses import ANALYSES
 
@@ -43,14 +49,15 @@ def analyse(
         raise ConfigError("analyse", [f"NAME is missing (allowed: {', '.join(ANALYSES.names())}, {ALL})"])
     names = ANALYSES.names() if name == ALL else [ANALYSES[name].name]
 
-    from benchmark.analyses.context import Context
+    from benchmark.analyses.context import Context, on_dataset
     from benchmark.analyses.write import make
     from benchmark.study import load_study
 
-    context = Context.of(load_study(study), results, seed or (), quick=quick, say=typer.echo)
+    chosen = load_study(study) if dataset is None else on_dataset(load_study(study), dataset)
+    context = Context.of(chosen, results, seed or (), quick=quick, say=typer.echo)
     base = out or context.study.folder(results) / ("analyses-quick" if quick else "analyses")
     for position, each in enumerate(names, start=1):
-        folder = base if out and name != ALL else base / each
+        folder = base if out and name != ALL else base / (each if dataset is None else f"{each}-{dataset}")
         typer.echo(f"{each} ({position} of {len(names)})")
         summary = make(each, Context.of(context.study, results, context.seeds, quick=quick, say=typer.echo), folder)
         for sentence in summary["sentences"]:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.analyses import ANALYSES, context, decomposability_gap
-from benchmark.analyses.context import Context, doubled
+from benchmark.analyses.context import Context, doubled, on_dataset
 from benchmark.analyses.recording import Recording
 from benchmark.analyses.write import make
 from benchmark.errors import ConfigError
@@ -93,6 +93,24 @@ def test_the_run_of_a_study_is_the_one_that_is_trained():
     run = expand(study)["glyphs_tiny/test_resnet_smoke/roadmap/bs32/seed1"]
     assert seen.spec("roadmap", 32, 1).digest == run.digest
     assert seen.seeds == (0, 1)
+
+
+def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
+    from benchmark.grid import expand
+
+    study = load_study("roadmap")
+    assert Context.of(study, "results").dataset == "cub"
+    seen = Context.of(on_dataset(study, "sop"), "results")
+    assert seen.dataset == "sop" and seen.batch_sizes == (64,)
+    assert seen.spec("sup_ap", 64, 0).digest == expand(study)["sop/resnet50/sup_ap/bs64/seed0"].digest
+    with pytest.raises(ConfigError, match="did you mean 'sop'"):
+        on_dataset(study, "sap")
+
+
+def test_analyses_of_several_datasets_lie_side_by_side(tmp_path):
+    arguments = ["analyse", "toy_ranking", "smoke", "--quick", "--results", str(tmp_path), "--dataset", "glyphs_tiny"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert (tmp_path / "smoke" / "analyses-quick" / "toy_ranking-glyphs_tiny" / "summary.json").is_file()
 
 
 def test_a_loss_that_nobody_knows_is_a_configuration_error():
