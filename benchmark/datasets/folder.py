@@ -5,7 +5,8 @@ a fixed seed, or images by a CSV with the columns path, label, split (train or t
 paths are relative to the root and stay inside it. The fingerprint covers paths, sizes in bytes, classes,
 categories and the split, not the pixels. Without a CSV every file below the root must be an image of a class:
 other files, images at another depth and empty folders are errors; only hidden files and the
-thumbnail files of file managers are ignored (``benchmark.datasets.layout``).
+thumbnail files of file managers are ignored (``benchmark.datasets.layout``). Classes with fewer than ``min_images``
+images are left out, and counted; otherwise a class with a single image, which nothing could retrieve, is an error.
 """
 
 from __future__ import annotations
@@ -42,20 +43,30 @@ class Folder(DatasetLoader):
         split_csv: str | None = option(None, help="CSV of path,label,split[,category]; null splits by classes")
         train_share: float = option(0.5, above=0.0, below=1.0, help="share of the classes to train on")
         split_seed: int = option(0, at_least=0, help="seed of the split by classes")
+        min_images: int = option(1, at_least=1, help="leave out classes with fewer images; 1 keeps every class")
 
     def load(self) -> Dataset:
         """Returns the dataset; problems are reported together: of the layout, then of the split, then of files."""
         root = Path(self.config.root)
         if not root.is_dir():
-            raise DataError(f"dataset 'folder': no directory {root}; give the parent of the class folders as root")
+            what = "is a file, not a directory" if root.exists() else "does not exist"
+            raise DataError(f"dataset 'folder': {root} {what}; give the parent of the class folders as root")
         table = self._table_from_csv(root) if self.config.split_csv else self._table_from_folders(root)
+        kept = kept_classes(table["label"], self.config.min_images)
+        left, table = table[~kept], table[kept]
+        if not self.config.split_csv:
+            table = self._split(table, root)
         _check_table(table, root)
         check_files(root, table["path"].tolist())
         table["role"] = table["split"]
         sets = {role: image_sets(root, part)[role] for role, part in table.groupby("role", sort=True)}
         sizes = np.array([(root / path).stat().st_size for path in table["path"]], dtype=np.int64)
-        lines = "\n".join(table[["path", "label", "category", "split"]].agg("\t".join, axis=1))
-        return Dataset("folder", sets["train"], {"test": Protocol(sets["test"])}, fingerprint_of(lines, sizes))
+        columns = (table[column].tolist() for column in ("path", "label", "category", "split"))
+        lines = "\n".join(map("\t".join, zip(*columns, strict=True)))
+        dataset = Dataset("folder", sets["train"], {"test": Protocol(sets["test"])}, fingerprint_of(lines, sizes))
+        if len(left):
+            dataset.counts["left out"] = {"images": len(left), "classes": left["label"].nunique()}
+        return dataset
 
     def _table_from_folders(self, root: Path) -> pd.DataFrame:
         rows = [
@@ -66,17 +77,21 @@ class Folder(DatasetLoader):
             }
             for path in class_images(root, self.config.categories)
         ]
-        table = pd.DataFrame(rows)
+        return pd.DataFrame(rows)
+
+    def _split(self, table: pd.DataFrame, root: Path) -> pd.DataFrame:
+        """Returns the table with its column ``split``: the classes in a random order, the first of them to train."""
         classes = np.array(sorted(table["label"].unique()))
         if len(classes) < 4:
+            least = self.config.min_images
+            enough = f" with at least {least} images" if least > 1 else ""
             raise DataError(
-                f"dataset 'folder': {root} has {len(classes)} classes; at least 4 are needed, two to train and "
+                f"dataset 'folder': {root} has {len(classes)} classes{enough}; at least 4 are needed, two to train and "
                 "two to test"
             )
         order = np.random.default_rng(derive(self.config.split_seed, "folder classes")).permutation(classes)
         count = min(max(round(len(classes) * self.config.train_share), 2), len(classes) - 2)
-        table["split"] = np.where(table["label"].isin(order[:count]), "train", "test")
-        return table
+        return table.assign(split=np.where(table["label"].isin(order[:count]), "train", "test"))
 
     def _table_from_csv(self, root: Path) -> pd.DataFrame:
         path = Path(self.config.split_csv)
@@ -109,6 +124,11 @@ class Folder(DatasetLoader):
         return table
 
 
+def kept_classes(labels: pd.Series, min_images: int) -> pd.Series:
+    """Returns whether the class of each image has at least ``min_images`` images."""
+    return labels.map(labels.value_counts()) >= min_images
+
+
 def _check_table(table: pd.DataFrame, root: Path) -> None:
     """Raises DataError naming duplicates, classes in two splits or categories, lonely classes, empty splits."""
     found = []
@@ -124,7 +144,8 @@ def _check_table(table: pd.DataFrame, root: Path) -> None:
     lonely = table["label"].value_counts()
     if (lonely < 2).any():
         found.append(
-            f"classes with one image: {some(sorted(lonely.index[lonely < 2]))}; add images, or leave these out"
+            f"{(lonely < 2).sum()} classes with one image: {some(sorted(lonely.index[lonely < 2]))}; add images, or "
+            "set min_images: 2 to leave these classes out"
         )
     found += [f"no {split} images" for split in ("train", "test") if not (table["split"] == split).any()]
     if found:

@@ -29,7 +29,7 @@ def create_backbone(config: ModelConfig) -> nn.Module:
     prepare_torchvision()
     import timm
 
-    _check_name(timm, config)
+    check_backbone(config)
     architecture = config.backbone.partition(".")[0]
     if architecture == googlenet.NAME:
         return _googlenet(config)
@@ -80,8 +80,10 @@ def _from_hub(load: Callable[[], nn.Module], config: ModelConfig) -> nn.Module:
         ) from error
 
 
-def _check_name(timm: Any, config: ModelConfig) -> None:
+def check_backbone(config: ModelConfig) -> None:
     """Raises ConfigError for an architecture or weight tag that there is not, or a missing tag."""
+    import timm
+
     architecture, _, tag = config.backbone.partition(".")
     if architecture == googlenet.NAME:
         tags = sorted(googlenet.WEIGHTS)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from benchmark.errors import ConfigError, DataError
+from benchmark.models.packaged import PREFIX, read_packaged
 
 WHERE = "recipe section model"
 PARALLEL_PREFIX = "module."
@@ -16,7 +17,9 @@ SHOWN_KEYS = 8
 
 
 def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
-    """Returns the state dict in the file, unwrapped from 'state_dict' or 'model' and from 'module.'."""
+    """Returns the state dict in the file, unwrapped from 'state_dict' or 'model' and from 'module.'; or in a package."""
+    if path.startswith(PREFIX):
+        return read_packaged(path)
     if not Path(path).is_file():
         raise DataError(f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with torch.save")
     try:

