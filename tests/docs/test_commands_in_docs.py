@@ -1,0 +1,96 @@
+"""What the documentation tells people to type exists: verbs, options, targets, studies, files and sections."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import typer
+from pages import FENCE, ROOT, pages, shown_commands
+
+from benchmark.__main__ import app
+from benchmark.study import study_names
+
+COMMANDS = [(page, command) for page in pages() for command in shown_commands(page, "python -m benchmark")]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def place_and_words(value: object) -> str:
+    return value.relative_to(ROOT).as_posix() if isinstance(value, Path) else str(value)
+
+
+def test_the_documentation_shows_commands():
+    assert len({command for _, command in COMMANDS}) > 20
+
+
+@pytest.mark.parametrize(("page", "command"), sorted(set(COMMANDS)), ids=place_and_words)
+def test_a_command_has_its_verb_and_its_options(page, command):
+    words = shlex.split(command)[3:]
+    verb = typer.main.get_command(app)
+    while hasattr(verb, "commands") and words and not words[0].startswith("-"):
+        known = verb.commands
+        if words[0].isupper():  # a placeholder: VERB
+            return
+        assert words[0] in known, f"no verb '{words[0]}' (known: {', '.join(known)})"
+        verb = known[words.pop(0)]
+    known = {name: option for option in verb.params for name in (*option.opts, *option.secondary_opts)}
+    arguments = [parameter for parameter in verb.params if parameter.param_type_name == "argument"]
+    given = []
+    while words:
+        word, _, value = words.pop(0).partition("=") if words[0].startswith("--") else (words.pop(0), "", "")
+        if not word.startswith("-"):
+            given.append(word)
+            continue
+        if word == "--help":
+            continue
+        assert word in known, f"no option {word} (known: {', '.join(known)})"
+        if not known[word].is_flag and not value:
+            assert words, f"{word} needs a value"
+            words.pop(0)
+    if not any(argument.nargs == -1 for argument in arguments):
+        assert len(given) <= len(arguments), f"{given} are more than {len(arguments)} arguments"
+
+
+@pytest.mark.parametrize("page", pages(), ids=place_and_words)
+def test_targets_of_make_exist(page):
+    known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for command in shown_commands(page, "make"):
+        targets = [word for word in shlex.split(command)[1:] if "=" not in word and not word.startswith("-")]
+        assert set(targets) <= known, command
+
+
+@pytest.mark.parametrize("page", pages(), ids=place_and_words)
+def test_profiles_and_studies_given_to_snakemake_exist(page):
+    for command in shown_commands(page, "snakemake"):
+        for profile in re.findall(r"--profile (\S+)", command):
+            assert (ROOT / profile / "config.yaml").is_file(), command
+        for study in re.findall(r"study=(\S+)", command):
+            assert study in study_names() or study.isupper(), command
+        for file in re.findall(r"--configfile (workflow\S+)", command):
+            assert (ROOT / file).is_file(), command
+
+
+def anchors(page: Path) -> set[str]:
+    """Returns the names by which the headings of a page are linked to."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", pages(), ids=place_and_words)
+def test_links_lead_to_files_and_sections_that_exist(page):
+    for target in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = unquote(target).partition("#")
+        path = (page.parent / file).resolve() if file else page
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path), target
+
+
+def test_the_readme_lists_every_page_of_the_documentation():
+    listed = {target.partition("#")[0] for target in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))}
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= listed
