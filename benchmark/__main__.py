@@ -16,16 +16,22 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Reproducibility suite for ranking losses: train, evaluate, compare with the papers.",
+    help="Reproducibility suite for ranking losses: train, evaluate, compare with the papers. "
+    "Shells complete the installed command 'ranking-benchmark', which is the same.",
 )
 for _module in pkgutil.iter_modules(cli.__path__):
     importlib.import_module(f"benchmark.cli.{_module.name}").register(app)
 
 
+# Shells complete programs, not modules, so completion is set up for the installed command whichever was called.
+PROGRAM = "ranking-benchmark"
+COMPLETION = ("--install-completion", "--show-completion")
+
+
 def main() -> None:
     """Runs the command line; an expected error becomes one message and exit status 2."""
     try:
-        app()
+        app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -19,11 +19,12 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    spec: Annotated[Path, typer.Option(help="spec.json of the run", exists=True, dir_okay=False)],
+    spec: Annotated[Path, typer.Option(help="spec.json of the run")],
     out: Annotated[Path | None, typer.Option(help="folder of the result; default: beside the spec")] = None,
 ) -> None:
     """Train and evaluate one run; continues from its checkpoint. Exit status 75: stopped on request, run again."""
     started = time.monotonic()
+    _check(spec)
     _limit_threads(spec)
     from benchmark.warm.client import train_warm
 
@@ -33,6 +34,19 @@ def train(
 
         status = attempt(spec, out, started)
     raise typer.Exit(status)
+
+
+def _check(spec: Path) -> None:
+    """Raises RunError, with what to do, when there is no specification."""
+    from benchmark.errors import RunError
+
+    if spec.is_dir() and (spec / "spec.json").is_file():
+        raise RunError(f"--spec {spec} is a run's folder; give the file in it: --spec {spec / 'spec.json'}")
+    if not spec.is_file():
+        raise RunError(
+            f"--spec {spec} does not exist; 'python -m benchmark specs STUDY' writes the specifications of a study, "
+            "'python -m benchmark plan STUDY' says which runs are to be done"
+        )
 
 
 def _limit_threads(spec: Path) -> None:

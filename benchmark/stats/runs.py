@@ -17,7 +17,11 @@ _TEXT = [name for name in LONG_COLUMNS if name not in ("batch_size", "seed", "ep
 def load_runs(path: Path) -> pd.DataFrame:
     """Returns the long table at ``path`` with typed columns; raises RunError when it is not one."""
     if not Path(path).is_file():
-        raise RunError(f"{path} does not exist; collect it first: python -m benchmark collect STUDY")
+        study = Path(path).parent.name
+        raise RunError(
+            f"{path} does not exist: nothing was collected yet; 'python -m benchmark run {study}' trains the study, "
+            f"'python -m benchmark collect {study}' takes the runs there are"
+        )
     try:
         table = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, str), keep_default_na=False, na_values=[""])
     except (ValueError, UnicodeDecodeError) as error:

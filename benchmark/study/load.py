@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 from benchmark.errors import ConfigError
@@ -27,13 +28,24 @@ def find_study(path_or_name: str | Path) -> Path:
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
         if not Path(text).is_file() and not (base_of(text) and Path(base_of(text)).is_file()):
-            raise ConfigError(text, ["no such study file; give a path, or one of: " + ", ".join(study_names())])
+            raise ConfigError(text, [_no_file(Path(text))])
         return Path(text)
     for name in filter(None, (text, base_of(text))):
         for folder in config_folders():
             if (folder / f"{name}.yaml").is_file():
                 return folder / f"{text}.yaml"
-    raise ConfigError("study", [nearest_file("study", text, config_folders())])
+    problem = nearest_file("study", text, config_folders())
+    if Path(f"{text}.yaml").is_file():
+        problem += f"; to use the file here, give its path: {text}.yaml"
+    raise ConfigError("study", [problem])
+
+
+def _no_file(path: Path) -> str:
+    """Returns what to do about a path without a file: the nearest file beside it, or a name."""
+    beside = [file.name for file in path.parent.glob("*.y*ml")]
+    close = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.5)
+    hint = f"did you mean {path.parent / close[0]}? Otherwise " if close else ""
+    return f"no such study file; {hint}give a path, or one of: {', '.join(study_names())}"
 
 
 def study_names() -> list[str]:
