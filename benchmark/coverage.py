@@ -7,6 +7,7 @@ their authors. A number is *finished* or *planned* when a run of some study belo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,12 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
     found = table.groupby(["paper", "table", "state"], sort=False).size().unstack("state", fill_value=0)
     found = found.reindex(columns=list(STATES), fill_value=0).rename_axis(columns=None)
     found.insert(0, "numbers", found.sum(axis=1))
-    return found.reset_index()
+    return found.reset_index().sort_values(["paper", "table"], key=_in_print_order, ignore_index=True)
+
+
+def _in_print_order(names: pd.Series) -> pd.Series:
+    """Returns what papers and tables are sorted by: table2 before table10, and both before tableS1."""
+    return names.map(lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(4), name))
 
 
 def as_text(table: pd.DataFrame) -> str:

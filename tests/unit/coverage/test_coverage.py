@@ -95,6 +95,13 @@ def test_sums_by_table_are_those_of_the_rows(table):
     assert (found["numbers"] == found[[FINISHED, PLANNED, OUTSIDE, MISSING]].sum(axis=1)).all()
 
 
+def test_tables_are_listed_in_the_order_of_the_print(table):
+    found = counts(table)
+    roadmap = found[found["paper"] == "roadmap2021v2"]["table"].tolist()
+    assert roadmap == [f"table{number}" for number in range(1, 11)]
+    assert found[found["paper"] == "smoothap2020"]["table"].iloc[-1] == "tableS1"
+
+
 def test_the_verb_prints_the_table_and_the_reasons(tmp_path):
     done = CliRunner().invoke(app, ["coverage", "--results", str(tmp_path)])
     assert done.exit_code == 0, done.output
