@@ -14,6 +14,9 @@ from benchmark.losses.blocks import block_elements, chunks, count_at_least
 from benchmark.losses.negatives import Negatives
 from benchmark.options import option
 
+# From this many positives on, sorting takes less time than comparing all pairs; the counts are the same.
+SORT_FROM_POSITIVES = 64
+
 
 @LOSSES.register("blackbox_ap", display="BlackBoxAP", paper="Rolinek et al., CVPR 2020", stochastic=True)
 class BlackBoxAP(RankingLoss):
@@ -21,9 +24,9 @@ class BlackBoxAP(RankingLoss):
 
     Ranks are divided by the number R of ranked items. With g = d loss / d ranks, the gradient with respect
     to the scores s is (ranks(s + lambda g) - ranks(s)) / lambda. Only positives have g != 0, so a
-    negative's rank changes by the number of positives that overtake it: no sorting, time O(sum of |P| x R),
-    memory O(Q x R). Tied items share the worst of their ranks, so that collapsed embeddings are not called
-    perfectly ranked.
+    negative's rank changes by the number of positives that overtake it: for few positives no sorting, time
+    O(sum of |P| x R); for many one sort, O(Q x R log R). Memory O(Q x R). Tied items share the worst of
+    their ranks, so that collapsed embeddings are not called perfectly ranked.
 
     In training the scores are first disturbed to create a margin: positives lose, negatives gain
     margin/2 x |standard normal|, drawn from ``generator`` in every call (needed when margin > 0).
@@ -46,7 +49,7 @@ class BlackBoxAP(RankingLoss):
         # comparisons hide NaN; a NaN anywhere in a row must show in its value
         values = scores.sum(1) * 0.0
         derivative = torch.zeros_like(scores) if gradient else None
-        for block in relation.blocks(include, elements):
+        for block in relation.blocks(include, elements, linear=(SORT_FROM_POSITIVES, elements)):
             rows = scores[block.queries]
             own = rows.gather(1, block.columns)
             if noise is not None:
@@ -54,28 +57,15 @@ class BlackBoxAP(RankingLoss):
                 rows += push
                 own -= push.gather(1, block.columns)
             negatives = Negatives.of(rows, relation, block)
-            count, width = own.shape[1], negatives.scores.shape[1]
-            parts = chunks(count, len(rows) * max(width, count), elements)
-            rank_positive = torch.cat(
-                [count_at_least(own.unsqueeze(1), own[:, part].unsqueeze(2)) for part in parts], dim=1
-            )
-            rank_negative = torch.cat(
-                [count_at_least(negatives.scores.unsqueeze(1), own[:, part].unsqueeze(2)) for part in parts], dim=1
-            )
-            rank = rank_positive + rank_negative
-            values[block.queries] += 1.0 - (rank_positive / rank).sum(1) / count
+            count = own.shape[1]
+            ranker = _Sorted if count >= SORT_FROM_POSITIVES else _Compared
+            ranks = ranker(own, negatives.scores, elements)
+            rank = ranks.positive + ranks.negative
+            values[block.queries] += 1.0 - (ranks.positive / rank).sum(1) / count
             if not gradient:
                 continue
-            moved = own + (step * scale * ranked / count) * rank_positive / rank.square()
-            negative_grad = torch.zeros_like(negatives.scores)
-            own_grad = torch.empty_like(own)
-            for part in parts:
-                before, after = own[:, part].unsqueeze(2), moved[:, part].unsqueeze(2)
-                overtaken = torch.ge(negatives.scores.unsqueeze(1), before, out=rows.new_empty(0))
-                overtaken -= torch.ge(negatives.scores.unsqueeze(1), after, out=rows.new_empty(0))
-                negative_grad += overtaken.sum(1)
-                own_grad[:, part] = count_at_least(moved.unsqueeze(1), after) - rank_positive[:, part]
-                own_grad[:, part] -= overtaken.sum(2)
+            moved = own + (step * scale * ranked / count) * ranks.positive / rank.square()
+            own_grad, negative_grad = ranks.changes(moved)
             row_grad = negatives.place(negative_grad, spare=rows)
             row_grad.scatter_(1, block.columns, own_grad)
             derivative[block.queries] = row_grad.div_(step * ranked)
@@ -91,3 +81,50 @@ class BlackBoxAP(RankingLoss):
             )
         noise = torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=generator.device)
         return noise.abs_().mul_(self.config.margin / 2).to(scores.device)
+
+
+class _Compared:
+    """Ranks of positives (b, P) among themselves and among negatives (b, N), by comparing all pairs."""
+
+    def __init__(self, own: Tensor, negatives: Tensor, elements: int):
+        self.own, self.negatives = own, negatives
+        self._parts = chunks(own.shape[1], len(own) * max(negatives.shape[1], own.shape[1]), elements)
+        self.positive, self.negative = (
+            torch.cat([count_at_least(items.unsqueeze(1), own[:, part].unsqueeze(2)) for part in self._parts], dim=1)
+            for items in (own, negatives)
+        )
+
+    def changes(self, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns by how much the ranks of positives (b, P) and negatives (b, N) change when the positives move."""
+        negative_change = torch.zeros_like(self.negatives)
+        own_change = torch.empty_like(moved)
+        for part in self._parts:
+            before, after = self.own[:, part].unsqueeze(2), moved[:, part].unsqueeze(2)
+            overtaken = torch.ge(self.negatives.unsqueeze(1), before, out=moved.new_empty(0))
+            overtaken -= torch.ge(self.negatives.unsqueeze(1), after, out=moved.new_empty(0))
+            negative_change += overtaken.sum(1)
+            own_change[:, part] = count_at_least(moved.unsqueeze(1), after) - self.positive[:, part]
+            own_change[:, part] -= overtaken.sum(2)
+        return own_change, negative_change
+
+
+class _Sorted:
+    """The same ranks by sorting: time O((P + N) log(P + N)) instead of O(P x N)."""
+
+    def __init__(self, own: Tensor, negatives: Tensor, elements: int):
+        self.negatives = negatives
+        self._own, self._ascending = own.sort(1).values, negatives.sort(1).values
+        self.positive, self.negative = _at_least(self._own, own), _at_least(self._ascending, own)
+
+    def changes(self, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns by how much the ranks of positives (b, P) and negatives (b, N) change when the positives move."""
+        ordered = moved.sort(1).values
+        own_change = _at_least(ordered, moved) + _at_least(self._ascending, moved) - self.positive - self.negative
+        overtaken = torch.searchsorted(self._own, self.negatives, right=True)
+        overtaken -= torch.searchsorted(ordered, self.negatives, right=True)
+        return own_change, overtaken.to(moved.dtype)
+
+
+def _at_least(ascending: Tensor, bounds: Tensor) -> Tensor:
+    """Returns how many items of each ascending row (b, n) are at or above bounds (b, m), as floating point."""
+    return (ascending.shape[1] - torch.searchsorted(ascending, bounds)).to(bounds.dtype)

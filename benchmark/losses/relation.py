@@ -103,8 +103,10 @@ class Relation:
         if not self.groups:
             raise RunError(NO_POSITIVE)
 
-    def blocks(self, include_query: bool, elements: int) -> Iterator[Group]:
+    def blocks(self, include_query: bool, elements: int, linear: tuple[int, int] | None = None) -> Iterator[Group]:
         """Yields the groups cut so that queries x positives x references stays near ``elements``.
+
+        ``linear`` (n, m): queries with n positives or more are cut so that queries x references stays near m.
 
         With ``include_query`` an own query is prepended to its positives (column 0).
         """
@@ -112,6 +114,8 @@ class Relation:
         for group in self.groups:
             size = group.columns.shape[1] + with_query
             step = max(1, elements // (size * self.references))
+            if linear is not None and group.columns.shape[1] >= linear[0]:
+                step = max(1, linear[1] // self.references)
             for start in range(0, len(group.queries), step):
                 queries = group.queries[start : start + step]
                 columns = group.columns[start : start + step]

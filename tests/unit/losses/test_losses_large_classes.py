@@ -1,0 +1,120 @@
+"""Queries with many positives: expansions and sorting give the numbers of looking at each pair."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from benchmark.losses import create_loss
+from benchmark.losses.panels import Grid, Kernel, Points, bell
+from benchmark.losses.relation import Relation
+
+torch.set_num_threads(1)
+
+CASES = [
+    ("smooth_ap", {}),
+    ("smooth_ap", {"tau": 0.1, "include_query": False}),
+    ("sup_ap", {}),
+    ("sup_ap", {"offset": 1.44, "include_query": False}),
+    ("sup_ap", {"delta": 0.0}),
+    ("sup_ap", {"start": 0.0, "tau": 0.03, "rho": 7.0}),
+    ("blackbox_ap", {"margin": 0.0}),
+    ("blackbox_ap", {"margin": 0.0, "include_query": False}),
+]
+
+
+@pytest.fixture
+def paths(monkeypatch):
+    """Returns a function that makes the losses take the path for many positives always, or never."""
+
+    def choose(many: bool) -> None:
+        least = 3 if many else 10**9
+        for name in ("panels", "smooth_ap", "sup_ap"):
+            monkeypatch.setattr(f"benchmark.losses.{name}.FROM_POSITIVES", least)
+        monkeypatch.setattr("benchmark.losses.blackbox_ap.SORT_FROM_POSITIVES", least)
+        # what the expansions work on has no placeholders among the negatives
+        monkeypatch.setattr("benchmark.losses.negatives.MANY", 1)
+
+    return choose
+
+
+def batch(spread, dtype=torch.float64):
+    """Three large classes and a small one, with ties; the smaller ``spread``, the better the ranking."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.tensor([0] * 40 + [1] * 25 + [2] * 12 + [3] * 3)
+    centers = torch.randn(4, 12, generator=generator, dtype=torch.float64)
+    rows = centers[labels] + spread * torch.randn(len(labels), 12, generator=generator, dtype=torch.float64)
+    rows[3], rows[50] = rows[45], rows[51]
+    return torch.nn.functional.normalize(rows, dim=1).to(dtype), labels
+
+
+def value_and_gradient(name, hyperparameters, rows, labels):
+    rows = rows.clone().requires_grad_()
+    value = create_loss(name, **hyperparameters)(rows, labels)
+    value.backward()
+    return value.item(), rows.grad
+
+
+@pytest.mark.parametrize("spread", [0.3, 3.0])
+@pytest.mark.parametrize(("name", "hyperparameters"), CASES, ids=[f"{name}-{extra}" for name, extra in CASES])
+def test_many_positives_give_the_same_loss_and_gradient(name, hyperparameters, spread, paths):
+    rows, labels = batch(spread)
+    paths(many=False)
+    value, gradient = value_and_gradient(name, hyperparameters, rows, labels)
+    paths(many=True)
+    found, found_gradient = value_and_gradient(name, hyperparameters, rows, labels)
+    assert found == pytest.approx(value, rel=1e-9)
+    assert torch.allclose(found_gradient, gradient, rtol=1e-9, atol=1e-11 * gradient.abs().max())
+
+
+@pytest.mark.parametrize("name", ["smooth_ap", "sup_ap"])
+def test_many_positives_in_float32_are_close_to_float64(name, paths):
+    paths(many=True)
+    value, gradient = value_and_gradient(name, {}, *batch(3.0))
+    found, found_gradient = value_and_gradient(name, {}, *batch(3.0, torch.float32))
+    assert found == pytest.approx(value, rel=1e-5)
+    assert torch.allclose(found_gradient.double(), gradient, rtol=1e-3, atol=1e-4 * gradient.abs().max())
+
+
+def test_queries_of_many_and_few_positives_share_a_batch(monkeypatch, paths):
+    rows, labels = batch(1.0)
+    paths(many=False)
+    expected = value_and_gradient("smooth_ap", {}, rows, labels)
+    paths(many=True)
+    for name in ("panels", "smooth_ap"):
+        monkeypatch.setattr(f"benchmark.losses.{name}.FROM_POSITIVES", 20)
+    monkeypatch.setattr("benchmark.losses.smooth_ap.ELEMENTS", 200)  # a few rows at a time
+    found = value_and_gradient("smooth_ap", {}, rows, labels)
+    assert found[0] == pytest.approx(expected[0], rel=1e-9)
+    assert torch.allclose(found[1], expected[1], rtol=1e-9, atol=1e-12)
+
+
+def test_no_grid_where_expansions_do_not_pay():
+    rows, labels = batch(3.0)
+    scores = rows @ rows.T
+    relation = Relation.from_labels(labels, None, rows.device)
+    assert Grid.over(scores, relation, 0.01) is None, "no class is large enough"
+    large = Relation.from_labels(torch.zeros(200, dtype=torch.long), None, rows.device)
+    spread = torch.linspace(-1, 1, 40_000, dtype=torch.float64).view(200, 200)
+    assert Grid.over(spread, large, 0.01) is not None
+    assert Grid.over(spread, large, 1e-6) is None, "too many panels"
+    spread[3, 4] = float("nan")
+    assert Grid.over(spread, large, 0.01) is None, "not finite"
+
+
+@pytest.mark.parametrize("rising", [True, False])
+@pytest.mark.parametrize("bend", [0.0, 0.7, 5.0, 11.0])
+def test_sums_over_panels_equal_sums_over_pairs(rising, bend):
+    generator = torch.Generator().manual_seed(1)
+    sources, places = (20 * torch.rand(3, count, generator=generator, dtype=torch.float64) for count in (50, 31))
+    large = Relation.from_labels(torch.zeros(200, dtype=torch.long), None, sources.device)
+    grid = Grid.over(torch.cat([sources, places], dim=1), large, 1.0, bend)
+    kernel = Kernel(grid, bell, lambda gap: 0.3 * gap - 2.0)
+    points, at = Points(grid, sources), Points(grid, places)
+    weights = torch.rand(3, 50, generator=generator, dtype=torch.float64)
+    found = points.sums(kernel, at, rising=rising, weights=weights)
+    gap = points.values.unsqueeze(2) - at.values.unsqueeze(1)
+    gap = gap if rising else -gap
+    expected = (torch.where(gap > bend, 0.3 * gap - 2.0, bell(gap)) * weights.unsqueeze(2)).sum(1)
+    assert torch.allclose(found, expected, rtol=1e-11, atol=1e-11)
+    assert torch.equal(at.unsort(at.values, torch.float64), places)
