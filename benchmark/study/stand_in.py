@@ -7,7 +7,8 @@ archives or a GPU. Its numbers say nothing about the study's own datasets. What 
 - a recipe becomes the one it names as ``stand_in``, with what the block's options say about the parts of a recipe
   that are the same at any size (``KEPT``)
 - where blocks then differ in the hyperparameters of a loss, those of the first block that asks for it are used
-- batch sizes above ``LARGEST_BATCH`` become that
+- batch sizes above ``LARGEST_BATCH`` become that; three or more in one block that all lie above are a sweep, and
+  stay one: the largest becomes that, and each of the others half of the next
 - at most ``SEEDS`` seeds; no frozen reference; no GPU. Published numbers stay, to arrange tables: none is judged
 """
 
@@ -126,13 +127,21 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
         block,
         setting=setting_of(file.label, block.setting.partition("~")[2]),
         datasets=(choice,),
-        batch_sizes=tuple(dict.fromkeys(min(size, LARGEST_BATCH) for size in block.batch_sizes)),
+        batch_sizes=capped(block.batch_sizes),
         seeds=block.seeds[:SEEDS],
         recipe=_measured(recipe, study.metrics),
         resources=None,
         recipe_name=file.name,
         sources=file.sources,
     )
+
+
+def capped(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the batch sizes on a stand-in, each once."""
+    if len(sizes) > 2 and min(sizes) > LARGEST_BATCH:
+        falling = sorted(sizes, reverse=True)
+        return tuple(LARGEST_BATCH >> falling.index(size) for size in sizes)
+    return tuple(dict.fromkeys(min(size, LARGEST_BATCH) for size in sizes))
 
 
 def kept(overrides: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from benchmark.errors import ConfigError
 from benchmark.flow import load_flow
 from benchmark.grid import expand
 from benchmark.study import find_study, load_study
-from benchmark.study.stand_in import LARGEST_BATCH, base_of, kept, stand_in_name
+from benchmark.study.stand_in import LARGEST_BATCH, base_of, capped, kept, stand_in_name
 
 
 @pytest.fixture
@@ -49,6 +49,28 @@ def test_options_change_what_means_the_same_on_small_images(real):
     assert recipe["model"]["embedding_dim"] == 32 and recipe["memory"]["size"] == 8
     assert recipe["model"]["backbone"] == "test_resnet" and recipe["input"]["image_size"] == 224
     assert runs["glyphs_tiny/small/smooth_ap/bs16/seed3"].spec.loss["params"]["tau"] == 0.05
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ((32, 512), (32, LARGEST_BATCH)),
+        ((224, 384), (LARGEST_BATCH,)),
+        ((32, 256, 512), (32, LARGEST_BATCH)),
+        ((256, 4096, 1024), (LARGEST_BATCH // 4, LARGEST_BATCH, LARGEST_BATCH // 2)),
+    ],
+)
+def test_a_sweep_of_large_batches_stays_a_sweep(sizes, found):
+    assert capped(sizes) == found
+
+
+def test_options_of_sampling_and_weighting_are_not_the_plain_runs_on_a_stand_in():
+    fast_ap, listwise = (expand(load_study(f"{name}-on-glyphs_1k")) for name in ("fast_ap", "listwise"))
+    setting = "glyphs_1k/test_resnet_stand_in"
+    plain, random = (fast_ap[f"{setting}{option}/fast_ap/bs128/seed0"].spec.recipe for option in ("", "~random"))
+    assert plain["sampler"]["name"] == "category_pairs" and random["sampler"]["name"] == "m_per_class"
+    uniform = listwise[f"{setting}~uniform/softbin_ap/bs128/seed0"].spec
+    assert uniform.recipe["sampler"]["name"] == "random" and uniform.loss["params"]["query_weights"] == "uniform"
 
 
 def test_only_named_parts_of_an_override_are_kept():
