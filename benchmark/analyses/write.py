@@ -1,4 +1,4 @@
-"""Makes analyses and leaves their files: figure.svg, figure.pdf, figure.csv, table.csv, table.md, summary.json."""
+"""Makes analyses and leaves their files: figure.svg, .pdf and .csv, table.csv, .md and .html, summary.json."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from benchmark.analyses.context import Context
 from benchmark.files import write_json, write_text
 from benchmark.plots.drawing import save
 from benchmark.tables.as_csv import to_csv
+from benchmark.tables.as_html import to_html
 from benchmark.tables.as_markdown import to_markdown
 
 SCHEMA = 1
@@ -26,6 +27,7 @@ def make(name: str, context: Context, folder: Path) -> dict[str, Any]:
     save(analysis.drawing, folder, "figure")
     write_text(folder / "table.csv", to_csv(analysis.table))
     write_text(folder / "table.md", to_markdown(analysis.table))
+    write_text(folder / "table.html", to_html(analysis.table, f"analysis-{name}"))
     summary = summary_of(name, analysis, context)
     # last, because its presence says that the others are whole
     write_json(folder / SUMMARY, summary)

@@ -54,10 +54,11 @@ def report(
     partial: Annotated[
         bool, typer.Option("--partial", help="build the page even before anything was collected")
     ] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="also print it to report.pdf, with a headless Chromium")] = False,
 ) -> None:
     """Write the report page of a study: one file that opens from disk, without network.
 
-    Example: python -m benchmark report embedded
+    Examples: report embedded; report embedded --pdf
     """
     from benchmark.errors import RunError
     from benchmark.report import write_report
@@ -70,10 +71,21 @@ def report(
             f"{table} does not exist, so there is nothing to report; run 'python -m benchmark collect {study}' "
             "first, or add --partial for a page that says what is missing"
         )
-    typer.echo(write_report(loaded, results))
+    page = write_report(loaded, results)
+    typer.echo(page)
+    if pdf:
+        from benchmark.report.pdf import write_pdf
+
+        typer.echo(write_pdf(page))
 
 
 def _print(report: dict[str, str], folder: Path) -> None:
     typer.echo(f"{folder}:")
     for name, text in report.items():
         typer.echo(f"  {name}: {text}")
+    if not (folder.parent / "runs.csv").is_file():
+        study = folder.parent.name
+        typer.echo(
+            f"nothing was collected yet: 'python -m benchmark run {study}' trains the study, "
+            f"'python -m benchmark collect {study}' takes the runs there are"
+        )

@@ -13,7 +13,7 @@ from benchmark.records import RESULTS
 
 StudyName = Annotated[str, typer.Argument(help="name or path of a study file")]
 Results = Annotated[Path, typer.Option(help="root of the results")]
-STEPS = ("collect", "stats", "verdicts", "tables", "plots", "report")
+STEPS = ("collect", "stats", "verdicts", "claims", "gallery", "tables", "plots", "report")
 
 
 def register(app: typer.Typer) -> None:

@@ -24,7 +24,7 @@ def verdicts(study: StudyName, results: Results = Path("results"), selection: Se
     from benchmark.study import load_study
 
     loaded = load_study(study)
-    table = _judge(loaded, results, selection)
+    table = judged(loaded, results, selection)
     name = "verdicts.csv" if selection == "last" else f"verdicts_{selection}.csv"
     path = loaded.folder(results) / name
     write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
@@ -37,7 +37,7 @@ def check(study: StudyName, results: Results = Path("results"), selection: Selec
     from benchmark.verdicts import summary_text
     from benchmark.verdicts.vocabulary import DRIFTED
 
-    table = _judge(load_study(study), results, selection)
+    table = judged(load_study(study), results, selection)
     typer.echo(summary_text(table))
     if (table["verdict"] == DRIFTED).any():
         raise typer.Exit(1)
@@ -131,7 +131,7 @@ def _simulate_claims(tables: int, seed: int) -> None:
         raise typer.Exit(1)
 
 
-def _judge(study, results: Path, selection: str):
+def judged(study, results: Path, selection: str):
     """Returns the verdicts of a loaded study; missing runs are an error, missing references are not."""
     from benchmark.errors import ConfigError, unknown_name
     from benchmark.references import asked_results, load_frozen, load_margins

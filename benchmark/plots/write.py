@@ -20,7 +20,7 @@ def build_figures(inputs: Inputs) -> dict[str, Drawing | NothingToShow]:
             found[name] = FIGURES[name].target(inputs.runs, inputs.stats, inputs.study)
         except NothingToShow as reason:
             found[name] = reason
-    found.update(build_paper_figures(inputs.runs, inputs.study))
+    found.update(build_paper_figures(inputs.runs, inputs.study, inputs.stats.get("claims")))
     return found
 
 

@@ -13,13 +13,15 @@ from benchmark.tables.numbers import count, interval, mean_sd, points
 from benchmark.tables.select import over_seeds, scores
 from benchmark.tables.table import NothingToShow
 
+SENTENCES = 3
+
 
 def answer(inputs: Inputs) -> list[str]:
-    """Returns one sentence each on the best loss, the tests against the baseline and the ablation.
+    """Returns at most three sentences: on the best loss, the tests against the baseline and the ablation.
 
     All speak of the headline metric (the first of the study that has values). Where a study has several places,
-    they count conditions; verdicts on published numbers and claims come first. With nothing finished, the one
-    sentence says so.
+    they count conditions. Where published numbers or claims were judged, their counts come first, and the ablation
+    is left to its table. With nothing finished, the one sentence says so.
     """
     try:
         values = scores(inputs.runs, inputs.study)
@@ -29,18 +31,27 @@ def answer(inputs: Inputs) -> list[str]:
     values = values[values["metric"] == metric]
     sizes = values.groupby(["dataset", "setting", "split"], observed=True).size()
     means = over_seeds(values, inputs.study.comparison.alpha)
-    sentences = overview.published(inputs.stats["verdicts"])
-    sentences += overview.claims(inputs.stats.get("claims", pd.DataFrame()), getattr(inputs.study, "stand_in", None))
+    sentences = _judged(inputs)
     if len(sizes) > 1:
         sentences.append(overview.best_losses(means, metric, inputs.study))
         sentences += overview.against_baseline(_tests(inputs, "paired", "baseline", metric), metric, inputs.study)
         sentences += overview.last_step(_tests(inputs, "ablation", "ablation", metric), metric, inputs.study)
-        return sentences
+        return sentences[:SENTENCES]
     place = sizes.index[0]
     sentences.append(_best(means, place, metric, inputs.study))
     sentences += _against_baseline(_tests(inputs, "paired", "baseline", metric), metric, inputs.study)
     sentences += _ablation(_tests(inputs, "ablation", "ablation", metric), metric, inputs.study)
-    return sentences
+    return sentences[:SENTENCES]
+
+
+def _judged(inputs: Inputs) -> list[str]:
+    """Returns the counts of verdicts and of claims as one sentence; none when nothing was judged."""
+    found = overview.published(inputs.stats["verdicts"])
+    found += overview.claims(inputs.stats.get("claims", pd.DataFrame()), getattr(inputs.study, "stand_in", None))
+    if len(found) < 2:
+        return found
+    first, *rest = (sentence.removesuffix(".") for sentence in found)
+    return ["; ".join([first, *(text[:1].lower() + text[1:] for text in rest)]) + "."]
 
 
 def _best(means: pd.DataFrame, place: tuple, metric: str, study: Any) -> str:

@@ -32,20 +32,34 @@ def verdict_counts(inputs: Inputs) -> list[tuple[str, int, str, str]]:
     ]
 
 
-def claim_counts(inputs: Inputs) -> list[tuple[str, int, str, str]]:
-    """Returns (verdict, number, tone, meaning) over the papers' claims; empty when the study has none.
+def claims_reading(table: pd.DataFrame, stand_in: str | None) -> str:
+    """Returns the reading of the claims that counts: "published", or "here" on stand-in data and wherever no claim
+    could be tested under its paper's own conditions."""
+    published = table[table["reading"] == "published"]
+    return "here" if stand_in or (published["verdict"] == NOT_RUN).all() else "published"
 
-    On stand-in data the reading "here" counts: whether the sentence holds on what was run.
-    """
+
+def claim_counts(inputs: Inputs) -> list[tuple[str, int, str, str]]:
+    """Returns (verdict, number, tone, meaning) over the papers' claims; empty when the study has none."""
     table = inputs.stats.get("claims", pd.DataFrame())
     if table.empty:
         return []
-    reading = "here" if getattr(inputs.study, "stand_in", None) else "published"
+    reading = claims_reading(table, getattr(inputs.study, "stand_in", None))
     counts = table.loc[table["reading"] == reading, "verdict"].value_counts()
     return [
         (name.replace("_", " "), int(counts.get(name, 0)), CLAIM_TONES[name], meaning)
         for name, meaning in CLAIM_VERDICTS.items()
     ]
+
+
+def claims_words(inputs: Inputs) -> str:
+    """Returns which question the counts of claims answer; empty without claims."""
+    table = inputs.stats.get("claims", pd.DataFrame())
+    if table.empty:
+        return ""
+    if claims_reading(table, getattr(inputs.study, "stand_in", None)) == "published":
+        return "Claims of the papers, under their own conditions"
+    return "Claims of the papers, asked of what was run here"
 
 
 def notices(inputs: Inputs) -> list[str]:

@@ -11,13 +11,16 @@ from benchmark import __version__
 from benchmark.files import write_text
 from benchmark.plots import FIGURES
 from benchmark.plots.drawing import Drawing, inline_svg, to_svg
-from benchmark.plots.papers.arrangement import paper_figures
+from benchmark.plots.papers.arrangement import paper_figures, sweep_figures
 from benchmark.plots.papers.render import title_of
 from benchmark.plots.write import build_figures
+from benchmark.report.analyses import ShownAnalysis, load_analyses
 from benchmark.report.answer import answer
-from benchmark.report.glance import claim_counts, notices, run_counts, verdict_counts
+from benchmark.report.gallery import load_gallery
+from benchmark.report.glance import claim_counts, claims_words, notices, run_counts, verdict_counts
 from benchmark.report.methods import methods
 from benchmark.report.origin import origin
+from benchmark.report.sources import recipe_sources
 from benchmark.tables import TABLES
 from benchmark.tables.as_csv import to_csv
 from benchmark.tables.as_html import to_html
@@ -27,7 +30,8 @@ from benchmark.tables.papers.arrangement import arrangements
 from benchmark.tables.table import NothingToShow, Table
 from benchmark.tables.write import build_tables
 
-PAPERS = "papers"  # stands for the papers' own tables and figures, whichever the study has
+# Stand for whatever the study has of: the papers' own tables and figures, sweeps, the gallery, analyses.
+PAPERS, SWEEPS, GALLERY, ANALYSES = "papers", "sweeps", "gallery", "analyses"
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
 FOLDED = ("all_pairs", "best_epoch")  # tables for a second look start closed
 
@@ -36,15 +40,15 @@ LONG = 60  # rows from which the flat list of reference numbers starts closed as
 # (anchor, title, tables and figures in reading order); what is not named here comes in a section of its own.
 SECTIONS = (
     ("claims", "Claims of the papers", ("table:claims",)),
+    ("verdicts", "Published numbers and verdicts", ("figure:verdicts", "table:published", "table:outside")),
     ("papers", "The papers' tables and figures", (PAPERS,)),
-    ("verdicts", "Published numbers and verdicts", ("table:published", "figure:verdicts", "table:outside")),
-    (
-        "results",
-        "Results",
-        ("table:comparison", "figure:metric_by_batch_size", "figure:learning_curves", "table:best_epoch"),
-    ),
+    ("sweeps", "Sweeps", (SWEEPS,)),
+    ("results", "Results", ("table:comparison", "figure:metric_by_batch_size", "table:best_epoch")),
     ("tests", "Tests", ("table:paired", "figure:seed_differences", "table:all_pairs")),
     ("ablation", "Ablation", ("table:ablation", "figure:calibration_gain")),
+    ("gallery", "Retrieval gallery", (GALLERY,)),
+    ("curves", "Learning curves", ("figure:learning_curves",)),
+    ("analyses", "Analyses", (ANALYSES,)),
     ("cost", "Cost", ("table:cost", "figure:loss_cost")),
     ("missing", "Runs without a result", ("table:missing",)),
 )
@@ -62,18 +66,23 @@ class Item:
     reason: str = ""
     folded: bool = False
     paper: bool = False  # one of the papers' own tables and figures
+    sweep: bool = False  # a sweep of hyperparameters
     downloads: list[tuple[str, str, str]] = field(default_factory=list)  # (label, file name, address)
 
 
 def write_report(study: Any, results: Path) -> Path:
     """Writes ``results/<study>/report/index.html`` from what is there and returns its path."""
-    path = study.folder(Path(results)) / "report" / "index.html"
-    write_text(path, build_page(load_inputs(study, results)))
+    folder = study.folder(Path(results))
+    path = folder / "report" / "index.html"
+    write_text(path, build_page(load_inputs(study, results), folder))
     return path
 
 
-def build_page(inputs: Inputs) -> str:
-    """Returns the whole page; equal inputs give equal bytes."""
+def build_page(inputs: Inputs, folder: Path | None = None) -> str:
+    """Returns the whole page; equal inputs give equal bytes.
+
+    ``folder`` is the study's results folder: the gallery and the analyses in it become part of the page.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -88,6 +97,9 @@ def build_page(inputs: Inputs) -> str:
     items = _items(inputs)
     for item in items.values():
         item.body = Markup(item.body)  # escaped where it was made
+    gallery = load_gallery(folder / GALLERY) if folder else None
+    analyses = load_analyses(folder / ANALYSES) if folder else []
+    sources = recipe_sources(inputs.study)
     return environment.get_template("page.html.j2").render(
         study=inputs.study,
         answer=answer(inputs),
@@ -95,9 +107,15 @@ def build_page(inputs: Inputs) -> str:
         runs=run_counts(inputs),
         verdicts=verdict_counts(inputs),
         claims=claim_counts(inputs),
+        claims_words=claims_words(inputs),
         stand_in=getattr(inputs.study, "stand_in", None),
-        sections=_sections(items),
+        sections=_sections(items, {GALLERY: gallery is not None, ANALYSES: bool(analyses)}),
+        gallery=gallery,
+        analyses=analyses,
+        analysis_files={each.name: _analysis_files(each) for each in analyses},
+        gallery_files=_gallery_files(folder) if gallery and gallery.places else [],
         origin=origin(inputs),
+        sources=Markup(to_html(sources, "recipe_sources")) if sources else "",
         methods=methods(inputs),
         version=__version__,
         style=Markup(loader.get_source(environment, "style.css")[0]),
@@ -107,24 +125,32 @@ def build_page(inputs: Inputs) -> str:
 
 def _items(inputs: Inputs) -> dict[str, Item]:
     tables = {each.name for each in arrangements().values()}
-    figures = {each.name for each in paper_figures()}
+    figures = {each.name: each for each in (*paper_figures(), *sweep_figures())}
     items = {}
     for name, table in build_tables(inputs).items():
         items[f"table:{name}"] = _table(name, table, name in tables)
     for name, drawing in build_figures(inputs).items():
-        items[f"figure:{name}"] = _figure(name, drawing, name in figures)
+        item = _figure(name, drawing, name in figures)
+        item.sweep = name in figures and not figures[name].printed
+        item.paper = name in figures and not item.sweep
+        items[f"figure:{name}"] = item
     return items
 
 
-def _sections(items: dict[str, Item]) -> list[tuple[str, str, list[Item]]]:
-    papers = [key for key, item in items.items() if item.paper]
-    sections = [
-        (anchor, title, papers if keys == (PAPERS,) else [key for key in keys if key in items])
-        for anchor, title, keys in SECTIONS
-    ]
-    named = {key for _, _, keys in sections for key in keys}
-    sections.append(("more", "More", [key for key in items if key not in named]))
-    return [(anchor, title, [items[key] for key in keys]) for anchor, title, keys in sections if keys]
+def _sections(items: dict[str, Item], extra: dict[str, bool]) -> list[tuple[str, str, list[Item]]]:
+    """Returns (anchor, title, items) of the sections that the page has; those of ``extra`` bring their own content."""
+    groups = {
+        PAPERS: [key for key, item in items.items() if item.paper],
+        SWEEPS: [key for key, item in items.items() if item.sweep],
+    }
+    sections = []
+    for anchor, title, keys in SECTIONS:
+        found = [name for key in keys for name in groups.get(key, [key]) if name in items]
+        if found or extra.get(anchor):
+            sections.append((anchor, title, [items[name] for name in found]))
+    named = {key for _, _, keys in SECTIONS for key in keys} | {key for found in groups.values() for key in found}
+    rest = [item for key, item in items.items() if key not in named]
+    return [*sections, ("more", "More", rest)] if rest else sections
 
 
 def _table(name: str, table: Table | NothingToShow, paper: bool) -> Item:
@@ -148,18 +174,32 @@ def _measured(table: Table) -> bool:
 def _figure(name: str, drawing: Drawing | NothingToShow, paper: bool) -> Item:
     if isinstance(drawing, NothingToShow):
         title = title_of(name) if paper else FIGURES[name].display
-        return Item("figure", name, title, reason=str(drawing), paper=paper)
+        return Item("figure", name, title, reason=str(drawing))
     numbers = drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n")
     body = inline_svg(to_svg(drawing), name, drawing.alt)
-    item = Item("figure", name, drawing.title, body, drawing.caption, paper=paper)
+    item = Item("figure", name, drawing.title, body, drawing.caption)
     item.downloads = [
         _download("Numbers (CSV)", f"{name}.csv", numbers, "text/csv", "figures"),
     ]
     return item
 
 
-def _download(label: str, file: str, text: str, kind: str, folder: str) -> tuple[str, str, str]:
+def _download(label: str, file: str, text: str, kind: str, folder: str, source: str = "") -> tuple[str, str, str]:
+    """Returns (label, name to save under, address): the content itself, or a link when it is large."""
     content = text.encode()
     if len(content) > EMBEDDED:
-        return label, file, f"../{folder}/{file}"
+        return label, file, f"../{folder}/{source or file}"
     return label, file, f"data:{kind};charset=utf-8;base64,{base64.b64encode(content).decode()}"
+
+
+def _analysis_files(analysis: ShownAnalysis) -> list[tuple[str, str, str]]:
+    return [
+        _download(label, file, path.read_text(encoding="utf-8"), "text/csv", f"{ANALYSES}/{analysis.name}", path.name)
+        for label, file, path in analysis.files
+    ]
+
+
+def _gallery_files(folder: Path) -> list[tuple[str, str, str]]:
+    path = folder / GALLERY / "queries.csv"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return [_download("Every kept query (CSV)", "gallery_queries.csv", text, "text/csv", GALLERY, path.name)]

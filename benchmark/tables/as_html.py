@@ -7,14 +7,16 @@ from html import escape
 from benchmark.tables.table import Cell, Line, Table, capped
 
 TALL = 40  # rows from which a table scrolls inside its box
+WIDE = 8  # columns from which a table is printed across the page
 LIMIT = 250  # rows on a page; the CSV beside it has them all
 
 
 def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
     """Returns the ``figure`` element with caption, scrolling table and notes; all text is escaped."""
     shown, hidden = capped(table, limit)
+    kind = "table wide" if len(table.columns) >= WIDE else "table"
     parts = [
-        f'<figure class="table" id="table-{escape(name)}">',
+        f'<figure class="{kind}" id="table-{escape(name)}">',
         f"<figcaption>{escape(table.caption)}</figcaption>",
     ]
     # A focusable box lets the keyboard scroll a table that is wider than the screen.

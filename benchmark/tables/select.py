@@ -10,6 +10,7 @@ from scipy.stats import t as student
 
 from benchmark.tables.labels import metric_order
 from benchmark.tables.table import NothingToShow
+from benchmark.verdicts.matching import TIMING
 
 GROUP = ["dataset", "setting", "split", "batch_size"]
 
@@ -33,9 +34,16 @@ def scores(runs: pd.DataFrame, study: Any, selection: str = "last") -> pd.DataFr
         & runs["metric"].isin(wanted)
         & runs["value"].notna()
     ]
+    kept = without_timing(kept)
     if kept.empty:
         raise NothingToShow("no finished run has a value of the study's metrics yet")
     return kept
+
+
+def without_timing(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns the rows whose setting has no option "timing": runs that were made to be timed are no contestants."""
+    timed = {setting for setting in table["setting"].unique() if TIMING in str(setting).split("~")[1:]}
+    return table[~table["setting"].isin(timed)] if timed else table
 
 
 def over_seeds(values: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:

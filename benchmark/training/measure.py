@@ -8,7 +8,10 @@ import numpy as np
 
 from benchmark.datasets.base import Protocol
 from benchmark.metrics import expand_queries, landmark_map, nearest_neighbours, retrieval_metrics
+from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.expansion import SPLIT_SUFFIX
+from benchmark.metrics.ranks import ClassIndex
+from benchmark.metrics.rows import rank_rows
 from benchmark.recipe import EvaluationConfig
 
 
@@ -70,3 +73,30 @@ class EmbeddedProtocol:
         items, scores = (np.take_along_axis(values, places, axis=1) for values in (items, scores))
         matches = [np.isin(row, judgements.relevant[query]) for row, query in zip(items, queries, strict=True)]
         return items, scores, np.array(matches, dtype=bool).reshape(items.shape)
+
+    def positive_ranks(self, queries: np.ndarray) -> list[np.ndarray]:
+        """Returns for each of the queries (n,) the ranks int64 (P,) of all that it is to find, ascending, 1 = nearest.
+
+        The ranking is that of ``nearest``: the whole of it, so that average precision and the precision-recall
+        curve of the query follow exactly.
+        """
+        scores = unit_rows(self.query, "query")[queries] @ unit_rows(self._items, "gallery").T
+        if self.protocol.judgements is None:
+            gallery = self.protocol.gallery
+            labels = self.protocol.query.labels
+            own = queries if gallery is None else None
+            if own is not None:
+                scores[np.arange(len(queries)), own] = -np.inf
+            index = ClassIndex(labels if gallery is None else gallery.labels)
+            counts, positives = index.positives(labels[queries], own)
+        else:
+            for row, query in zip(scores, queries, strict=True):
+                row[self.protocol.judgements.ignored[query]] = -np.inf
+            relevant = [np.asarray(self.protocol.judgements.relevant[query], dtype=np.int64) for query in queries]
+            counts = np.array([len(found) for found in relevant], dtype=np.int64)
+            positives = np.concatenate([*relevant, np.empty(0, np.int64)])
+        return np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1]) if len(queries) else []
+
+    @property
+    def _items(self) -> np.ndarray:
+        return self.query if self.gallery is None else self.gallery

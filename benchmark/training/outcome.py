@@ -100,7 +100,9 @@ def provenance_record(parts: Parts, identity: dict[str, str], timing: dict[str, 
 def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedProtocol]) -> None:
     """Writes the nearest neighbours of a fixed sample of queries of the first protocol, with thumbnails.
 
-    The sample depends on the number of queries only, so that all runs on a dataset show the same queries.
+    The sample depends on the number of queries only, so that all runs on a dataset show the same queries. Beside
+    the neighbours stand ``positive_ranks``, the ranks of all that a query is to find (``positives`` of them each,
+    query after query), and ``query_categories``, -1 where a dataset has none.
     """
     config = parts.evaluation
     item = next(iter(embedded.values()))
@@ -109,13 +111,18 @@ def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedPro
     order = np.random.default_rng(derive(0, "neighbour queries", total)).permutation(total)
     queries = np.sort(order[:count])
     neighbours, scores, matches = item.nearest(queries, config.neighbours)
+    ranks = item.positive_ranks(queries)
     query_set = item.protocol.query
     gallery_set = query_set if item.protocol.gallery is None else item.protocol.gallery
+    categories = np.full(total, -1) if query_set.categories is None else query_set.categories
     arrays = {
         "queries": queries,
         "neighbours": neighbours,
         "scores": scores.astype(np.float32),
         "matches": matches,
+        "positives": np.array([len(found) for found in ranks], dtype=np.int64),
+        "positive_ranks": np.concatenate([*ranks, np.empty(0, np.int64)]),
+        "query_categories": categories[queries].astype(np.int64),
         "query_names": np.array([query_set.names[i] for i in queries], dtype=np.str_),
         "neighbour_names": np.array([[gallery_set.names[i] for i in row] for row in neighbours], dtype=np.str_),
         "query_images": _thumbnails(query_set, queries),

@@ -6,10 +6,12 @@ localrules:
     analyses,
 
 
-# snakemake ... analyses: every analysis of the study.
+# snakemake ... analyses: every analysis of the study, and its report once more, with them in it.
 rule analyses:
     input:
         expand(OUT + "/analyses/{name}/summary.json", name=ANALYSES.names()),
+    shell:
+        "{PYTHON:q} -m benchmark report {STUDY:q} --results {RESULTS:q} --partial"
 
 
 # The trained embeddings are kept below analyses/embeddings, so a second attempt continues where the first ended.
@@ -23,4 +25,4 @@ rule analysis:
         runtime=10 * FLOW.study.resources.minutes,
         gpu=FLOW.study.resources.gpus,
     shell:
-        "{PYTHON:q} -m benchmark analyse {wildcards.name} {STUDY:q} --results {RESULTS:q}"
+        "exec {TRAINER:q} -m benchmark analyse {wildcards.name} {STUDY:q} --results {RESULTS:q}"

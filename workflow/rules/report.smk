@@ -52,6 +52,18 @@ rule claims:
         VERB
 
 
+# Chosen queries under two losses. What they found stands in the run folders, which nothing else here reads.
+rule gallery:
+    input:
+        rules.collect.output.runs,
+    output:
+        OUT + "/gallery/gallery.json",
+    params:
+        study=FLOW.study.digest,
+    shell:
+        VERB
+
+
 rule tables:
     input:
         rules.stats.output,
@@ -82,6 +94,7 @@ rule report:
         rules.tables.input,
         rules.tables.output,
         rules.figures.output,
+        rules.gallery.output,
     output:
         OUT + "/report/index.html",
     params:

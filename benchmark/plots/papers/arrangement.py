@@ -1,4 +1,5 @@
-"""Reading ``figures.yaml``: which figure of a paper is drawn how, from which runs; every problem at once."""
+"""Reading ``figures.yaml`` (of the papers) and ``sweeps.yaml`` (of the study of that name): what each figure shows,
+and from which runs; every problem at once."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ import yaml
 from benchmark.errors import ReferenceDataError, unknown_name
 
 FILE = Path(__file__).parent / "figures.yaml"
+SWEEPS = Path(__file__).parent / "sweeps.yaml"
+OPTION = "option"  # an x that is an option of the recipe
 KINDS = ("sweep", "gain", "convergence", "effect")
 _NEEDED = {
     "sweep": {"x"},
@@ -58,11 +61,13 @@ class Panel:
     parameter: str = ""
     first: Any = None
     second: Any = None
+    options: tuple[tuple[str, Any], ...] = ()
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One figure of a paper; ``paper`` and ``figure`` are names of the published results."""
+    """One figure of a paper; ``paper`` and ``figure`` are names of the published results, if it is printed in one."""
 
     name: str
     paper: str
@@ -71,11 +76,15 @@ class PaperFigure:
     kind: str
     studies: tuple[str, ...]
     panels: tuple[Panel, ...]
+    printed: bool = True
 
 
 @functools.cache
 def paper_figures(path: Path = FILE) -> tuple[PaperFigure, ...]:
-    """Returns all arranged figures; raises ReferenceDataError with every problem of the file."""
+    """Returns the arranged figures of ``path`` (default: those of the papers).
+
+    Raises ReferenceDataError with every problem of the file.
+    """
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -94,10 +103,16 @@ def paper_figures(path: Path = FILE) -> tuple[PaperFigure, ...]:
         if len(problems) == before:
             paper, figure = name.rsplit("_", 1)
             panels = tuple(_panel(each) for each in entry["panels"])
-            found.append(PaperFigure(name, paper, figure, entry["title"], kind, tuple(entry["studies"]), panels))
+            studies = tuple(entry["studies"])
+            found.append(PaperFigure(name, paper, figure, entry["title"], kind, studies, panels, path != SWEEPS))
     if problems:
         raise ReferenceDataError(f"{path}: " + "; ".join(problems))
     return tuple(found)
+
+
+def sweep_figures() -> tuple[PaperFigure, ...]:
+    """Returns the figures of the study "sweeps", which no paper prints."""
+    return paper_figures(SWEEPS)
 
 
 def on_stand_in(figure: PaperFigure, dataset: str) -> PaperFigure:
@@ -111,13 +126,16 @@ def on_stand_in(figure: PaperFigure, dataset: str) -> PaperFigure:
 
 def _panel(data: dict[str, Any]) -> Panel:
     series = tuple(Place(**each) for each in data["series"])
-    return Panel(**{**data, "series": series, "along": tuple(data.get("along", ()))})
+    lists = {key: tuple(data.get(key, ())) for key in ("along", "claims")}
+    return Panel(**{**data, **lists, "series": series, "options": tuple(data.get("options", {}).items())})
 
 
 def _panel_problems(panel: dict[str, Any], kind: str) -> list[str]:
     known = set(Panel.__dataclass_fields__)
     found = [f"{key}: unknown; allowed: {', '.join(sorted(known))}" for key in sorted(set(panel) - known)]
     found += [f"{key}: is missing" for key in sorted((_COMMON | _NEEDED[kind]) - set(panel))]
+    if panel.get("x") == OPTION and not isinstance(panel.get("options"), dict):
+        found.append("options: is missing; name the options of the recipe and their places on the axis")
     places = set(Place.__dataclass_fields__)
     for number, each in enumerate(panel.get("series", [])):
         if set(each) - places or "dataset" not in each:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.plots.papers.arrangement import Panel, Place
-from benchmark.plots.papers.points import Points, published_points, x_of
+from benchmark.plots.papers.points import Points, in_words, published_points, x_of
 from benchmark.plots.style import INK, line
 from benchmark.tables.labels import loss_label, metric_label
 from benchmark.tables.papers.arrangement import names
@@ -28,6 +28,7 @@ def sweep(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str
         label = loss_label(panel.loss, points.study) if alone else place_name(place)
         style = {"color": colour, "marker": marker, "linestyle": dash, "markerfacecolor": colour}
         style = line(panel.loss) if alone else style
+        style = {**style, "linestyle": "none"} if in_words(panel) else style
         found = points.by_x(panel, place, panel.loss, x_of(panel))
         if found:
             moved = [{**mark, "x": mark["x"] * spread[number]} for mark in found]
@@ -37,7 +38,10 @@ def sweep(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str
         marks += _kept(panel, label, found, printed)
         if panel.baseline:
             marks += _baseline(axes, panel, place, points, paper, handles)
-    if panel.x == "batch_size" or panel.scale == "log":
+    if in_words(panel):
+        axes.set_xticks(range(len(panel.options)), [words.replace(" ", "\n", 1) for _, words in panel.options])
+        axes.set_xlim(-0.5, len(panel.options) - 0.5)
+    elif panel.x == "batch_size" or panel.scale == "log":
         _log_axis(axes, {mark["x"] for mark in marks if mark["x"] is not None})
     axes.set_xlabel("batch size (images)" if panel.x == "batch_size" else panel.label)
     axes.set_ylabel(f"{metric_label(panel.metric)} (%)")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.plots.papers.arrangement import Panel, Place
+from benchmark.plots.papers.arrangement import OPTION, Panel, Place
 from benchmark.stats.intervals import t_interval
 from benchmark.study.model import Variant
 from benchmark.study.stand_in import LARGEST_BATCH
@@ -84,7 +84,8 @@ class Points:
     def by_x(self, panel: Panel, place: Place, loss: str, x_of: Callable[[Asked], float | None]) -> list[dict]:
         """Returns one mark per x that has finished runs, in order of x."""
         marks: dict[float, dict] = {}
-        for cell in self.cells(panel, place, loss, any_size=panel.x == "batch_size"):
+        free = {"any_size": panel.x == "batch_size", "any_option": panel.x == OPTION}
+        for cell in self.cells(panel, place, loss, **free):
             x = x_of(cell)
             rows = self.values(cell, place, panel.metric)
             if x is None or rows.empty or x in marks:
@@ -117,6 +118,9 @@ def x_of(panel: Panel) -> Callable[[Asked], float | None]:
     """Returns the function that reads a panel's x off a cell; None for cells that vary something else."""
     if panel.x == "batch_size":
         return lambda cell: None if cell.variant.own else cell.batch_size
+    if panel.x == OPTION:
+        places = {name: place for place, (name, _) in enumerate(panel.options)} if in_words(panel) else panel.options
+        return lambda cell: None if cell.variant.own else dict(places).get("~".join(cell.setting.split("~")[1:]))
     names = panel.x.split(" - ")
     meant = {*names, *panel.along}
 
@@ -127,6 +131,11 @@ def x_of(panel: Panel) -> Callable[[Asked], float | None]:
         return round(params[names[0]] - sum(params[name] for name in names[1:]), 10)
 
     return read
+
+
+def in_words(panel: Panel) -> bool:
+    """Returns whether the x axis has words on it instead of numbers."""
+    return any(isinstance(place, str) for _, place in panel.options)
 
 
 def published_points(panel: Panel, place: Place, paper: str, loss: str) -> list[dict]:

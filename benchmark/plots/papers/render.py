@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import pandas as pd
 
 from benchmark.plots.drawing import Drawing, legend_below, new_figure
-from benchmark.plots.papers.arrangement import Panel, PaperFigure, on_stand_in, paper_figures
+from benchmark.plots.papers.arrangement import OPTION, Panel, PaperFigure, on_stand_in, paper_figures, sweep_figures
 from benchmark.plots.papers.panels import DRAWERS, PUBLISHED, published_key
 from benchmark.plots.papers.points import MARKS, Points, x_of
 from benchmark.plots.style import DOUBLE, FAINT, SINGLE, styled
@@ -25,16 +26,21 @@ _WORDS = {
 }
 
 
-def build_paper_figures(runs: pd.DataFrame, study: Any) -> dict[str, Drawing | NothingToShow]:
-    """Returns each paper's figure that belongs to the study, or the reason why it cannot be drawn, by name."""
+def build_paper_figures(
+    runs: pd.DataFrame, study: Any, claims: pd.DataFrame | None = None
+) -> dict[str, Drawing | NothingToShow]:
+    """Returns each paper's figure that belongs to the study, or the reason why it cannot be drawn, by name; last the
+    sweeps on the embedded data. ``claims`` are the study's verdicts on the papers' sentences."""
     points = Points(runs, study)
+    verdicts = _verdicts_here(claims)
     found: dict[str, Drawing | NothingToShow] = {}
-    for figure in paper_figures():
+    for figure in (*paper_figures(), *sweep_figures()):
         figure = on_stand_in(figure, points.stand_in) if points.stand_in else figure
         belongs = study.name.partition(JOINT)[0] in figure.studies
-        if belongs or (not points.stand_in and any(_asked(figure, panel, points) > 1 for panel in figure.panels)):
+        may = figure.printed and not points.stand_in
+        if belongs or (may and any(_asked(figure, panel, points) > 1 for panel in figure.panels)):
             try:
-                found[figure.name] = draw(figure, points)
+                found[figure.name] = draw(figure, points, verdicts)
             except NothingToShow as reason:
                 found[figure.name] = reason
     return found
@@ -42,12 +48,22 @@ def build_paper_figures(runs: pd.DataFrame, study: Any) -> dict[str, Drawing | N
 
 def title_of(name: str) -> str:
     """Returns the title of a paper's figure: "ROADMAP, figure 4: ROADMAP's hyperparameters"."""
-    figure = next(each for each in paper_figures() if each.name == name)
-    return f"{place(figure.paper, figure.figure)}: {figure.title}"
+    figure = next(each for each in (*paper_figures(), *sweep_figures()) if each.name == name)
+    return f"{place(figure.paper, figure.figure)}: {figure.title}" if figure.printed else figure.title
 
 
-def draw(figure: PaperFigure, points: Points) -> Drawing:
-    """Returns the figure; a panel without runs says so. Raises NothingToShow when that holds for all."""
+def _verdicts_here(claims: pd.DataFrame | None) -> dict[str, str]:
+    if claims is None or claims.empty:
+        return {}
+    here = claims[claims["reading"] == "here"]
+    return {str(name): str(verdict) for name, verdict in zip(here["claim"], here["verdict"], strict=True)}
+
+
+def draw(figure: PaperFigure, points: Points, verdicts: dict[str, str] | None = None) -> Drawing:
+    """Returns the figure; a panel without runs says so. Raises NothingToShow when that holds for all.
+
+    ``verdicts`` are those of the claims that a panel names, which stand above it.
+    """
     columns = min(3, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
     handles: dict[str, Any] = {}
@@ -57,7 +73,7 @@ def draw(figure: PaperFigure, points: Points) -> Drawing:
         drawn, grid = new_figure(width, 2.4 * rows + 0.6, rows, columns)
         for axes, panel in zip(grid.flat, figure.panels, strict=False):
             found = DRAWERS[figure.kind](axes, panel, points, figure.paper, handles)
-            axes.set_title(panel.title, loc="left")
+            axes.set_title("\n".join([panel.title, *_judged(panel, verdicts or {})]), loc="left")
             if not any(mark["side"] == "ours" for mark in found):
                 axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=FAINT)
             marks += found
@@ -77,7 +93,7 @@ def draw(figure: PaperFigure, points: Points) -> Drawing:
 
 def _asked(figure: PaperFigure, panel: Panel, points: Points) -> int:
     """Returns how many different places on the x axis the study's grid has runs for."""
-    free = {"any_size": panel.x in ("", "batch_size"), "any_option": figure.kind == "effect"}
+    free = {"any_size": panel.x in ("", "batch_size"), "any_option": figure.kind == "effect" or panel.x == OPTION}
     cells = [cell for each in panel.series for cell in points.cells(panel, each, panel.loss, **free)]
     if figure.kind == "sweep":
         read = x_of(panel)
@@ -85,6 +101,16 @@ def _asked(figure: PaperFigure, panel: Panel, points: Points) -> int:
     if figure.kind == "effect":
         return len({str(cell.variant.params.get(panel.parameter)) for cell in cells})
     return len({cell.batch_size for cell in cells})
+
+
+def _judged(panel: Panel, verdicts: dict[str, str]) -> list[str]:
+    """Returns the lines above a panel: each of its claims in short, and whether it holds here."""
+    return [
+        line
+        for name in panel.claims
+        if name in verdicts
+        for line in textwrap.wrap(f"“{name.replace('_', ' ')}”: {verdicts[name].replace('_', ' ')}", 40)
+    ]
 
 
 def _reason(figure: PaperFigure, points: Points) -> str:
@@ -101,6 +127,8 @@ def _caption(figure: PaperFigure, points: Points, data: pd.DataFrame) -> str:
     text = f"{words[0].upper()}{words[1:]}."
     if (data["side"] == PUBLISHED).any():
         text += " Open marks and dotted lines are published values."
+    if any(panel.claims for panel in figure.panels):
+        text += " Above each panel: the papers' sentences about it, and whether they hold here."
     facts = {(panel.backbone, panel.batch_size) for panel in figure.panels}
     if points.stand_in:
         return f"{text} Measured on stand-in data ({points.stand_in}) with a small network: no reproduction."

@@ -29,9 +29,13 @@
     label.textContent = "Filter rows";
     input.type = "search";
     label.appendChild(input);
+    const status = document.createElement("span");
+    status.setAttribute("role", "status");
+    label.appendChild(status);
     table.closest(".scroll").before(label);
     input.addEventListener("input", function () {
       const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let total = 0, left = 0;
       for (const body of table.tBodies) {
         const title = body.querySelector(".section");
         const head = title ? title.textContent.toLowerCase() : "";
@@ -41,9 +45,12 @@
           const text = head + " " + row.textContent.toLowerCase();
           row.hidden = !words.every((word) => text.includes(word));
           shown += row.hidden ? 0 : 1;
+          total += 1;
         }
         body.hidden = shown === 0;
+        left += shown;
       }
+      status.textContent = words.length ? " " + left + " of " + total + " rows" : "";
     });
   }
   document.querySelectorAll("table.sortable").forEach(function (table) {
@@ -56,7 +63,7 @@
       head.appendChild(button);
       button.addEventListener("click", () => sort(table, head, column));
     });
-    if (table.querySelectorAll("tbody tr:not(.section)").length > 12) addFilter(table);
+    if (table.querySelectorAll("tbody tr:not(.section)").length > 6) addFilter(table);
   });
   window.addEventListener("beforeprint", function () {
     document.querySelectorAll("details").forEach((element) => { element.open = true; });

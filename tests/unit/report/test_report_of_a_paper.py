@@ -30,10 +30,16 @@ def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
     sentences = answer(paper)
     numbers = paper.stats["verdicts"]["verdict"].value_counts()
     assert sentences[0].startswith("Of 286 published numbers:") and f"{numbers['not_run']} not run" in sentences[0]
-    assert sentences[1] == "Of 2 claims: 1 supported, 1 not run."
-    assert "of 9 conditions (places times batch sizes, over 3 places)" in sentences[2]
+    assert sentences[0].endswith("; of 2 claims: 1 supported, 1 not run.")
+    assert "of 9 conditions (places times batch sizes, over 3 places)" in sentences[1]
     assert "lambda" not in " ".join(sentences), "a sweep's single settings are no contestants"
-    assert "over 9 conditions" in sentences[4]
+    assert "Significant differences to SmoothAP" in sentences[2] and len(sentences) == 3
+
+
+def test_answer_of_many_places_ends_with_the_ablation_where_nothing_was_judged(paper):
+    unjudged = {**paper.stats, "verdicts": paper.stats["verdicts"].iloc[:0], "claims": pd.DataFrame()}
+    sentences = answer(dataclasses.replace(paper, stats=unjudged))
+    assert len(sentences) == 3 and "over 9 conditions" in sentences[2]
 
 
 def test_claims_are_counted_as_published_or_on_a_stand_in_as_found_here(paper):

@@ -144,7 +144,7 @@ def test_published_marks_rows_that_quote_another_paper(inputs):
 
 def test_published_shows_a_drift_with_its_direction():
     inputs = made_up_inputs(references=True)
-    verdicts = inputs.stats["verdicts"].copy()
+    verdicts = inputs.stats["verdicts"].assign(verdict="inconclusive", direction="")
     verdicts.loc[0, ["verdict", "direction"]] = ["drifted", "low"]
     table = TABLES["published"].target(inputs.runs, {"verdicts": verdicts}, inputs.study)
     cells = [row[1] for section in table.sections for row in section.rows if row[1].text.startswith("drifted")]

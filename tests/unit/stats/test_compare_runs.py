@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from tiny_runs import tiny_spec
+from typer.testing import CliRunner
+
+from benchmark.compare import compare_text
+from benchmark.errors import ConfigError
+from benchmark.files import write_json
+from benchmark.records import PROVENANCE, RESULT, SPEC
+
+SCORES = {"smooth_ap": (0.50, 0.54, 0.49), "sup_ap": (0.52, 0.55, 0.53)}
+
+
+def made(results, loss: str, seed: int, **changes) -> str:
+    """Writes one finished run and returns its name."""
+    name = f"glyphs_1k/r10/{loss}/bs32/seed{seed}"
+    spec = dataclasses.replace(tiny_spec(loss), run_id=name, seed=seed)
+    spec.write(results / "runs" / name / SPEC)
+    value = SCORES[loss][seed]
+    result = {
+        "status": "ok",
+        "code_version": "1",
+        "metrics": {"last": {"test": {"map_at_r": value}}},
+        "batch_stream": {"sha256": f"stream {seed}"},
+        "dataset": {"fingerprint": "f"},
+        **changes,
+    }
+    write_json(results / "runs" / name / RESULT, result)
+    write_json(results / "runs" / name / PROVENANCE, {"platform": "p", "packages": {"torch": "2"}})
+    return name
+
+
+@pytest.fixture
+def cells(tmp_path):
+    for loss in SCORES:
+        for seed in range(3):
+            made(tmp_path, loss, seed)
+    return tmp_path
+
+
+def test_cells_are_compared_by_specification_scores_and_paired_seeds(cells):
+    text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
+    assert "loss.name: smooth_ap | sup_ap" in text and "batch_size" not in text
+    gaps = 100 * (np.array(SCORES["sup_ap"]) - np.array(SCORES["smooth_ap"]))
+    assert f"{gaps.mean():+.2f} [" in text and "paired t-test p = " in text and "n 3" in text
+    assert "same first batches in 3 of 3 common seeds" in text
+    assert text.split("computed by\n")[1].startswith("  no difference")
+
+
+def test_single_runs_are_compared_without_a_test(cells):
+    text = compare_text("glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells)
+    assert "mAP@R: 50.00 | 52.00 | +2.00 (one pair, no test)" in text
+    other = compare_text("glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed1", cells)
+    assert "no common seed" in other
+
+
+def test_different_versions_and_diverged_runs_are_named(cells):
+    made(cells, "sup_ap", 1, code_version="2", status="diverged", metrics={"last": {}})
+    text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
+    assert "code version: 1 | 1, 2" in text and "diverged: B seed 1" in text and "n 2" in text
+
+
+def test_unknown_runs_are_met_with_near_names_both_at_once(cells):
+    with pytest.raises(ConfigError) as found:
+        compare_text("glyphs_1k/r10/smoth_ap/bs32", "glyphs/r10/sup_ap/bs32/seed7", cells)
+    assert len(found.value.problems) == 2
+    assert "glyphs_1k/r10/smooth_ap/bs32" in found.value.problems[0]
+    with pytest.raises(ConfigError, match="nothing has been run there"):
+        compare_text("a", "b", cells / "elsewhere")
+
+
+def test_compare_verb_takes_paths_as_completed_by_a_shell(cells):
+    from benchmark.__main__ import app
+
+    names = [f"{cells}/runs/glyphs_1k/r10/{loss}/bs32/" for loss in SCORES]
+    done = CliRunner().invoke(app, ["compare", *names, "--results", str(cells)])
+    assert done.exit_code == 0 and "A: glyphs_1k/r10/smooth_ap/bs32 (seeds finished: 0, 1, 2)" in done.output

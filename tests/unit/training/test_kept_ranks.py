@@ -1,0 +1,52 @@
+"""The ranks that a run keeps of its shown queries are those that its metrics rest on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmark.datasets.base import Judgements, Protocol, pixel_set
+from benchmark.metrics import retrieval_metrics
+from benchmark.training.measure import EmbeddedProtocol
+
+RNG = np.random.default_rng(0)
+
+
+def labelled(count: int, classes: int = 4):
+    return pixel_set(np.zeros((count, 2, 2, 1), np.uint8), np.arange(count) % classes, [str(i) for i in range(count)])
+
+
+def unit(count: int) -> np.ndarray:
+    rows = RNG.normal(size=(count, 6)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
+
+
+def mean_ap(ranks: list[np.ndarray]) -> float:
+    return float(np.mean([np.mean(np.arange(1, len(row) + 1) / row) for row in ranks]))
+
+
+@pytest.mark.parametrize("with_gallery", [False, True])
+def test_average_precision_of_the_kept_ranks_is_the_metric(with_gallery):
+    query, gallery = labelled(21), labelled(30) if with_gallery else None
+    rows, items = unit(21), unit(30) if with_gallery else None
+    found = EmbeddedProtocol(Protocol(query, gallery), rows, items).positive_ranks(np.arange(21))
+    labels = None if gallery is None else gallery.labels
+    assert mean_ap(found) == pytest.approx(retrieval_metrics(rows, query.labels, items, labels)["map"], abs=1e-9)
+
+
+def test_ranks_of_judged_queries_leave_out_what_is_ignored_and_agree_with_the_neighbours():
+    query, gallery = labelled(3), labelled(20)
+    orders = [RNG.permutation(20) for _ in range(3)]
+    judgements = Judgements(tuple(order[:4] for order in orders), tuple(order[4:9] for order in orders))
+    item = EmbeddedProtocol(Protocol(query, gallery, judgements), unit(3), unit(20))
+    ranks = item.positive_ranks(np.array([2, 0]))
+    matches = item.nearest(np.array([2, 0]), 15)[2]
+    assert [row.tolist() for row in ranks] == [(np.flatnonzero(row) + 1).tolist() for row in matches]
+    assert item.positive_ranks(np.array([], dtype=int)) == []
+
+
+def test_a_query_that_has_nothing_to_find_has_no_ranks():
+    query = pixel_set(np.zeros((3, 2, 2, 1), np.uint8), np.array([0, 0, 1]), list("abc"))
+    found = EmbeddedProtocol(Protocol(query), unit(3), None).positive_ranks(np.arange(3))
+    assert [len(row) for row in found] == [1, 1, 0]
