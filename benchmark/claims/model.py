@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -80,5 +80,10 @@ class Claim:
 
     @property
     def condition(self) -> str:
-        """Returns the published condition for a reader."""
-        return " | ".join(condition.text for condition in self.published)
+        """Returns the published condition for a reader; what differs in the protocol alone is said once."""
+        protocols: dict[Condition, list[str]] = {}
+        for condition in self.published:
+            protocols.setdefault(replace(condition, protocol=""), []).append(condition.protocol)
+        return " | ".join(
+            replace(key, protocol=", ".join(filter(None, found))).text for key, found in protocols.items()
+        )

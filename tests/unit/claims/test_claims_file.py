@@ -136,3 +136,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 def test_the_shipped_file_lies_beside_the_code():
     assert FILE.is_file()
+
+
+def test_a_condition_says_once_what_its_protocols_share():
+    claims = {claim.name: claim.condition for claim in load_claims()}
+    assert claims["class_weights_help"] == (
+        "sfm120k instead of landmarks (roxford5k_medium, rparis6k_medium); resnet101; batch 4096"
+    )
+    assert claims["fast_ap_rises_with_batch"] == "sop, inshop; resnet18 | vehicleid (large); resnet18"
