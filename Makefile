@@ -23,10 +23,10 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test lint format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test test-cluster lint format ui bench venv lock clean-venv
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 benchmark: $(STAMP) ## train and judge the study (STUDY=embedded), print verdicts and where the report lies
 	$(PY) -m benchmark run $(STUDY)
@@ -36,6 +36,13 @@ smoke: $(STAMP) ## the whole workflow in miniature: every loss, tiny data, up to
 
 test: $(STAMP) ## all tests (TESTS=path, PYTEST_ARGS='-k name' to choose)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS) $(TESTS)
+
+test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start and stop; says so where Slurm is missing
+	@if reason=$$(tests/cluster/one_node.sh check); then \
+		tests/cluster/one_node.sh with $(PY) -m pytest -rs $(PYTEST_ARGS) tests/cluster; \
+	else \
+		echo "skipped: $$reason"; \
+	fi
 
 lint: $(STAMP) ## ruff: rules and formatting
 	$(VENV)/bin/ruff check .

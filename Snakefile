@@ -3,6 +3,7 @@
 #   snakemake --profile slurm --config study=smoke                     another study, on a cluster
 #   snakemake --profile workflow/profiles/local --configfile my.yaml   a study file of your own
 # What is run comes from benchmark.study; what it needs, from benchmark.grid. This file has no logic.
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from benchmark.warm.starter import WarmStarter
 FLOW = load_for_workflow(config, workflow.overwrite_configfiles)
 RUNS = FLOW.runs
 PYTHON = sys.executable
+TRAINER = os.environ.get("BENCHMARK_PYTHON", PYTHON)  # for training alone, on clusters with container images
 STUDY = str(FLOW.study.path)
 RESULTS = FLOW.results
 OUT = FLOW.folder
@@ -24,7 +26,7 @@ wildcard_constraints:
 
 
 localrules:
-    all, runs, spec, import_runs, collect, stats, verdicts, tables, figures, report, check,
+    all, runs, spec, import_runs, collect, stats, verdicts, claims, tables, figures, report, check,
 
 
 # The store is made before any run starts, and here rather than in a rule: a rule that training depended on

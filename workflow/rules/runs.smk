@@ -34,8 +34,9 @@ rule train:
         mem_mb=lambda wildcards: RUNS[wildcards.run].resources.mem_mb,
         runtime=lambda wildcards: RUNS[wildcards.run].resources.minutes,
         gpu=lambda wildcards: RUNS[wildcards.run].resources.gpus,
+    # Without 'exec' a SIGTERM to the job would end the shell, and with it the job, before the run has saved its state.
     shell:
-        "{PYTHON:q} -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
+        "exec {TRAINER:q} -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
 
 
 rule import_runs:

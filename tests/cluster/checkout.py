@@ -1,0 +1,151 @@
+"""A checkout of the project on the one-node Slurm, used as its users do: edit the profile, snakemake --profile slurm."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = Path(__file__).parent / "site"
+LIMIT = 500  # seconds: many failures of a cluster are endless waits
+
+
+class Checkout:
+    """A folder with the workflow, whose profile names the partitions of the one-node Slurm."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.environment: dict[str, str] = {"CLUSTER_RECORDS": str(folder / "records")}
+        self.log = folder / "snakemake.log"
+        self._started: list[subprocess.Popen] = []
+        (folder / "records").mkdir(parents=True)
+        shutil.copy2(ROOT / "Snakefile", folder)
+        shutil.copytree(ROOT / "workflow", folder / "workflow")
+        (folder / "slurm").symlink_to("workflow/profiles/slurm")
+        (folder / "benchmark").symlink_to(ROOT / "benchmark")
+        self.change_profile(
+            {
+                "latency-wait": 10,
+                "slurm-init-seconds-before-status-checks": 1,
+                "default-resources": {"slurm_partition": "cpu"},
+                "set-resources": {"train": {"slurm_partition": "gpu"}},
+            }
+        )
+
+    def change_profile(self, changes: dict[str, Any]) -> None:
+        """Edits ``slurm/config.yaml``: sections get the given keys, other values are replaced."""
+        path = self.folder / "slurm" / "config.yaml"
+        profile = yaml.safe_load(path.read_text())
+        for key, value in changes.items():
+            profile[key] = {**profile.get(key, {}), **value} if isinstance(value, dict) else value
+        path.write_text(yaml.safe_dump(profile))
+
+    def profile(self) -> dict[str, Any]:
+        """Returns the profile as it is now."""
+        return yaml.safe_load((self.folder / "slurm" / "config.yaml").read_text())
+
+    def write(self, study: dict[str, Any]) -> None:
+        """Writes a study file."""
+        (self.folder / f"{study['study']}.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
+
+    def start(self, study: str, *arguments: str) -> subprocess.Popen:
+        """Starts ``snakemake --profile slurm`` for the study; what it says goes to ``log``."""
+        command = [
+            sys.executable,
+            "-m",
+            "snakemake",
+            *arguments,
+            "--profile",
+            "slurm",
+            "--config",
+            f"study={study}.yaml",
+        ]
+        path = os.pathsep.join([str(SITE), str(self.folder)])
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env={**os.environ, "PYTHONPATH": path, **self.environment},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+            )
+        self._started.append(process)
+        return process
+
+    def run(self, study: str, *arguments: str) -> int:
+        """Runs ``snakemake --profile slurm`` and returns its status."""
+        return self.start(study, *arguments).wait(LIMIT)
+
+    def said(self) -> str:
+        """Returns what Snakemake has printed so far."""
+        return self.log.read_text(errors="replace")
+
+    def jobs(self) -> list[dict[str, str]]:
+        """Returns Slurm's facts on every job of this folder, oldest first, as ``scontrol show job`` names them."""
+        done = subprocess.run(["scontrol", "show", "job", "-o"], capture_output=True, text=True, check=True)
+        rows = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in done.stdout.splitlines()]
+        mine = [row for row in rows if row.get("WorkDir") == str(self.folder)]
+        return sorted(mine, key=lambda row: int(row["JobId"]))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Returns what the processes of the suite noted about themselves, oldest first."""
+        return [json.loads(path.read_text()) for path in sorted((self.folder / "records").iterdir())]
+
+    def run_folder(self) -> Path:
+        """Returns the folder of the only run."""
+        (spec,) = (self.folder / "results" / "runs").glob("*/*/*/*/*/spec.json")
+        return spec.parent
+
+    def wait_for(self, what: Callable[[], Any], seconds: float = 200) -> Any:
+        """Returns the first true value of ``what()``; fails with Snakemake's words when the time is over."""
+        deadline = time.monotonic() + seconds
+        while not (value := what()):
+            assert time.monotonic() < deadline, f"waited {seconds} s in vain\n{self.said()}"
+            time.sleep(0.2)
+        return value
+
+    def wait_for_an_epoch(self) -> str:
+        """Waits until the only run has finished its first epoch; returns the id of its Slurm job."""
+        self.wait_for(lambda: list((self.folder / "results").glob("runs/*/*/*/*/*/metrics.jsonl")))
+        return self.jobs()[-1]["JobId"]
+
+    def close(self) -> None:
+        """Ends what is still running."""
+        for process in self._started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+        ids = [job["JobId"] for job in self.jobs() if job["JobState"] in ("RUNNING", "PENDING", "COMPLETING")]
+        if ids:
+            subprocess.run(["scancel", *ids], check=False)
+
+
+def block(name: str, losses: list[str], **keys: Any) -> dict[str, Any]:
+    """Returns a block of runs of about a second each."""
+    fixed = {"datasets": ["glyphs_tiny"], "recipe": "glyphs_smoke", "batch_sizes": [32]}
+    return {"name": name, "losses": losses, **fixed, **keys}
+
+
+def study(*blocks: dict[str, Any], seeds: int = 1, minutes: int = 60) -> dict[str, Any]:
+    """Returns the study ``small`` of these blocks; its runs ask for a GPU, which they find pretended."""
+    return {
+        "study": "small",
+        "title": "Runs on a cluster",
+        "seeds": list(range(seeds)),
+        "blocks": list(blocks),
+        "metrics": ["recall_at_1", "map_at_r"],
+        "comparison": {"baseline": "smooth_ap"},
+        "resources": {"gpus": 1, "mem_mb": 1500, "minutes": minutes},
+    }

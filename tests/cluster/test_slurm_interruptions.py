@@ -1,0 +1,82 @@
+"""What ends a job before its run is finished costs time and changes no bit of the result."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checkout import LIMIT, ROOT, Checkout, block, study
+from tiny_runs import curve
+
+pytestmark = pytest.mark.cluster
+
+
+def long_study(checkpoint_seconds: float = 1e9, minutes: int = 60) -> dict:
+    """Returns a study of one run over three epochs, which by default saves its state only when it is told to stop."""
+    training = {"epochs": 3, "checkpoint_seconds": checkpoint_seconds}
+    return study(block("main", ["smooth_ap"], option="long", override={"training": training}), minutes=minutes)
+
+
+def assert_as_undisturbed(checkout: Checkout, folder: Path) -> dict:
+    """Trains the finished run once more, in one go and without Slurm, and compares; returns the run's provenance."""
+    finished = checkout.run_folder()
+    folder.mkdir()
+    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(finished / "spec.json"), "--out", str(folder)]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+    assert (finished / "result.json").read_bytes() == (folder / "result.json").read_bytes()
+    assert curve(finished) == curve(folder)
+    return json.loads((finished / "provenance.json").read_text())
+
+
+def slurm(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def requeue(job: str) -> None:
+    slurm("scontrol", "requeue", job)
+
+
+def preempt(job: str) -> None:
+    slurm("sbatch", "-p", "urgent", "--exclusive", "--output", "/dev/null", "--wrap", "sleep 3")
+
+
+def cancel(job: str) -> None:
+    slurm("scancel", job)
+
+
+@pytest.mark.parametrize(("interrupt", "jobs"), [(requeue, 1), (preempt, 1), (cancel, 2)])
+def test_a_job_taken_away_saves_its_state_and_goes_on_from_there(interrupt, jobs, checkout: Checkout, tmp_path: Path):
+    checkout.write(long_study())
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "0.3"
+    process = checkout.start("small", "runs", "--no-hooks")
+    interrupt(checkout.wait_for_an_epoch())
+    assert process.wait(LIMIT) == 0, checkout.said()
+    assert [int(job["Restarts"]) for job in checkout.jobs()] == ([1] if jobs == 1 else [0, 0])
+    assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
+
+
+def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(checkout: Checkout, tmp_path: Path):
+    checkout.write(long_study(checkpoint_seconds=0.5))
+    checkout.environment |= {"CLUSTER_STEP_SECONDS": "0.3", "CLUSTER_LEAK_MB": "2000"}
+    assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
+    assert [job["JobState"] in ("FAILED", "OUT_OF_MEMORY") for job in checkout.jobs()] == [True, False]
+    assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
+
+
+def test_runs_longer_than_the_time_limit_save_themselves_before_it(checkout: Checkout, tmp_path: Path):
+    # Slurm looks for jobs near their end every 30 s, so this signal comes after 30 to 60 of the 120 s.
+    extra = checkout.profile()["default-resources"]["slurm_extra"]
+    assert "--signal=TERM@120 " in extra
+    sooner = extra.replace("TERM@120", "TERM@60")
+    checkout.change_profile({"retries": 6, "default-resources": {"slurm_extra": sooner}})
+    checkout.write(long_study(minutes=2))
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "2"
+    assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
+    *cut, last = checkout.jobs()
+    assert cut and last["JobState"] == "COMPLETED"
+    assert {(job["JobState"], job["ExitCode"]) for job in cut} == {("FAILED", "1:0")}, "none was let run into its limit"
+    assert 1 <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] <= len(cut)

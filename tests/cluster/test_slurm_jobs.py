@@ -1,0 +1,97 @@
+"""Every run is a Slurm job of its own, with what its study asks for and what the profile says."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from checkout import Checkout, block, study
+
+pytestmark = pytest.mark.cluster
+
+TWO_NEEDS = study(
+    block("with_gpu", ["smooth_ap"], resources={"gpus": 1, "mem_mb": 900, "minutes": 70}),
+    block("without", ["sup_ap"], resources={"gpus": 0, "mem_mb": 700, "minutes": 30}),
+)
+
+
+def registered_account(checkout: Checkout, name: str) -> None:
+    """Stands in for the accounting database, which Snakemake asks whether the account exists."""
+    program = checkout.folder / "bin" / "sacctmgr"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho {name}\n")
+    program.chmod(0o755)
+    checkout.environment["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
+    registered_account(checkout, "science")
+    checkout.change_profile({"default-resources": {"slurm_account": "science"}})
+    checkout.write(TWO_NEEDS)
+    checkout.environment["CLUSTER_QUICK"] = "yes"
+    assert checkout.run("small", "runs", "results/small/runs.csv", "--no-hooks") == 0, checkout.said()
+
+    jobs = {job["Comment"].split("_smoke_")[1]: job for job in checkout.jobs()}
+    assert set(jobs) == {"smooth_ap_bs32_seed0", "sup_ap_bs32_seed0"}, "collecting is no job"
+    with_gpu, without = jobs["smooth_ap_bs32_seed0"], jobs["sup_ap_bs32_seed0"]
+    assert [with_gpu[key] for key in ("TimeLimit", "MinMemoryNode")] == ["01:10:00", "900M"]
+    assert [without[key] for key in ("TimeLimit", "MinMemoryNode")] == ["00:30:00", "700M"]
+    assert "gpu" in with_gpu["TresPerJob"] and "TresPerJob" not in without
+    for job in jobs.values():
+        assert [job[key] for key in ("Account", "Partition", "Requeue")] == ["science", "gpu", "1"]
+        assert job["JobName"].startswith("ranking-losses_")
+
+    trained = {record["SLURM_JOB_ID"]: record for record in checkout.records() if "train" in record["command"]}
+    assert set(trained) == {job["JobId"] for job in jobs.values()}
+    assert trained[with_gpu["JobId"]]["CUDA_VISIBLE_DEVICES"] in ("0", "1")
+    others = [record for record in checkout.records() if "train" not in record["command"]]
+    assert others and all(record["SLURM_JOB_ID"] is None for record in others)
+
+
+def test_all_steps_after_training_run_where_the_command_runs(checkout: Checkout):
+    checkout.write(TWO_NEEDS)
+    assert checkout.run("small", "--dry-run") == 0, checkout.said()
+    rules = set(re.findall(r"^(rule|localrule) (\w+):", checkout.said(), re.MULTILINE))
+    assert [name for kind, name in rules if kind == "rule"] == ["train"]
+    assert ("localrule", "report") in rules
+
+
+def test_no_process_is_kept_warm_for_jobs_that_run_elsewhere(checkout: Checkout):
+    checkout.write(study(block("main", ["smooth_ap"])))
+    assert checkout.run("small", "runs") == 0, checkout.said()
+    commands = [" ".join(record["command"]) for record in checkout.records()]
+    assert any("benchmark train" in command for command in commands)
+    assert not any("benchmark.warm" in command for command in commands)
+    assert all(record["BENCHMARK_WARM"] is None for record in checkout.records())
+
+
+def test_what_the_cluster_refuses_is_said_and_harms_no_other_run(checkout: Checkout):
+    checkout.change_profile({"retries": 0})
+    blocks = block("fits", ["smooth_ap"]), block("too_big", ["sup_ap"], resources={"mem_mb": 10**7})
+    checkout.write(study(*blocks))
+    checkout.environment["CLUSTER_QUICK"] = "yes"
+    assert checkout.run("small", "runs", "--no-hooks") == 1
+    assert "Memory specification can not be satisfied" in checkout.said()
+    results = list(checkout.folder.glob("results/runs/*/*/*/*/*/result.json"))
+    assert [path.parts[-4] for path in results] == ["smooth_ap"]
+
+
+def test_a_run_that_fails_is_tried_again_and_then_named_with_its_log(checkout: Checkout):
+    checkout.change_profile({"retries": 1})
+    checkout.write(study(block("main", ["smooth_ap"]), seeds=2))
+    checkout.environment |= {"CLUSTER_QUICK": "yes", "QUICK_TRAINING_FAILS": "bs32/seed1"}
+    assert checkout.run("small") == 1
+    assert sorted(job["Comment"][-5:] for job in checkout.jobs()) == ["seed0", "seed1", "seed1"]
+    page = (checkout.folder / "results" / "small" / "report" / "index.html").read_text()
+    assert "the training broke on purpose" in page
+
+    del checkout.environment["QUICK_TRAINING_FAILS"]
+    assert checkout.run("small") == 0, checkout.said()
+    assert len(checkout.jobs()) == 4, "only what is missing is trained"
+
+
+def test_the_profile_of_the_repository_is_found_by_its_name():
+    root = Path(__file__).resolve().parents[2]
+    assert (root / "slurm" / "config.yaml").samefile(root / "workflow" / "profiles" / "slurm" / "config.yaml")
