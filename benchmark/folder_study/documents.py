@@ -36,7 +36,7 @@ blocks:
         label: {name}
         params: {json.dumps(dict(params), ensure_ascii=False)}
     recipe: {name}        # recipes/{name}.yaml beside this file
-    losses:            # 'python -m benchmark validate' with a wrong name lists all there are
+    losses:            # any file of benchmark/losses or of BENCHMARK_PLUGINS
 {losses}
     batch_sizes: {_listed(chosen.batch_sizes)}    # multiples of the recipe's samples_per_class
 metrics: [{metrics}]
