@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,7 +32,7 @@ def prepare(study: Study, results: Results = RESULTS, strict: Strict = False) ->
 
     loaded = load_study(study)
     with _Lenient(f"the runs go on without MLflow; later: python -m benchmark track import {study}", strict):
-        store.prepare(loaded.name, loaded.title, results)
+        store.prepare(loaded.name, _note(loaded, results), results)
 
 
 def import_(study: Study, results: Results = RESULTS, strict: Strict = False) -> None:
@@ -44,7 +44,7 @@ def import_(study: Study, results: Results = RESULTS, strict: Strict = False) ->
     loaded = load_study(study)
     specs = {name: run.spec for name, run in expand(loaded).items()}
     with _Lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
-        typer.echo(f"MLflow: {import_runs(loaded.name, loaded.title, specs, results)}")
+        typer.echo(f"MLflow: {import_runs(loaded.name, _note(loaded, results), specs, results)}")
 
 
 def ui(
@@ -53,15 +53,25 @@ def ui(
 ) -> None:
     """Serve the MLflow UI on this machine's loopback address, until Ctrl-C."""
     from benchmark.tracking import store
+    from benchmark.tracking.notes import publish_reports
 
     uri = store.tracking_uri(results)
     if store.is_server(uri):
         typer.echo(f"{store.URI_VARIABLE} names a server that has its own UI: {store.without_password(uri)}")
         return
     command = store.server_command(results, port)
+    publish_reports(results)
     typer.echo(f"MLflow UI: http://{store.LOOPBACK}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
     os.execve(command[0], command, store.server_environment(os.environ))
+
+
+def _note(study: Any, results: Path) -> str:
+    from benchmark.tracking import store
+    from benchmark.tracking.notes import experiment_note
+
+    served = store.is_own(store.tracking_uri(results), results)
+    return experiment_note(study.name, study.title, study.question, study.metrics, served)
 
 
 class _Lenient:

@@ -6,8 +6,9 @@ a writer earlier leaves a run that the next import finds incomplete and complete
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from benchmark.tracking.store import ARTIFACT_ROOT, ARTIFACTS
 COMPLETE = "result_digest"
 SUPERSEDED = "superseded"
 MLFLOW_STATUS = {"ok": "FINISHED", "diverged": "FAILED"}
+# Values per request. MLflow takes 1000 of everything, and would cut a longer list in the middle of an epoch.
+LONGEST_BATCH = 800
 
 
 def current_runs(client: Any, experiment: str, run_id: str | None = None) -> list[Any]:
@@ -57,21 +60,37 @@ def create(client: Any, experiment: str, spec: RunSpec, study: str, code_version
 
 
 def send(client: Any, run: Any, points: Iterable[Point], params: dict[str, str] | None = None) -> None:
-    """Sends values and parameters in one batch.
+    """Sends values and parameters in few requests, the values of an epoch in one.
 
     A point's time follows from the run's start: sent twice it is the same row, which MLflow keeps once.
     """
     from mlflow.entities import Metric, Param
 
     start = run.info.start_time
-    metrics = [Metric(item.name, item.value, start + round(1000 * item.seconds), item.step) for item in points]
     values = [Param(key, value) for key, value in (params or {}).items()]
-    if metrics or values:
-        client.log_batch(run.info.run_id, metrics=metrics, params=values)
+    for batch in itertools.zip_longest(batches(points), [values] if values else [], fillvalue=[]):
+        metrics = [Metric(item.name, item.value, start + round(1000 * item.seconds), item.step) for item in batch[0]]
+        client.log_batch(run.info.run_id, metrics=metrics, params=batch[1])
+
+
+def batches(points: Iterable[Point]) -> Iterator[list[Point]]:
+    """Yields the points in order, at most ``LONGEST_BATCH`` at once, without parting neighbours of one epoch.
+
+    An epoch that has one of its values there then has them all, whenever the sending was interrupted.
+    """
+    batch: list[Point] = []
+    for _, group in itertools.groupby(points, key=lambda point: point.step):
+        epoch = list(group)
+        if batch and len(batch) + len(epoch) > LONGEST_BATCH:
+            yield batch
+            batch = []
+        batch += epoch
+    if batch:
+        yield batch
 
 
 def logged_epochs(client: Any, run: Any) -> set[int]:
-    """Returns the epochs whose values are already there; all values of an epoch travel in one batch."""
+    """Returns the epochs whose values are already there; all values of an epoch travel in one request."""
     if not run.data.metrics:
         return set()
     names = ("curve/loss", "curve/learning_rate")  # the loss of a diverged epoch is left out

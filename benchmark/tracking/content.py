@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmark.errors import RunError
 from benchmark.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, read_json
+from benchmark.tracking.notes import run_note
 
 LONGEST_PARAM = 5000  # characters; MLflow refuses more than 6000
 LONGEST_NAME = 250
@@ -119,7 +120,7 @@ def final_tags(finished: Finished) -> dict[str, str]:
         "code_version": result.get("code_version", ""),
         "dataset_fingerprint": result.get("dataset", {}).get("fingerprint", ""),
         "platform": finished.provenance.get("platform", ""),
-        "mlflow.note.content": public(result.get("reason", "")),
+        "mlflow.note.content": run_note(result["run_id"], public(result.get("reason", ""))),
     }
     return {key: str(value) for key, value in values.items() if value}
 

@@ -38,10 +38,10 @@ class Counts:
         return ", ".join(f"{value} {name}" for name, value in dataclasses.asdict(self).items())
 
 
-def import_runs(study: str, title: str, specs: Mapping[str, RunSpec], results: Path) -> Counts:
+def import_runs(study: str, note: str, specs: Mapping[str, RunSpec], results: Path) -> Counts:
     """Returns counts after bringing every finished run of ``specs`` into the study's experiment.
 
-    study, title    name of the experiment and its description
+    study, note     name of the experiment and, when it is new, its description
     specs           {run_id: specification}: the study's grid
     results         root of the run folders
 
@@ -52,7 +52,7 @@ def import_runs(study: str, title: str, specs: Mapping[str, RunSpec], results: P
         try:
             with speaking_plainly(results):
                 client = connect(results)
-                experiment = experiment_id(client, study, title, results)
+                experiment = experiment_id(client, study, note, results)
                 known = defaultdict(list)
                 for run in runs.current_runs(client, experiment):
                     known[run.data.tags["run_id"]].append(run)

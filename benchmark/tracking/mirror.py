@@ -17,14 +17,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from benchmark.records import RunSpec
 from benchmark.tracking.store import URI_VARIABLE, be_patient, is_server
 
 STUDY_VARIABLE = "BENCHMARK_STUDY"
-# Enough for a healthy server to take the last batch and the artifacts; the import completes what is cut off.
+# Enough for a healthy server to take the last batch and the artifacts, and never more than a small part of the
+# run: a server that hangs must not slow short runs down. The import completes what is cut off.
 CLOSING_SECONDS = 3.0
+CLOSING_SHARE = 0.03
 
 
 class Mirror:
@@ -32,6 +35,7 @@ class Mirror:
 
     def __init__(self, process: subprocess.Popen | None = None):
         self._process = process
+        self._started = time.monotonic()
 
     @classmethod
     def start(cls, spec: RunSpec, out: Path) -> Mirror:
@@ -56,14 +60,14 @@ class Mirror:
         return cls(process)
 
     def close(self) -> None:
-        """Lets the helper send what is left, for at most ``CLOSING_SECONDS``."""
+        """Lets the helper send what is left, for at most ``CLOSING_SECONDS`` and ``CLOSING_SHARE`` of the run."""
         process, self._process = self._process, None
         if process is None:
             return
         with contextlib.suppress(OSError):  # it may have given up on the server long ago
             process.stdin.close()
         try:
-            process.wait(CLOSING_SECONDS)
+            process.wait(min(CLOSING_SECONDS, CLOSING_SHARE * (time.monotonic() - self._started)))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -22,7 +22,7 @@ from benchmark.provenance import code_version
 from benchmark.records import RunSpec
 from benchmark.tracking import client as runs
 from benchmark.tracking import content
-from benchmark.tracking.store import TrackingError, connect, experiment_id, speaking_plainly
+from benchmark.tracking.store import TrackingError, connect, experiment_id, reach, speaking_plainly
 
 POLL_SECONDS = 5.0
 
@@ -30,6 +30,7 @@ POLL_SECONDS = 5.0
 def mirror(study: str, folder: Path, spec: RunSpec, pipe: int) -> None:
     """Mirrors the run until the other end of ``pipe`` is closed; the first failure is a TrackingError."""
     started = time.time()
+    reach(folder)  # before MLflow is imported: a server that is away costs next to nothing
     with speaking_plainly(folder):
         client = connect(folder)
         experiment = experiment_id(client, study, "", folder)

@@ -57,7 +57,7 @@ def is_own(uri: str, results: Path) -> bool:
     return uri == f"sqlite:///{Path(results).resolve() / DATABASE}"
 
 
-def prepare(study: str, title: str, results: Path) -> str:
+def prepare(study: str, note: str, results: Path) -> str:
     """Returns the id of the study's experiment, after making store and experiment if they are not there.
 
     Safe to call from several processes and any number of times: a fresh sqlite file that two processes
@@ -66,7 +66,7 @@ def prepare(study: str, title: str, results: Path) -> str:
     Raises: TrackingError when the store cannot be used.
     """
     with locked(results), speaking_plainly(results):
-        return experiment_id(connect(results), study, title, results)
+        return experiment_id(connect(results), study, note, results)
 
 
 @contextlib.contextmanager
@@ -116,11 +116,8 @@ def connect(results: Path) -> Any:
 
     Call it inside ``speaking_plainly``.
     """
+    reach(results)
     uri = tracking_uri(results)
-    if is_server(uri):
-        reason = unreachable(uri)
-        if reason:
-            raise TrackingError(unusable(uri, results, reason))
     if is_own(uri, results):
         # MLflow makes a default experiment in a new store; without this it would get a path of this machine
         os.environ.setdefault("_MLFLOW_SERVER_ARTIFACT_ROOT", ARTIFACT_ROOT)
@@ -133,8 +130,19 @@ def connect(results: Path) -> Any:
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
-def experiment_id(client: Any, study: str, title: str, results: Path) -> str:
-    """Returns the id of the experiment named ``study``; makes or restores it, whoever else does so too."""
+def reach(results: Path) -> None:
+    """Returns when the store is no server, or one that answers; raises TrackingError otherwise."""
+    uri = tracking_uri(results)
+    reason = unreachable(uri) if is_server(uri) else ""
+    if reason:
+        raise TrackingError(unusable(uri, results, reason))
+
+
+def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
+    """Returns the id of the experiment named ``study``; makes or restores it, whoever else does so too.
+
+    A new experiment is described by ``note`` (Markdown); a description that is there is left as it is.
+    """
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(study)
@@ -143,8 +151,8 @@ def experiment_id(client: Any, study: str, title: str, results: Path) -> str:
         place = f"{ARTIFACT_ROOT}{study}" if own else None
         tags = {
             "study": study,
-            "mlflow.note.content": title,
-            "mlflow.experimentKind": "custom_model_development",
+            "mlflow.note.content": note,
+            "mlflow.experimentKind": KIND,
         }
         try:
             return client.create_experiment(study, artifact_location=place, tags=tags)

@@ -88,7 +88,7 @@ def test_a_diverged_run_is_marked_and_has_no_headline_metric(results):
     bring(results, [spec])
     _, (run,) = stored(results)
     assert run.info.status == "FAILED" and run.data.tags["status"] == "diverged"
-    assert run.data.tags["mlflow.note.content"] == "loss is nan at step 40"
+    assert run.data.tags["mlflow.note.content"].startswith("Diverged: loss is nan at step 40\n\nFiles: `runs/")
     assert "recall_at_1" not in run.data.metrics and "curve/recall_at_1" in run.data.metrics
 
 
@@ -137,6 +137,27 @@ def test_an_import_cut_off_after_any_call_is_completed_by_the_next(results, monk
     client, (run,) = stored(results)
     assert [point.step for point in client.get_metric_history(run.info.run_id, "curve/loss")] == [1, 2, 3, 4, 5]
     assert len(client.get_metric_history(run.info.run_id, "recall_at_1")) == 1
+
+
+def test_long_runs_travel_in_requests_that_part_no_epoch(results, monkeypatch):
+    monkeypatch.setattr(runs, "LONGEST_BATCH", 10)
+    spec = make_spec()
+    points = content.series(make_epochs(spec, 9))
+    sizes = [[point.step for point in batch] for batch in runs.batches(points)]
+    assert sum(map(len, sizes)) == len(points) and max(map(len, sizes)) <= 10
+    assert all(set(one).isdisjoint(other) for one in sizes for other in sizes if one is not other)
+
+    write_run(results, spec, epochs=9)
+    assert bring(results, [spec]) == Counts(imported=1)
+    client, (run,) = stored(results)
+    for name in {point.name for point in points}:
+        history = client.get_metric_history(run.info.run_id, name)
+        assert [point.step for point in history] == list(range(1, 10))
+
+
+def test_one_epoch_with_more_values_than_a_request_takes_travels_alone():
+    points = [content.Point(f"m{number}", 0.0, step) for step in (1, 2) for number in range(runs.LONGEST_BATCH + 1)]
+    assert [len(batch) for batch in runs.batches(points)] == [runs.LONGEST_BATCH + 1] * 2
 
 
 def test_a_retrained_run_replaces_the_old_one_which_stays_marked(results):

@@ -5,8 +5,9 @@ import time
 import pytest
 from fabricated import make_epochs, make_spec, write_epochs, write_run
 
-from benchmark.tracking import store
-from benchmark.tracking.mirror import CLOSING_SECONDS, Mirror
+from benchmark.tracking import mirror as mirror_module
+from benchmark.tracking import mirror_process, store
+from benchmark.tracking.mirror import CLOSING_SECONDS, CLOSING_SHARE, Mirror
 
 
 def elapsed(action) -> float:
@@ -59,10 +60,27 @@ def test_a_helper_that_cannot_be_started_does_not_stop_training(tmp_path, monkey
     assert "no live mirror" in capsys.readouterr().err
 
 
+def test_the_end_of_a_short_run_waits_for_a_small_part_of_it_only(tmp_path, monkeypatch, hanging_server):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", hanging_server)
+    monkeypatch.setenv("BENCHMARK_STUDY", "toy")
+    mirror = Mirror.start(make_spec(), tmp_path)
+    mirror._started -= 10.0  # the training took ten seconds
+    assert 10 * CLOSING_SHARE - 0.05 < elapsed(mirror.close) < 0.05 * 10
+
+
+def test_a_server_that_is_away_is_noticed_before_mlflow_is_imported(tmp_path, monkeypatch, closed_port):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{closed_port}")
+    monkeypatch.setattr(mirror_process, "speaking_plainly", None)
+    with pytest.raises(store.TrackingError, match="start the server"):
+        mirror_process.mirror("toy", tmp_path, make_spec(), pipe=0)
+
+
 @pytest.mark.slow
 def test_runs_reach_a_real_server_while_they_train_and_an_outage_is_made_good_once(tmp_path, monkeypatch, real_server):
     from benchmark.tracking.importer import Counts, import_runs
 
+    monkeypatch.setattr(mirror_module, "CLOSING_SHARE", 9.9)  # these runs take no time, so no share of it
+    monkeypatch.setattr(mirror_module, "CLOSING_SECONDS", 60.0)
     server = real_server(tmp_path / "server")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.start())
     monkeypatch.setenv("BENCHMARK_STUDY", "toy")

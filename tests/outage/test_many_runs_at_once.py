@@ -1,0 +1,105 @@
+"""32 runs that log at the same time: to one server while they train, and into one sqlite file. Nothing is lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+from fabricated import make_epochs, make_specs, write_epochs, write_run
+
+from benchmark.records import RunSpec
+from benchmark.tracking import content, store
+from benchmark.tracking.importer import Counts, import_runs
+from benchmark.tracking.mirror_process import mirror
+
+pytestmark = pytest.mark.stress
+RUNS, EPOCHS = 32, 20
+PROCESSES = multiprocessing.get_context("fork")  # 32 times MLflow would not fit into memory
+
+
+@pytest.fixture
+def specs() -> dict[str, RunSpec]:
+    return make_specs(losses=4, seeds=4)
+
+
+def all_at_once(action, specs: dict[str, RunSpec]) -> None:
+    """Calls ``action(spec, barrier)`` for every specification, each in a process of its own."""
+    import mlflow  # noqa: F401 - once, before the forks
+
+    barrier = PROCESSES.Barrier(len(specs))
+    started = [PROCESSES.Process(target=action, args=(spec, barrier)) for spec in specs.values()]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(300)
+    assert [process.exitcode for process in started] == [0] * len(specs)
+
+
+def nothing_is_lost(results: Path, specs: dict[str, RunSpec]) -> None:
+    """Counts runs, parameters, values and artifacts of the study ``toy``."""
+    client = store.connect(results)
+    runs = client.search_runs([client.get_experiment_by_name("toy").experiment_id])
+    assert sorted(run.data.tags["run_id"] for run in runs) == sorted(specs) and len(runs) == RUNS
+    for run in runs:
+        spec = specs[run.data.tags["run_id"]]
+        assert run.data.params == content.params(spec)
+        assert run.info.status == "FINISHED"
+        expected = content.series(make_epochs(spec, EPOCHS))
+        histories = [
+            (point.key, point.value, point.step)
+            for name in {point.name for point in expected}
+            for point in client.get_metric_history(run.info.run_id, name)
+        ]
+        assert sorted(histories) == sorted((point.name, point.value, point.step) for point in expected)
+        last = make_epochs(spec, EPOCHS)[-1]["evaluation"]["test"]
+        assert {name: run.data.metrics[name] for name in last} == last
+
+
+def test_32_runs_mirrored_to_one_server_at_once_are_all_there(tmp_path, specs, real_server, monkeypatch):
+    monkeypatch.setenv(store.URI_VARIABLE, real_server(tmp_path / "server").start())
+    store.prepare("toy", "A toy", tmp_path)
+
+    def train(spec: RunSpec, barrier) -> None:
+        folder = tmp_path / spec.folder
+        write_epochs(folder, make_epochs(spec, EPOCHS)[: EPOCHS // 2])
+        end, pipe = os.pipe()
+        barrier.wait()
+        if os.fork() == 0:  # the helper, while this process is the training
+            os.close(pipe)
+            mirror("toy", folder, spec, end)
+            os._exit(0)
+        os.close(end)
+        write_run(tmp_path, spec, epochs=EPOCHS)
+        os.close(pipe)
+        os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+
+    all_at_once(train, specs)
+    nothing_is_lost(tmp_path, specs)
+    assert import_runs("toy", "A toy", specs, tmp_path) == Counts(present=RUNS)
+
+
+def test_32_processes_that_import_into_one_sqlite_file_at_once_lose_and_double_nothing(tmp_path, specs):
+    for spec in specs.values():
+        write_run(tmp_path, spec, epochs=EPOCHS)
+
+    def bring(spec: RunSpec, barrier) -> None:
+        barrier.wait()
+        import_runs("toy", "A toy", {spec.run_id: spec}, tmp_path)
+
+    all_at_once(bring, specs)
+    nothing_is_lost(tmp_path, specs)
+    assert import_runs("toy", "A toy", specs, tmp_path) == Counts(present=RUNS)
+
+
+def test_eight_imports_of_the_whole_study_at_once_bring_every_run_once(tmp_path, specs):
+    for spec in specs.values():
+        write_run(tmp_path, spec, epochs=EPOCHS)
+
+    def bring(_: RunSpec, barrier) -> None:
+        barrier.wait()
+        import_runs("toy", "A toy", specs, tmp_path)
+
+    all_at_once(bring, dict(list(specs.items())[:8]))
+    nothing_is_lost(tmp_path, specs)
