@@ -1,4 +1,4 @@
-"""A checkout of the project on the one-node Slurm, used as its users do: edit the profile, snakemake --profile slurm."""
+"""A checkout of the project on the one-node Slurm, used as its users do: edit the profile, then ``--profile slurm``."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Checkout:
         path = os.pathsep.join([str(SITE), str(self.folder)])
         with self.log.open("ab") as log:
             process = subprocess.Popen(
-                command,
+                [*command, "--config", f"study={study}.yaml"],
                 cwd=self.folder,
                 env={**os.environ, "PYTHONPATH": path, **self.environment},
                 stdout=log,
@@ -108,7 +108,7 @@ class Checkout:
         (spec,) = (self.folder / "results" / "runs").glob("*/*/*/*/*/spec.json")
         return spec.parent
 
-    def wait_for(self, what: Callable[[], Any], seconds: float = 200) -> Any:
+    def wait_for(self, what: Callable[[], Any], seconds: float = LIMIT) -> Any:
         """Returns the first true value of ``what()``; fails with Snakemake's words when the time is over."""
         deadline = time.monotonic() + seconds
         while not (value := what()):

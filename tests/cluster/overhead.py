@@ -1,4 +1,6 @@
-"""Prints what a Slurm job costs beyond its run:   tests/cluster/one_node.sh with .venv/bin/python tests/cluster/overhead.py
+"""Prints what a Slurm job costs beyond its run.
+
+    tests/cluster/one_node.sh with .venv/bin/python tests/cluster/overhead.py
 
 Twenty runs that take no time themselves, as single jobs, as one job array, and four to a job. Snakemake looks at its
 jobs every second here; a real profile's slower looks come on top, once for a whole study and not for each run.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,22 @@ def test_a_job_taken_away_saves_its_state_and_goes_on_from_there(interrupt, jobs
     interrupt(checkout.wait_for_an_epoch())
     assert process.wait(LIMIT) == 0, checkout.said()
     assert [int(job["Restarts"]) for job in checkout.jobs()] == ([1] if jobs == 1 else [0, 0])
+    assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
+
+
+def test_when_snakemake_was_killed_the_documented_commands_finish_the_study(checkout: Checkout, tmp_path: Path):
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    advice = re.search(r"^  (id=.*?)--unlock", page, re.DOTALL | re.MULTILINE)[1].rsplit("\n", 1)[0]
+    checkout.write(long_study())
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "0.3"
+    process = checkout.start("small", "runs", "--no-hooks")
+    checkout.wait_for_an_epoch()
+    process.kill()
+    process.wait()
+    subprocess.run(["bash", "-euc", advice], cwd=checkout.folder, check=True, timeout=LIMIT)
+    assert {job["JobState"] for job in checkout.jobs()} == {"CANCELLED"}
+    assert checkout.run("small", "runs", "--unlock") == 0, checkout.said()
+    assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
     assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
 
 

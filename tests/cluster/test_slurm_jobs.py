@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-from pathlib import Path
 
 import pytest
 from checkout import Checkout, block, study
@@ -50,14 +48,6 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
     assert others and all(record["SLURM_JOB_ID"] is None for record in others)
 
 
-def test_all_steps_after_training_run_where_the_command_runs(checkout: Checkout):
-    checkout.write(TWO_NEEDS)
-    assert checkout.run("small", "--dry-run") == 0, checkout.said()
-    rules = set(re.findall(r"^(rule|localrule) (\w+):", checkout.said(), re.MULTILINE))
-    assert [name for kind, name in rules if kind == "rule"] == ["train"]
-    assert ("localrule", "report") in rules
-
-
 def test_no_process_is_kept_warm_for_jobs_that_run_elsewhere(checkout: Checkout):
     checkout.write(study(block("main", ["smooth_ap"])))
     assert checkout.run("small", "runs") == 0, checkout.said()
@@ -90,8 +80,3 @@ def test_a_run_that_fails_is_tried_again_and_then_named_with_its_log(checkout: C
     del checkout.environment["QUICK_TRAINING_FAILS"]
     assert checkout.run("small") == 0, checkout.said()
     assert len(checkout.jobs()) == 4, "only what is missing is trained"
-
-
-def test_the_profile_of_the_repository_is_found_by_its_name():
-    root = Path(__file__).resolve().parents[2]
-    assert (root / "slurm" / "config.yaml").samefile(root / "workflow" / "profiles" / "slurm" / "config.yaml")
