@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps
+from PIL.JpegImagePlugin import JpegImageFile
 
 from benchmark.errors import DataError
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
 LISTED = 20
+UPRIGHT = 1  # EXIF orientation
+SIDEWAYS = (5, 6, 7, 8)  # those in which width and height change places
+
+Divisor = Callable[[tuple[int, int]], int]  # (width, height) of an upright image -> 1, 2, 4 or 8
 
 
 class Opener:
@@ -25,17 +30,27 @@ class Opener:
         return open_image(self.root / self.paths[index])
 
 
-def open_image(source: Path | BinaryIO, name: str | None = None) -> Image.Image:
+class ReducingOpener(Opener):
+    """An opener of whole images that can also decode them at a part of their size."""
+
+    def reduced(self, index: int, divisor: Divisor) -> Image.Image:
+        """Returns image number i as ``open_image`` does."""
+        return open_image(self.root / self.paths[index], divisor=divisor)
+
+
+def open_image(source: Path | BinaryIO, name: str | None = None, divisor: Divisor | None = None) -> Image.Image:
     """Returns the picture in a file, turned upright by its EXIF tag, in L or RGB.
 
-    Alpha goes on white; grey of 16 bits is scaled to 8. Raises DataError, which calls the file ``name``, when
-    it cannot be decoded.
+    Alpha goes on white; grey of 16 bits is scaled to 8. ``divisor`` is told the size of the picture and says by
+    which number its sides may be divided, rounded up; an upright JPEG is decoded at that size, all else stays whole.
+    Raises DataError, which calls the file ``name``, when it cannot be decoded.
     """
     try:
         with Image.open(source) as picture:
-            picture = ImageOps.exif_transpose(picture)
-            if picture.mode == "L":
-                picture.load()
+            if divisor is not None:
+                _reduce(picture, divisor)
+            ImageOps.exif_transpose(picture, in_place=True)
+            if picture.mode == "L" or (picture.mode == "RGB" and not picture.has_transparency_data):
                 return picture
             if picture.mode == "F" or picture.mode.startswith("I"):
                 return _eight_bits(picture)
@@ -47,6 +62,18 @@ def open_image(source: Path | BinaryIO, name: str | None = None) -> Image.Image:
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         place = name or source
         raise DataError(f"cannot decode {place}: {error}; replace the file or take it out of the dataset") from error
+
+
+def _reduce(picture: Image.Image, divisor: Divisor) -> None:
+    """Lets a JPEG be decoded with its sides divided: fewer coefficients of each block are transformed back.
+
+    One that has to be turned stays whole: what rounding adds to its sides would end up on the left or at the top.
+    """
+    width, height = picture.size
+    orientation = picture.getexif().get(ExifTags.Base.Orientation, UPRIGHT)
+    number = divisor((height, width) if orientation in SIDEWAYS else (width, height))
+    if number > 1 and orientation == UPRIGHT and isinstance(picture, JpegImageFile):
+        picture.draft(None, (width // number, height // number))
 
 
 def _eight_bits(picture: Image.Image) -> Image.Image:

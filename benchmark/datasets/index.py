@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of
-from benchmark.datasets.files import Opener
+from benchmark.datasets.files import ReducingOpener
 from benchmark.datasets.findings import Findings
 from benchmark.datasets.packed import PackedImages
 from benchmark.datasets.roots import check_root, missing_files
@@ -167,6 +167,6 @@ def image_sets(root: Path, rows: pd.DataFrame, packed: PackedImages | None = Non
     for role in rows["role"].unique().tolist() or ["train"]:
         chosen = roles == role
         paths = rows["path"][chosen].tolist()
-        opener = packed.opener(paths) if packed else Opener(root, paths)
+        opener = packed.opener(paths) if packed else ReducingOpener(root, paths)
         sets[role] = ImageSet(labels[chosen], paths, opener, None if categories is None else categories[chosen])
     return sets

@@ -3,7 +3,7 @@
 ``root/packed-<side>/`` holds, for images whose shorter side is at most ``side`` pixels:
 
 index.csv         columns path, shard, offset, size: bytes [offset, offset + size) of shard number ``shard``
-                  are one JPEG or PNG file, the image that the dataset names ``path``
+                  are one JPEG, PNG, PPM or PGM file, the image that the dataset names ``path``
 shard-00000.bin   such files one after the other, in shards numbered from 0
 complete.json     written last: {"images": rows of the index, "side": side, "digest": sha256 of index.csv}
 
@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from benchmark.datasets.files import open_image
+from benchmark.datasets.files import Divisor, open_image
 from benchmark.errors import DataError
 
 COLUMNS = ("path", "shard", "offset", "size")
@@ -115,6 +115,13 @@ class PackedOpener:
         return {**self.__dict__, "_files": {}}
 
     def __call__(self, index: int) -> Image.Image:
+        return self._opened(index)
+
+    def reduced(self, index: int, divisor: Divisor) -> Image.Image:
+        """Returns image number i as ``open_image`` does."""
+        return self._opened(index, divisor)
+
+    def _opened(self, index: int, divisor: Divisor | None = None) -> Image.Image:
         shard = int(self.shards[index])
         path = self.folder / shard_name(shard)
         try:
@@ -124,4 +131,4 @@ class PackedOpener:
             content = os.pread(self._files[shard].fileno(), int(self.sizes[index]), int(self.offsets[index]))
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror}; write the packed images again") from error
-        return open_image(io.BytesIO(content), f"{self.paths[index]} in {path}")
+        return open_image(io.BytesIO(content), f"{self.paths[index]} in {path}", divisor)

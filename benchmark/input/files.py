@@ -1,8 +1,13 @@
-"""Images from files: decoded by the training process or by workers, with the same bits either way."""
+"""Images from files: decoded by the training process or by workers, with the same bits either way.
+
+Workers are started once and share the work of each batch: they decode it in pieces, which reach this process as
+uint8 through shared memory and become floats here, straight in their place in the batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,9 +16,27 @@ from torch.utils.data import DataLoader, Dataset
 from benchmark.datasets.base import ImageSet
 from benchmark.errors import DataError
 from benchmark.input.base import Input, normalisation
-from benchmark.input.transforms import eval_transform, train_transform
+from benchmark.input.transforms import Size, View, eval_view, train_view
 from benchmark.recipe import InputConfig
 from benchmark.seeding import derive
+
+PIECE = 16  # images that a worker decodes at a time
+AHEAD = 4  # pieces that each worker may have ready or under way
+
+
+@dataclass(frozen=True)
+class Job:
+    """Consecutive images of a batch, from ``offset`` on.
+
+    place         number of the batch in its epoch
+    seed, epoch   of the augmentation; seed None for evaluation
+    """
+
+    numbers: tuple[int, ...]
+    offset: int
+    place: int
+    seed: int | None
+    epoch: int
 
 
 class FileInput(Input):
@@ -21,7 +44,9 @@ class FileInput(Input):
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.image_set, self.config, self.channels = image_set, config, channels
-        self._mean, self._std = normalisation(config, channels)
+        side = config.image_size
+        # A row of a batch in memory is its pixels one after the other, with their channels.
+        self._mean, self._std = (values.view(-1).repeat(side) for values in normalisation(config, channels))
         self._loader: DataLoader | None = None
         self._plan = _Plan()
 
@@ -29,42 +54,56 @@ class FileInput(Input):
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
         """Yields the augmented tensors of ``batches[start:]``."""
-        jobs = [(place, batches[place].tolist(), seed, epoch) for place in range(start, len(batches))]
-        yield from self._tensors(jobs)
+        yield from self._tensors([batches[place] for place in range(start, len(batches))], start, seed, epoch)
 
     def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
         """Yields all images in order."""
-        total = len(self.image_set)
-        jobs = [(at, list(range(at, min(at + batch_size, total))), None, 0) for at in range(0, total, batch_size)]
-        yield from self._tensors(jobs)
+        everything = np.arange(len(self.image_set))
+        yield from self._tensors([everything[at : at + batch_size] for at in everything[::batch_size]])
 
-    def _tensors(self, jobs: list[tuple]) -> Iterator[torch.Tensor]:
+    def _tensors(
+        self, batches: Sequence[np.ndarray], first: int = 0, seed: int | None = None, epoch: int = 0
+    ) -> Iterator[torch.Tensor]:
+        """Yields float tensors (B, C, H, W) of these batches, the first of which is number ``first`` of its epoch."""
+        self._plan.jobs = [
+            Job(tuple(batch[at : at + PIECE].tolist()), at, place, seed, epoch)
+            for place, batch in enumerate(batches, first)
+            for at in range(0, len(batch), PIECE)
+        ]
+        pieces = iter(self._pieces())
+        side = self.config.image_size
+        for batch in batches:
+            rows = torch.empty(len(batch), side, side * self.channels)
+            for at in range(0, len(batch), PIECE):
+                piece = next(pieces)
+                if isinstance(piece, str):
+                    raise DataError(piece)
+                part = rows[at : at + PIECE]
+                part.copy_(piece.flatten(2)).div_(255.0).sub_(self._mean).div_(self._std)
+            yield rows.view(len(batch), side, side, self.channels).permute(0, 3, 1, 2)
+
+    def _pieces(self) -> DataLoader:
+        """Returns the loader of the planned jobs, which keeps its workers from one use to the next."""
         if self._loader is None:
-            views = _Views(self.image_set, self.config, self.channels)
             workers = self.config.workers
             self._loader = DataLoader(
-                views,
+                _Views(self.image_set, self.config, self.channels),
                 batch_size=None,
                 sampler=self._plan,
                 num_workers=workers,
                 persistent_workers=workers > 0,
-                prefetch_factor=2 if workers else None,
+                prefetch_factor=AHEAD if workers else None,
             )
-        self._plan.jobs = jobs
-        for pixels in self._loader:
-            if isinstance(pixels, str):
-                raise DataError(pixels)
-            images = pixels.permute(0, 3, 1, 2).float() / 255.0
-            yield ((images - self._mean) / self._std).contiguous(memory_format=torch.channels_last)
+        return self._loader
 
 
 class _Plan:
     """The jobs of the epoch at hand, read by the loader at each start: workers outlive their epochs."""
 
     def __init__(self) -> None:
-        self.jobs: list[tuple] = []
+        self.jobs: list[Job] = []
 
-    def __iter__(self) -> Iterator[tuple]:
+    def __iter__(self) -> Iterator[Job]:
         return iter(self.jobs)
 
     def __len__(self) -> int:
@@ -72,7 +111,7 @@ class _Plan:
 
 
 class _Views(Dataset):
-    """Decodes the images of one job: (place, image numbers, seed or None for evaluation, epoch).
+    """Decodes the images of one job into uint8 (n, H, W, C).
 
     A broken image is returned as its message: an exception would reach the training process as the text of
     a worker's traceback, in the name of an error that its command line cannot tell from others.
@@ -82,22 +121,39 @@ class _Views(Dataset):
         self.image_set, self.config = image_set, config
         self.mode = "L" if channels == 1 else "RGB"
 
-    def __getitem__(self, job: tuple) -> torch.Tensor | str:
+    def __getitem__(self, job: Job) -> torch.Tensor | str:
         try:
-            return self._decode(job)
+            return torch.stack([self._view(job, offset) for offset in range(len(job.numbers))])
         except DataError as error:
             return str(error)
 
-    def _decode(self, job: tuple) -> torch.Tensor:
-        place, numbers, seed, epoch = job
-        views = []
-        for offset, number in enumerate(numbers):
-            picture = self.image_set.image(number).convert(self.mode)
-            if seed is None:
-                view = eval_transform(picture, self.config)
-            else:
-                chance = np.random.default_rng(derive(seed, "augmentation", epoch, place, offset))
-                view = train_transform(picture, self.config, chance)
-            array = np.asarray(view)
-            views.append(array[..., None] if array.ndim == 2 else array)
-        return torch.from_numpy(np.stack(views))
+    def _view(self, job: Job, offset: int) -> torch.Tensor:
+        """Returns the view of one image, which is decoded only as far as the view needs it."""
+        number = job.numbers[offset]
+        choice = _Choice(job, job.offset + offset, self.config)
+        if hasattr(self.image_set.opener, "reduced"):
+            picture = self.image_set.opener.reduced(number, choice)
+        else:
+            picture = self.image_set.image(number)
+            choice(picture.size)
+        return choice.view.of(picture if picture.mode == self.mode else picture.convert(self.mode))
+
+
+class _Choice:
+    """Chooses the view of one image as soon as its size is known, which is before it is decoded."""
+
+    view: View
+
+    def __init__(self, job: Job, rank: int, config: InputConfig):
+        """``rank`` is the place of the image in its batch."""
+        self.job, self.rank, self.config = job, rank, config
+
+    def __call__(self, size: Size) -> int:
+        """Returns the number by which the sides of the image may be divided."""
+        job = self.job
+        if job.seed is None:
+            self.view = eval_view(size, self.config)
+        else:
+            chance = np.random.default_rng(derive(job.seed, "augmentation", job.epoch, job.place, self.rank))
+            self.view = train_view(size, self.config, chance)
+        return self.view.divisor

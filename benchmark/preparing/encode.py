@@ -21,13 +21,15 @@ class Encoder:
     """Returns the bytes of the image at ``root / path``, or what is wrong with it as text.
 
     An image whose shorter side is at most ``side`` pixels is never enlarged: an upright JPEG or PNG keeps its
-    very bytes. Larger ones are shrunk bilinearly, as the evaluation does, which therefore sees the same pixels
-    when it asks for the same side. What came from a lossy format becomes JPEG (quality 95, full colour
-    resolution), all else stays lossless as PNG.
+    very bytes. Larger ones are shrunk bilinearly, as the evaluation does, which therefore sees the same pixels, to
+    one grey level, when it asks for the same side. What came from a lossy format becomes JPEG (quality 95, full colour
+    resolution), all else stays lossless as PNG. Without ``compressed`` every image is stored as plain pixels (PPM or
+    PGM): several times the bytes, exact, and nothing left to decode.
     """
 
     root: Path
     side: int
+    compressed: bool = True
 
     def __call__(self, path: str) -> bytes | str:
         full = self.root / path
@@ -41,12 +43,14 @@ class Encoder:
             return str(error)
         width, height = picture.size
         if min(width, height) <= self.side:
-            if plain:
+            if plain and self.compressed:
                 return content
         else:
             picture = picture.resize(_shrunk(width, height, self.side), Image.Resampling.BILINEAR)
         stream = io.BytesIO()
-        if kind in LOSSY:
+        if not self.compressed:
+            picture.save(stream, "PPM")
+        elif kind in LOSSY:
             picture.save(stream, "JPEG", quality=QUALITY, subsampling=0)
         else:
             picture.save(stream, "PNG")

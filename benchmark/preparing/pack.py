@@ -35,21 +35,21 @@ def is_packed(root: Path, side: int, paths: Sequence[str]) -> bool:
         return False
 
 
-def pack(root: Path, side: int, paths: Sequence[str], workers: int) -> Path:
+def pack(root: Path, side: int, paths: Sequence[str], workers: int, *, compressed: bool = True) -> Path:
     """Returns the folder with the images at ``root / path`` for each path, packed in that order.
 
-    A complete copy of these images is kept as it is. Raises DataError listing the broken images; then no copy
-    is made, and the shards before the first of them are kept for the next time.
+    A complete copy of these images is kept as it is, compressed or not. Raises DataError listing the broken images;
+    then no copy is made, and the shards before the first of them are kept for the next time.
     """
     folder = packed_folder(root, side)
     if is_packed(root, side, paths):
         return folder
     work = root / f".packing-{side}"
     try:
-        done = _begin(work, fingerprint_of(str(ENCODING_VERSION), str(side), "\n".join(paths)))
+        done = _begin(work, fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths)))
         rest = paths[sum(map(len, done)) :]
         with Meter(f"packing to {side} pixels", len(paths), "images", len(paths) - len(rest)) as meter:
-            broken = _write(work, rest, ordered_map(Encoder(root, side), rest, workers), done, meter)
+            broken = _write(work, rest, ordered_map(Encoder(root, side, compressed), rest, workers), done, meter)
         if broken:
             raise _broken(broken, len(paths), folder)
         _finish(work, folder, side, done)

@@ -52,6 +52,7 @@ def prepare(
     digests: Mapping[str, Mapping[str, str]] | None = None,
     link: bool = False,
     side: int | None = None,
+    compressed: bool = True,
     workers: int = 1,
     allow_counts: bool = False,
     say: Callable[[str], None] = print,
@@ -62,6 +63,7 @@ def prepare(
     params        of the dataset, its root among them
     digests       {file name of a source: {"md5" or "sha256": hex}}
     side          shorter side of the packed copy to write; None writes none
+    compressed    whether the packed copy holds JPEG and PNG, or plain pixels
     allow_counts  whether other counts than the published ones are accepted
 
     Raises ConfigError, DataError or RunError with one message; started again, it continues.
@@ -87,7 +89,8 @@ def prepare(
             )
         if side is not None:
             table = loader(build(loader.Config, params, f"dataset '{name}'")).table()
-            say(f"packed: {pack(root, side, table['path'].unique().tolist(), workers)}")
+            paths = table["path"].unique().tolist()
+            say(f"packed: {pack(root, side, paths, workers, compressed=compressed)}")
         write_json(root / RECORD, _record(root, dataset))
         say(f"prepared: {root / RECORD}")
         if (root / DOWNLOADS).is_dir():

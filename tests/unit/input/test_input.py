@@ -12,7 +12,7 @@ from PIL import Image
 from benchmark.datasets import load_dataset
 from benchmark.errors import ConfigError, DataError
 from benchmark.input import create_input
-from benchmark.input.transforms import eval_transform, random_crop_box
+from benchmark.input.transforms import eval_view, random_crop_box
 from benchmark.recipe import InputConfig, check_input
 from benchmark.seeding import derive
 
@@ -107,7 +107,7 @@ def test_random_crop_stays_inside_and_respects_area_and_aspect():
 @pytest.mark.parametrize("keep_aspect", [False, True])
 def test_evaluation_view_has_the_networks_size(keep_aspect):
     config = InputConfig(image_size=24, resize=28, keep_aspect=keep_aspect)
-    assert eval_transform(Image.new("RGB", (90, 33)), config).size == (24, 24)
+    assert eval_view((90, 33), config).of(Image.new("RGB", (90, 33))).shape == (24, 24, 3)
 
 
 def test_affine_noise_on_files_is_a_config_error(photos):
