@@ -23,7 +23,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test test-cluster lint format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test test-cluster test-stress lint format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start an
 	else \
 		echo "skipped: $$reason"; \
 	fi
+
+test-stress: $(STAMP) ## runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress
 
 lint: $(STAMP) ## ruff: rules and formatting
 	$(VENV)/bin/ruff check .

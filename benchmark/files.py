@@ -29,10 +29,7 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(stream.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        raise RunError(
-            f"cannot write {path}: {error.strerror or error}; free some space or choose a writable folder, "
-            "then start the same command again: finished results are kept"
-        ) from error
+        raise _cannot_write(path, error) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -47,6 +44,40 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Writes ``value`` as sorted, indented JSON, atomically; equal values give equal bytes."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Returns the temporary files of ``path``: of writers that were killed, and of one that writes just now."""
+    path = Path(path)
+    return sorted(path.parent.glob(f".{path.name}.*"))
+
+
+def prepare_folder(folder: Path) -> None:
+    """Makes ``folder`` if needed; raises RunError when nothing can be written there, before work is put into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as stream:
+            stream.write(bytes(4096))  # a full disk takes the name of a file, but no block of it
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+
+
+def require_folder(folder: Path) -> None:
+    """Raises RunError when ``folder`` is gone: what was deleted or unmounted is not made anew in its place."""
+    if not folder.is_dir():
+        raise RunError(
+            f"{folder} is gone: deleted, moved or unmounted while it was written to; "
+            "put it back to continue, or start the same command again to begin anew"
+        )
+
+
+def _cannot_write(path: Path, error: OSError) -> RunError:
+    return RunError(
+        f"cannot write {path}: {error.strerror or error}; free some space or choose a writable folder, "
+        "then start the same command again: finished results are kept"
+    )
 
 
 def _umask() -> int:

@@ -40,6 +40,22 @@ def write_specs(runs: Mapping[str, Run], results: Path) -> int:
     return changed
 
 
+def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
+    """Returns the paths of the specifications to write anew: those on the disk that are not the study's, and those
+    of results that were made from another one or are torn.
+
+    Snakemake compares dates and remembers parameters; what decides here is content, so that a run whose
+    hyperparameter changed is trained again even where Snakemake's memory was lost, and edited files do no harm.
+    """
+    found = []
+    for run in runs.values():
+        folder = Path(results) / run.spec.folder
+        path = folder / SPEC
+        if (path.is_file() and _digest_of_spec(path) != run.digest) or not _fits(folder / RESULT, run.digest):
+            found.append(path.as_posix())
+    return found
+
+
 def keep_previous(folder: Path, digest: str) -> Path | None:
     """Copies a finished result of another specification aside; returns where to, or None."""
     result = _json(folder / RESULT)
@@ -53,6 +69,17 @@ def keep_previous(folder: Path, digest: str) -> Path | None:
         if (folder / name).is_file():
             shutil.copy2(folder / name, target / name)
     return target
+
+
+def _fits(result: Path, digest: str) -> bool:
+    """Returns whether a result is of this specification, absent, or not ours to read."""
+    try:
+        value = json.loads(result.read_bytes())
+    except OSError:
+        return True
+    except ValueError:
+        return False
+    return isinstance(value, dict) and value.get("spec_digest") == digest
 
 
 def _digest_of_spec(path: Path) -> str | None:

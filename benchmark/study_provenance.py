@@ -21,6 +21,8 @@ class Summary:
         self.weights: Counter[str] = Counter()
         self.packages: dict[str, Counter[str]] = defaultdict(Counter)
         self.fingerprints: dict[str, Counter[str]] = defaultdict(Counter)
+        self.streams: dict[tuple, Counter[str]] = defaultdict(Counter)
+        self.moved: list[str] = []
         self.counts: dict[str, Any] = {}
         self.seconds = 0.0
 
@@ -33,12 +35,18 @@ class Summary:
         label = run.spec.run_id.split("/", 1)[0]
         self.fingerprints[label][str(dataset.get("fingerprint"))] += 1
         self.counts.setdefault(label, dataset.get("counts", {}))
+        stream = state.result.get("batch_stream")
+        if stream:  # a diverged run may have seen fewer batches than the others
+            pair = (label, run.spec.setting, run.spec.batch_size, run.spec.seed)
+            self.streams[*pair, stream.get("batches")][str(stream.get("sha256"))] += 1
         source = state.provenance
         if source:
             self.platforms[str(source.get("platform"))] += 1
             self.hardware[json.dumps(source.get("hardware"), sort_keys=True)] += 1
             self.weights[json.dumps(source.get("weights"), sort_keys=True)] += 1
             self.seconds += source.get("timing", {}).get("total_seconds") or 0.0
+            if len(source.get("machines", ())) > 1:
+                self.moved.append(run.spec.run_id)
             for name, version in source.get("packages", {}).items():
                 self.packages[name][str(version)] += 1
 
@@ -71,16 +79,39 @@ class Summary:
         ]
 
     def warnings(self) -> list[str]:
-        """Returns what a reader should know before comparing runs: mixed code, platforms or packages."""
+        """Returns what a reader should know before comparing runs: pairs that do not match, mixed code, platforms or
+        packages, and runs that changed the machine on their way."""
         mixed = [
             f"runs of different {what}: {_shares(found)}"
             for what, found in (("code versions", self.code_versions), ("platforms", self.platforms))
             if len(found) > 1
         ]
-        return mixed + [
+        mixed += [
             f"runs with different versions of {name}: {_shares(found)}"
             for name, found in sorted(self.packages.items())
             if len(found) > 1
+        ]
+        return self._unmatched() + mixed + self._moved()
+
+    def _unmatched(self) -> list[str]:
+        """Returns a warning when losses that are compared seed by seed did not see the same batches."""
+        apart = [pair for pair, found in self.streams.items() if len(found) > 1]
+        if not apart:
+            return []
+        label, setting, batch_size, seed, _ = apart[0]
+        return [
+            f"in {len(apart)} of {len(self.streams)} groups of runs with one seed the losses saw different batches or "
+            f"augmentations (first: {label}/{setting}, batch size {batch_size}, seed {seed}), so that their "
+            "differences are not paired: train them with one version of the code on one kind of machine"
+        ]
+
+    def _moved(self) -> list[str]:
+        """Returns a warning about runs that were continued on another model of processor or GPU."""
+        if not self.moved:
+            return []
+        return [
+            f"runs that were continued on another kind of machine: {len(self.moved)} (first: {self.moved[0]}); they "
+            "may differ in their last digits from runs on either"
         ]
 
 

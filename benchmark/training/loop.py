@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 
-from benchmark.files import write_text
+from benchmark import provenance
+from benchmark.errors import RunError
+from benchmark.files import require_folder, write_text
 from benchmark.records import METRICS
-from benchmark.training.checkpoint import load_checkpoint, save_checkpoint
+from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.memory import Memory
 from benchmark.training.numerics import grad_scaler
@@ -32,7 +34,7 @@ class Trainer:
     def __init__(self, parts: Parts, folder: Path, identity: dict[str, str], progress: Progress):
         self.parts, self.folder, self.identity, self.progress = parts, folder, identity, progress
         self.epochs = parts.training.epochs
-        self.state = RunState()
+        self.state = RunState(machines=[machine()])
         self.optimizer = create_optimizer(parts.optimizer, parts.model, parts.loss)
         memory = None
         if parts.memory.size is not None:
@@ -87,6 +89,7 @@ class Trainer:
             self.progress.step()
             if state.step % DRAIN_EVERY == 0:
                 self._drain()
+                self._check_losses()
             if stop.requested:
                 self._checkpoint()
                 raise Interrupted(f"stopped on request at epoch {state.epoch + 1}, step {state.position}")
@@ -94,6 +97,7 @@ class Trainer:
                 self._checkpoint()
                 clock = time.perf_counter()
         self._drain()
+        self._check_losses()
         return self._rate((len(batches) - 1) / len(batches))
 
     def _rate(self, share: float) -> float:
@@ -102,14 +106,16 @@ class Trainer:
         return self.parts.optimizer.lr * factor
 
     def _drain(self) -> None:
-        """Takes over the losses of the last steps; the first that is not a number ends the run."""
-        first = len(self.state.losses) + 1
-        for offset, value in enumerate(self.stepper.drain()):
-            if not math.isfinite(value):
-                where = f"epoch {self.state.epoch + 1}, step {first + offset} of it"
-                raise DivergedError(f"loss became {value} at {where}")
-            self.state.losses.append(value)
+        """Takes over the losses of the last steps."""
+        self.state.losses += self.stepper.drain()
         self.state.epoch_loss_seconds += self.stepper.stopwatch.drain()
+
+    def _check_losses(self) -> None:
+        """Ends the run at its first loss that is no number: at steps that no clock and no interruption chooses,
+        so that the result of a diverged run is the same bits, too."""
+        for place, value in enumerate(self.state.losses, 1):
+            if not math.isfinite(value):
+                raise DivergedError(f"loss became {value} at epoch {self.state.epoch + 1}, step {place} of it")
 
     def _evaluate(self) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
         started = time.perf_counter()
@@ -148,11 +154,21 @@ class Trainer:
         self._saved = time.perf_counter()
 
     def _resume(self) -> None:
-        content, message = load_checkpoint(self.folder, self.identity, self.parts.device)
+        content, message = load_checkpoint(self.folder, self.identity)
         if message:
             self.progress.say(message)
         if content is None:
             return
+        try:
+            self._take_over(content)
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise RunError(
+                f"{self.folder / CHECKPOINT} names this run but does not fit it ({error}); "
+                "delete it and start the same command again"
+            ) from error
+
+    def _take_over(self, content: dict[str, Any]) -> None:
+        """Puts everything where ``_checkpoint`` found it."""
         self.parts.model.load_state_dict(content.pop("model"))
         self.parts.loss.load_state_dict(content.pop("loss"))
         self.optimizer.load_state_dict(content.pop("optimizer"))
@@ -160,7 +176,9 @@ class Trainer:
         memory = content.pop("memory")
         if self.stepper.memory is not None:
             self.stepper.memory.load_state_dict(memory)
+        here = self.state.machines
         self.state = RunState(**content)
+        self.state.machines += [name for name in here if name not in self.state.machines]
         self.state.resumed += 1
 
     def total_seconds(self) -> float:
@@ -170,4 +188,11 @@ class Trainer:
 
 def write_metrics(folder: Path, records: list[dict[str, Any]]) -> None:
     """Writes metrics.jsonl anew: one line per finished epoch."""
+    require_folder(folder)
     write_text(folder / METRICS, "".join(json.dumps(record, sort_keys=True) + "\n" for record in records))
+
+
+def machine() -> str:
+    """Returns the models of this machine's processor and GPUs: what the last bits of a number may depend on."""
+    found = provenance.hardware()
+    return ", ".join([found["cpu"], *found["gpus"]])

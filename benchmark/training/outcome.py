@@ -66,13 +66,15 @@ def write_outcome(
     reason: str = "",
 ) -> dict[str, Any]:
     """Writes provenance.json, then result.json, whose presence says that the run is finished."""
-    write_json(folder / PROVENANCE, provenance_record(parts, identity, timing))
+    write_json(folder / PROVENANCE, provenance_record(parts, state, identity, timing))
     result = result_record(parts, state, identity, reason)
     write_json(folder / RESULT, result)
     return result
 
 
-def provenance_record(parts: Parts, identity: dict[str, str], timing: dict[str, float]) -> dict[str, Any]:
+def provenance_record(
+    parts: Parts, state: RunState, identity: dict[str, str], timing: dict[str, float]
+) -> dict[str, Any]:
     """Returns who computed this and at what cost: everything that may differ between equal results."""
     peak_gpu = torch.cuda.max_memory_allocated() if parts.device.type == "cuda" else 0
     return {
@@ -86,6 +88,7 @@ def provenance_record(parts: Parts, identity: dict[str, str], timing: dict[str, 
         },
         "platform": provenance.platform_label(),
         "hardware": provenance.hardware(),
+        "machines": state.machines,
         "packages": provenance.packages(),
         "weights": parts.model.provenance(),
         "numerics": {

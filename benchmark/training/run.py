@@ -8,17 +8,21 @@ from typing import Any
 
 from benchmark import provenance
 from benchmark.errors import RunError
+from benchmark.files import leftovers, prepare_folder
 from benchmark.recipe import section
-from benchmark.records import RESULT, RunSpec, read_json
+from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec, read_json
 from benchmark.tracking.mirror import Mirror
-from benchmark.training.checkpoint import remove_checkpoint
+from benchmark.training.checkpoint import CHECKPOINT, remove_checkpoint
 from benchmark.training.interrupt import StopRequest
 from benchmark.training.loop import Trainer, write_metrics
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.outcome import write_neighbours, write_outcome
 from benchmark.training.parts import build_parts
 from benchmark.training.progress import Progress
+from benchmark.training.specification import read_spec
 from benchmark.training.step import DivergedError
+
+WRITTEN = (CHECKPOINT, METRICS, NEIGHBOURS, PROVENANCE, RESULT)
 
 
 def train(spec_path: Path, out: Path | None = None, *, started: float | None = None) -> dict[str, Any]:
@@ -27,24 +31,28 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     out         folder of the results; by default the folder of the specification
     started     time.monotonic() at the start of the process, for the start-up time on record
 
-    A finished result of the same specification is returned as it is. A checkpoint of the same
-    specification and code version is continued. A run whose loss or embeddings stop being finite ends with
-    status ``diverged``. On SIGTERM the state is saved and ``Interrupted`` raised.
+    A finished result of the same specification is returned as it is. A checkpoint of the same specification,
+    code version and platform is continued. A run whose loss or embeddings stop being finite ends with status
+    ``diverged``. On SIGTERM the state is saved and ``Interrupted`` raised. RunError is raised when the folder
+    cannot be written to, before anything is computed, and when it disappears.
     """
     started = time.monotonic() if started is None else started
-    spec = RunSpec.read(spec_path)
+    spec = read_spec(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
     identity = {"spec_digest": spec.digest, "code_version": provenance.code_version()}
     progress = Progress(spec.run_id, spec.recipe["training"]["epochs"])
     finished = _finished_result(folder, spec)
     if finished is not None:
         progress.say("already finished; delete result.json to train again")
+        remove_checkpoint(folder)  # the last thing that a run does, and may have been kept from doing
         return finished
+    prepare_folder(folder)
+    abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
     with StopRequest() as stop:
         device = prepare_numerics(section(spec.recipe, "training"))
         parts = build_parts(spec, device)
         startup = time.monotonic() - started
-        trainer = Trainer(parts, folder, identity, progress)
+        trainer = Trainer(parts, folder, {**identity, "platform": provenance.platform_label()}, progress)
         with Mirror.start(spec, folder):
             reason, embedded = "", {}
             try:
@@ -59,12 +67,15 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
                 write_neighbours(folder, parts, embedded)
             timing = _timing(trainer, startup)
             result = write_outcome(folder, parts, trainer.state, identity, timing, reason)
+        for path in abandoned:  # still there after a whole run: nobody is writing them any more
+            path.unlink(missing_ok=True)
         remove_checkpoint(folder)
     return result
 
 
 def _finished_result(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
-    """Returns the result that is already there; one of another specification is never overwritten."""
+    """Returns the result that is already there; a torn one is none, one of another specification is never
+    overwritten."""
     path = folder / RESULT
     if not path.exists():
         return None
@@ -72,10 +83,12 @@ def _finished_result(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
         result = read_json(path, "a result")
     except RunError:
         return None
-    if result.get("spec_digest") == spec.digest:
+    if not isinstance(result, dict) or not {"spec_digest", "status", "metrics"} <= set(result):
+        return None
+    if result["spec_digest"] == spec.digest:
         return result
     raise RunError(
-        f"{path} was made from another specification (digest {result.get('spec_digest')}, now {spec.digest}); "
+        f"{path} was made from another specification (digest {result['spec_digest']}, now {spec.digest}); "
         "move it away, or give another folder with --out"
     )
 

@@ -22,6 +22,7 @@ class RunState:
     losses              the loss of every step of the epoch under way
     records             one dict per finished epoch, the lines of metrics.jsonl
     batch_digests       digests of the first batches, for the matched-pairs check
+    machines            models of the machines that took part, first one first
     """
 
     epoch: int = 0
@@ -37,6 +38,7 @@ class RunState:
     eval_seconds: float = 0.0
     total_seconds: float = 0.0
     resumed: int = 0
+    machines: list[str] = field(default_factory=list)
 
     def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
         """Notes the digest of one of the first batches: which images, in which augmented form."""

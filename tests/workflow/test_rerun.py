@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 
 from workplace import Workplace, jobs, small_study
@@ -63,3 +64,30 @@ def test_a_changed_title_rebuilds_the_tables_and_trains_nothing(workplace: Workp
     workplace.write({**small_study("small", ["smooth_ap", "smooth_ap_wide"]), "title": "Another title"})
     planned = jobs(workplace.snakemake("small", "--dry-run"))
     assert planned.get("collect") == 1 and "train" not in planned and "spec" not in planned
+
+
+def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_everything(workplace: Workplace):
+    before = workplace.results()
+    shutil.rmtree(workplace.folder / ".snakemake")
+    assert "Nothing to be done" in (done := workplace.snakemake("small", "--dry-run")).stdout + done.stderr
+
+    workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide"], tau=0.2))
+    changed = {name for name in before if "/smooth_ap_wide/" in name}
+    edited, torn = sorted(set(before) - changed)
+    specification = workplace.runs / edited / "spec.json"
+    asked = specification.read_bytes()
+    specification.write_bytes(asked.replace(b'"tau": 0.01', b'"tau": 0.9'))
+    assert specification.read_bytes() != asked
+    (workplace.runs / torn / "result.json").write_bytes(before[torn][1][:100])
+
+    done = workplace.snakemake("small")
+    assert done.returncode == 0, done.stderr
+    assert (jobs(done)["spec"], jobs(done)["train"]) == (4, 4)
+    assert specification.read_bytes() == asked
+    after = workplace.results()
+    assert all(after[name][1] == before[name][1] for name in (edited, torn))
+    for name in changed:
+        assert after[name][1] != before[name][1]
+        (kept,) = (workplace.runs / name / "previous").iterdir()
+        assert (kept / "result.json").read_bytes() == before[name][1]
+    assert "Nothing to be done" in (again := workplace.snakemake("small")).stdout + again.stderr

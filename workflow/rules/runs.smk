@@ -1,4 +1,5 @@
 # One specification and one training per run.
+from benchmark.specs import outdated
 
 
 # snakemake ... runs: trains everything, and stops before the report.
@@ -7,9 +8,23 @@ rule runs:
         FLOW.files("result.json"),
 
 
+# What lies on the disk counts by its content: where it is of another specification, the run is as good as forced,
+# whatever the dates say and whether or not Snakemake remembers it. The job of one run has nothing to decide.
+OUTDATED = set(outdated(RUNS, RESULTS)) if workflow.is_main_process else set()
+
+
+def no_input_but_force(wildcards):
+    path = RUN.format(run=wildcards.run) + "spec.json"
+    if path in OUTDATED:
+        workflow.dag.forcefiles.add(path)
+    return []
+
+
 # 'update' keeps the old specification until the result made from it has been put aside.
 # A changed digest is what makes a run, and no other, train again.
 rule spec:
+    input:
+        no_input_but_force,
     output:
         update(RUN + "spec.json"),
     params:

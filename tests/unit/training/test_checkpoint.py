@@ -11,13 +11,12 @@ import torch
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, remove_checkpoint, save_checkpoint
 
 IDENTITY = {"spec_digest": "a1", "code_version": "1"}
-CPU = torch.device("cpu")
 
 
 def test_state_comes_back_whole(tmp_path):
     state = {"epoch": 1, "position": 7, "weights": torch.arange(3.0), "records": [{"loss": 0.1}]}
     save_checkpoint(tmp_path, IDENTITY, state)
-    loaded, message = load_checkpoint(tmp_path, IDENTITY, CPU)
+    loaded, message = load_checkpoint(tmp_path, IDENTITY)
     assert loaded["records"] == [{"loss": 0.1}]
     assert torch.equal(loaded["weights"], state["weights"])
     assert "epoch 2, step 7" in message
@@ -26,7 +25,7 @@ def test_state_comes_back_whole(tmp_path):
 @pytest.mark.parametrize("key", ["spec_digest", "code_version"])
 def test_checkpoint_of_another_spec_or_code_is_not_continued(tmp_path, key):
     save_checkpoint(tmp_path, IDENTITY, {"epoch": 0, "position": 0})
-    state, message = load_checkpoint(tmp_path, {**IDENTITY, key: "other"}, CPU)
+    state, message = load_checkpoint(tmp_path, {**IDENTITY, key: "other"})
     assert state is None
     assert "starting from the beginning" in message
     assert "other" in message
@@ -37,7 +36,7 @@ def test_torn_checkpoint_is_a_fresh_start(tmp_path, size):
     save_checkpoint(tmp_path, IDENTITY, {"epoch": 0, "position": 0, "weights": torch.zeros(100)})
     path = tmp_path / CHECKPOINT
     path.write_bytes(path.read_bytes()[:size])
-    state, message = load_checkpoint(tmp_path, IDENTITY, CPU)
+    state, message = load_checkpoint(tmp_path, IDENTITY)
     assert state is None
     assert "cannot be read" in message
 
@@ -52,7 +51,7 @@ def test_foreign_objects_are_not_executed(tmp_path, monkeypatch):
     path = tmp_path / CHECKPOINT
     path.parent.mkdir()
     torch.save({"identity": IDENTITY, "state": Evil()}, path, pickle_module=pickle)
-    state, _ = load_checkpoint(tmp_path, IDENTITY, CPU)
+    state, _ = load_checkpoint(tmp_path, IDENTITY)
     assert state is None
     assert not (tmp_path / "executed").exists()
 

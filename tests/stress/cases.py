@@ -1,0 +1,40 @@
+"""What is killed: every loss, the memory, every sampler and multi-stage backpropagation, each in a run of seconds."""
+
+from __future__ import annotations
+
+from tiny_runs import tiny_spec
+
+from benchmark.losses import LOSSES
+from benchmark.records import RunSpec
+from benchmark.samplers import SAMPLERS
+
+# Two epochs, and a checkpoint after every step, so that a kill finds something to tear.
+TRAINING = {"epochs": 2, "checkpoint_seconds": 0.0}
+FROZEN = {"freeze_batch_norm": True}
+SAMPLER_PARAMS = {
+    "m_per_class": {"samples_per_class": 4},
+    "category_pairs": {"samples_per_class": 4, "batches_per_pair": 2},
+    "category_and_rest": {"samples_per_class": 4},
+    "random": {},
+}
+
+
+def cases() -> dict[str, RunSpec]:
+    """Returns the specification of each case by its name; that of a loss alone is the loss's name."""
+    found = {name: tiny_spec(name, training=TRAINING) for name in LOSSES.names()}
+    found |= {
+        f"sampler {name}": tiny_spec("smooth_ap", training=TRAINING, sampler={"name": name, "params": params})
+        for name, params in SAMPLER_PARAMS.items()
+    }
+    found["memory by image"] = tiny_spec("roadmap", training=TRAINING, memory={"size": -1})
+    late = {"size": 100, "key": "fifo", "start_epoch": 1.0}
+    found["memory fifo, noise"] = tiny_spec("blackbox_ap", training=TRAINING, memory=late)
+    parts = {**TRAINING, "micro_batch": 12}
+    found["micro-batches"] = tiny_spec("smooth_ap", training=parts, model=FROZEN)
+    found["micro-batches, memory"] = tiny_spec("contrastive", training=parts, model=FROZEN, memory={"size": -1})
+    return found
+
+
+def missing_samplers() -> set[str]:
+    """Returns the registered samplers that no case covers."""
+    return set(SAMPLERS.names()) - set(SAMPLER_PARAMS)

@@ -1,0 +1,100 @@
+"""Tests only: a training process that notes in a file what it is doing, and is killed while it does what was ordered.
+
+Put on PYTHONPATH, with the file's path in STRESS_PHASE. The order lies beside it: ["evaluation", 2, 0.01] means 0.01 s
+after the second evaluation has begun.
+"""
+
+import functools
+import importlib.abc
+import importlib.util
+import json
+import os
+import signal
+import sys
+import time
+
+PATH = os.environ.get("STRESS_PHASE")
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    """Wraps the parts of a run once ``benchmark.training.run`` has been imported."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "benchmark.training.run":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            _wrap_all(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _wrap_all(run):
+    from benchmark.training import loop
+
+    for owner, name, phase in (
+        (run, "build_parts", "start"),
+        (loop.Trainer, "_train_epoch", "step"),
+        (loop.Trainer, "_evaluate", "evaluation"),
+        (loop, "save_checkpoint", "checkpoint write"),
+        (run, "write_metrics", "final write"),
+        (run, "write_neighbours", "final write"),
+        (run, "write_outcome", "final write"),
+        (run, "remove_checkpoint", "final write"),
+    ):
+        setattr(owner, name, _noting(phase, getattr(owner, name)))
+
+
+def _noting(phase, function):
+    @functools.wraps(function)
+    def noted(*arguments, **keywords):
+        before = _note(phase)
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            _note(before)
+
+    return noted
+
+
+_current = "other"
+_order = None  # what this process is to die of: phase, how often it is entered first, seconds after that
+
+
+def _note(phase):
+    global _current
+    before, _current = _current, phase
+    with open(PATH, "w") as stream:
+        stream.write(phase)
+    if phase != before:
+        _die_in_time(phase)
+    return before
+
+
+def _die_in_time(phase):
+    """Lets another process kill this one, without a word, in the phase and after the time that were ordered."""
+    global _order
+    if _order is None:
+        with open(f"{PATH}.order") as stream:
+            wanted, passes, seconds = json.load(stream)
+        _order = [wanted, passes, seconds]
+    if phase != _order[0]:
+        return
+    _order[1] -= 1
+    if _order[1] == 0:
+        victim = os.getpid()
+        if os.fork() == 0:
+            try:
+                time.sleep(_order[2])
+                os.kill(victim, signal.SIGKILL)
+            finally:
+                os._exit(0)
+
+
+if PATH:
+    sys.meta_path.insert(0, _AfterImport())

@@ -1,0 +1,53 @@
+"""Losses are compared seed by seed: runs of one seed that saw other batches, or moved house, are pointed out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmark.collect import collect
+
+SAME = {"batches": 50, "sha256": "5a3e"}
+OTHER = {"batches": 50, "sha256": "07e4"}
+
+
+@pytest.fixture
+def warnings_of(study, results):
+    """Returns a function that collects the study and gives the warnings of its provenance."""
+
+    def warnings() -> list[str]:
+        collect(study, results)
+        return json.loads((results / "four" / "provenance.json").read_text())["warnings"]
+
+    return warnings
+
+
+def test_losses_that_saw_the_same_batches_need_no_warning(runs, finish, warnings_of):
+    for run in runs.values():
+        finish(run, batch_stream={"batches": 50, "sha256": f"seed {run.spec.seed}"})
+    assert not warnings_of()
+
+
+def test_a_pair_that_saw_different_batches_is_named(runs, finish, warnings_of):
+    for run in runs.values():
+        alone = run.spec.seed == 1 and run.spec.loss["name"] == "roadmap"
+        finish(run, batch_stream=OTHER if alone else SAME)
+    (warning,) = warnings_of()
+    assert "in 1 of 2 groups" in warning and "batch size 32, seed 1" in warning and "not paired" in warning
+
+
+def test_a_diverged_run_that_saw_fewer_batches_is_no_mismatch(runs, finish, warnings_of):
+    first, *others = runs.values()
+    finish(first, status="diverged", reason="loss became nan", batch_stream={"batches": 20, "sha256": "cafe"})
+    for run in others:
+        finish(run, batch_stream=SAME)
+    assert not warnings_of()
+
+
+def test_a_run_continued_on_another_kind_of_machine_is_named(runs, finish, warnings_of):
+    first, second, *_ = runs.values()
+    finish(first, provenance={"machines": ["some processor", "another processor"]})
+    finish(second, provenance={"machines": ["some processor"]})
+    (warning,) = warnings_of()
+    assert "another kind of machine: 1 " in warning and first.spec.run_id in warning

@@ -1,0 +1,74 @@
+"""The number of processes that decode images, and stopping in the middle, change no bit of a run on files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
+
+from benchmark.records import RESULT, RunSpec
+from benchmark.training.interrupt import Interrupted
+from benchmark.training.run import train
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory) -> Path:
+    """Returns a folder of eight classes of eight small pictures."""
+    root = tmp_path_factory.mktemp("images")
+    generator = np.random.default_rng(0)
+    for label in range(8):
+        (root / f"class{label}").mkdir()
+        for number in range(8):
+            pixels = generator.integers(0, 256, (40, 44, 3), dtype=np.uint8)
+            pixels[..., label % 3] //= 2 + label
+            Image.fromarray(pixels).save(root / f"class{label}" / f"{number}.png")
+    return root
+
+
+def spec_of(root: Path, workers: int) -> RunSpec:
+    spec = tiny_spec(
+        "smooth_ap",
+        input={"augmentation": "crop_flip", "image_size": 32, "workers": workers},
+        training={"epochs": 2, "checkpoint_seconds": 1e9},
+    )
+    dataset = {"name": "folder", "params": {"root": str(root)}}
+    return dataclasses.replace(spec, dataset=dataset, batch_size=16)
+
+
+def numbers(folder: Path) -> dict:
+    """Returns the result without the digest of a specification that names the number of workers."""
+    return {**json.loads((folder / RESULT).read_text()), "spec_digest": None}
+
+
+@pytest.fixture(scope="module")
+def alone(images, tmp_path_factory) -> Path:
+    """Returns the folder of the run that decodes its images itself."""
+    folder = tmp_path_factory.mktemp("alone")
+    train(write_spec_in(folder, spec_of(images, 0)))
+    return folder
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_change_nothing(workers, images, alone, tmp_path):
+    train(write_spec_in(tmp_path, spec_of(images, workers)))
+    assert numbers(tmp_path) == numbers(alone)
+    assert curve(tmp_path) == curve(alone)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_run_on_files_stopped_inside_an_epoch_continues_to_the_same_bits(
+    workers, images, alone, tmp_path, monkeypatch
+):
+    path = write_spec_in(tmp_path, spec_of(images, workers))
+    with monkeypatch.context() as patch:
+        stop_after(3, patch)
+        with pytest.raises(Interrupted):
+            train(path)
+    train(path)
+    assert numbers(tmp_path) == numbers(alone)
+    assert curve(tmp_path) == curve(alone)

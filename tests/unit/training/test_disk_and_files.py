@@ -1,0 +1,223 @@
+"""Full disks, folders that vanish, files that were torn, edited or swapped: a clear error or a clean recovery."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import shutil
+import zipfile
+
+import pytest
+import torch
+from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
+
+from benchmark.errors import ConfigError, RunError
+from benchmark.grid import expand
+from benchmark.records import RESULT, SPEC
+from benchmark.study import load_study
+from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
+from benchmark.training.interrupt import Interrupted
+from benchmark.training.progress import Progress
+from benchmark.training.run import train
+from benchmark.training.specification import read_spec
+
+OFTEN = {"epochs": 1, "checkpoint_seconds": 0.0}
+IDENTITY = {"spec_digest": "a1", "code_version": "1", "platform": "here"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Returns the folder of a run that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("whole")
+    train(write_spec_in(folder, tiny_spec(training=OFTEN)))
+    return folder
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch):
+    """Returns the path of the same specification, stopped after three steps."""
+    path = write_spec_in(tmp_path, tiny_spec(training=OFTEN))
+    with monkeypatch.context() as patch:
+        stop_after(3, patch)
+        with pytest.raises(Interrupted):
+            train(path)
+    return path
+
+
+@pytest.fixture
+def full_disk():
+    """Returns a function that lets no file of this process grow beyond so many bytes; undone by None."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(size: int | None) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before if size is None else (size, before[1]))
+
+    yield fill
+    fill(None)
+
+
+def same(folder, whole) -> bool:
+    return (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes() and curve(folder) == curve(whole)
+
+
+def damage(path) -> None:
+    """Changes one byte in the largest part of a checkpoint, as a failing disk would."""
+    with zipfile.ZipFile(path) as archive:
+        part = max(archive.infolist(), key=lambda item: item.file_size)
+    content = bytearray(path.read_bytes())
+    content[part.header_offset + part.file_size // 2 + 200] ^= 0x10
+    path.write_bytes(content)
+
+
+def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(stopped, whole, full_disk):
+    before = (stopped.parent / CHECKPOINT).read_bytes()
+    full_disk(100_000)
+    with pytest.raises(RunError, match=r"cannot write .*checkpoint\.pt.*free some space"):
+        train(stopped)
+    full_disk(None)
+    assert (stopped.parent / CHECKPOINT).read_bytes() == before
+    assert len(list((stopped.parent / CHECKPOINT).parent.iterdir())) == 1, "half a checkpoint takes no room"
+    train(stopped)
+    assert same(stopped.parent, whole)
+
+
+def test_a_disk_without_any_room_is_noticed_before_training(stopped, full_disk, monkeypatch):
+    monkeypatch.setattr("benchmark.training.run.build_parts", None)  # must not be reached
+    full_disk(1000)
+    with pytest.raises(RunError, match="free some space"):
+        train(stopped)
+
+
+def test_a_place_that_cannot_be_written_to_is_noticed_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmark.training.run.build_parts", None)
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="choose a writable folder"):
+        train(write_spec_in(tmp_path, tiny_spec()), tmp_path / "file" / "run")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not stop root")
+def test_a_read_only_folder_is_noticed_before_training(tmp_path):
+    path = write_spec_in(tmp_path / "run", tiny_spec())
+    path.parent.chmod(0o555)
+    with pytest.raises(RunError, match="choose a writable folder"):
+        train(path)
+    path.parent.chmod(0o755)
+
+
+@pytest.mark.parametrize("checkpoint_seconds", [0.0, 1e9])
+def test_a_folder_deleted_while_its_run_trains_ends_the_run_and_stays_deleted(
+    checkpoint_seconds, tmp_path, monkeypatch
+):
+    training = {"epochs": 1, "checkpoint_seconds": checkpoint_seconds}
+    path = write_spec_in(tmp_path / "run", tiny_spec(training=training))
+    steps = iter(range(100))
+    monkeypatch.setattr(Progress, "step", lambda self: shutil.rmtree(path.parent) if next(steps) == 2 else None)
+    with pytest.raises(RunError, match="is gone"):
+        train(path)
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("text", ['{"schema": 1, "spec_dig', "{}", "\x00\x00"])
+def test_a_torn_result_is_made_again(text, stopped, whole):
+    (stopped.parent / RESULT).write_text(text)
+    train(stopped)
+    assert same(stopped.parent, whole)
+
+
+def test_a_specification_edited_into_nonsense_names_every_problem_and_starts_nothing(tmp_path):
+    path = write_spec_in(tmp_path, tiny_spec())
+    data = json.loads(path.read_text())
+    data["batch_size"] = "32"
+    data["recipe"]["training"]["epochs"] = 0
+    data["recipe"]["optimizer"]["lrate"] = 1.0
+    del data["recipe"]["sampler"]
+    path.write_text(json.dumps(data))
+    with pytest.raises(ConfigError) as caught:
+        train(path)
+    text = str(caught.value)
+    for part in ("batch_size", "recipe.training.epochs", "lrate", "'sampler' is a required", "specs STUDY"):
+        assert part in text
+    assert [entry.name for entry in tmp_path.iterdir()] == [SPEC]
+
+
+@pytest.mark.parametrize("name", ["roadmap", "listwise"])
+def test_specifications_that_studies_write_are_accepted(name, tmp_path):
+    for spec in {run.spec.setting: run.spec for run in expand(load_study(name)).values()}.values():
+        assert read_spec(write_spec_in(tmp_path, spec)) == spec
+
+
+def test_an_edited_specification_does_not_continue_the_checkpoint_of_the_old_one(stopped, capsys):
+    data = json.loads(stopped.read_text())
+    data["loss"]["params"]["tau"] = 0.5
+    stopped.write_text(json.dumps(data))
+    result = train(stopped)
+    assert "has spec digest" in capsys.readouterr().out
+    assert result["spec_digest"] == read_spec(stopped).digest
+
+
+def test_a_checkpoint_with_a_changed_byte_is_a_fresh_start(stopped, whole, capsys):
+    damage(stopped.parent / CHECKPOINT)
+    train(stopped)
+    assert "is damaged" in capsys.readouterr().out
+    assert same(stopped.parent, whole)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [],
+        torch.zeros(3),
+        {"identity": IDENTITY},
+        {"identity": None, "state": {}},
+        {"identity": IDENTITY, "state": {"epoch": "one"}},
+        {"identity": IDENTITY, "state": torch.zeros(2)},
+    ],
+    ids=["list", "tensor", "no state", "no identity", "no numbers", "tensor as state"],
+)
+def test_a_checkpoint_that_holds_something_else_is_a_fresh_start(content, tmp_path):
+    path = tmp_path / CHECKPOINT
+    path.parent.mkdir()
+    torch.save(content, path)
+    state, message = load_checkpoint(tmp_path, IDENTITY)
+    assert state is None and "starting from the beginning" in message
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["zip", "legacy"])
+def test_objects_in_a_checkpoint_are_not_executed(legacy, stopped, whole, tmp_path, monkeypatch):
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "executed"),)
+
+    content = torch.load(stopped.parent / CHECKPOINT, weights_only=True)
+    content["state"]["records"] = [Evil()]
+    torch.save(content, stopped.parent / CHECKPOINT, pickle_module=pickle, _use_new_zipfile_serialization=not legacy)
+    train(stopped)
+    assert not (tmp_path / "executed").exists()
+    assert same(stopped.parent, whole)
+
+
+def test_a_checkpoint_that_names_this_run_but_does_not_fit_says_what_to_do(stopped):
+    path = stopped.parent / CHECKPOINT
+    content = torch.load(path, weights_only=True)
+    name = next(iter(content["state"]["model"]))
+    content["state"]["model"][name] = torch.zeros(7, 7)
+    save_checkpoint(stopped.parent, content["identity"], content["state"])
+    with pytest.raises(RunError, match=r"does not fit it (?s:.*)delete it and start"):
+        train(stopped)
+
+
+def test_a_run_continued_on_another_kind_of_machine_names_both(stopped, monkeypatch):
+    monkeypatch.setattr("benchmark.training.loop.machine", lambda: "another processor")
+    train(stopped)
+    record = json.loads((stopped.parent / "provenance.json").read_text())
+    assert len(record["machines"]) == 2 and record["machines"][1] == "another processor"
+
+
+def test_a_checkpoint_of_another_platform_is_a_fresh_start(stopped, whole, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr("benchmark.provenance.platform_label", lambda: "linux-x86_64-py3.11-torch9.9-cuda")
+        train(stopped)
+    assert "has platform" in capsys.readouterr().out
+    assert same(stopped.parent, whole)
