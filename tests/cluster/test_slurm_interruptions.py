@@ -85,14 +85,14 @@ def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(checkout: 
 
 
 def test_runs_longer_than_the_time_limit_save_themselves_before_it(checkout: Checkout, tmp_path: Path):
-    # Slurm looks for jobs near their end every 30 s, so this signal comes after 30 to 60 of the 120 s.
+    # Slurm looks for jobs near their end every 30 s, so this signal comes after 90 to 120 of the 180 s.
     extra = checkout.profile()["default-resources"]["slurm_extra"]
     assert "--signal=TERM@120 " in extra
     sooner = extra.replace("TERM@120", "TERM@60")
     checkout.change_profile({"retries": 6, "default-resources": {"slurm_extra": sooner}})
-    checkout.write(long_study(minutes=2))
-    checkout.environment["CLUSTER_STEP_SECONDS"] = "2"
-    assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
+    checkout.write(long_study(minutes=3))
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "4"
+    assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
     *cut, last = checkout.jobs()
     assert cut and last["JobState"] == "COMPLETED"
     assert {(job["JobState"], job["ExitCode"]) for job in cut} == {("FAILED", "1:0")}, "none was let run into its limit"
