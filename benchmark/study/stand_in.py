@@ -129,7 +129,7 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
         datasets=(choice,),
         batch_sizes=capped(block.batch_sizes),
         seeds=block.seeds[:SEEDS],
-        recipe=_measured(recipe, study.metrics),
+        recipe=_measured(recipe, study),
         resources=None,
         recipe_name=file.name,
         sources=file.sources,
@@ -153,8 +153,12 @@ def kept(overrides: dict[str, Any]) -> dict[str, Any]:
     return {section: part for section, part in parts.items() if part}
 
 
-def _measured(recipe: dict[str, Any], metrics: tuple[str, ...]) -> dict[str, Any]:
-    """Returns the recipe, measuring recall at every K that the study's metrics name."""
-    asked = {int(metric.removeprefix("recall_at_")) for metric in metrics if metric.startswith("recall_at_")}
+def _measured(recipe: dict[str, Any], study: Study) -> dict[str, Any]:
+    """Returns the recipe, measuring recall at every K that some block or metric of the study names.
+
+    All blocks measure the same, since on a stand-in they may share runs.
+    """
+    asked = {int(metric.removeprefix("recall_at_")) for metric in study.metrics if metric.startswith("recall_at_")}
+    asked |= {k for block in study.blocks for k in block.recipe["evaluation"]["recall_at"]}
     evaluation = recipe["evaluation"]
     return {**recipe, "evaluation": {**evaluation, "recall_at": sorted({*evaluation["recall_at"], *asked})}}

@@ -73,6 +73,13 @@ def test_options_of_sampling_and_weighting_are_not_the_plain_runs_on_a_stand_in(
     assert uniform.recipe["sampler"]["name"] == "random" and uniform.loss["params"]["query_weights"] == "uniform"
 
 
+def test_every_recall_of_the_printed_tables_is_measured_on_a_stand_in():
+    for name, asked in {"roadmap": {1, 2, 4, 8, 16, 32, 1000}, "fast_ap": {5, 20, 50, 1000}}.items():
+        runs = expand(load_study(f"{name}-on-glyphs_1k"))
+        measured = {tuple(run.spec.recipe["evaluation"]["recall_at"]) for run in runs.values()}
+        assert len(measured) == 1 and asked <= set(*measured)
+
+
 def test_only_named_parts_of_an_override_are_kept():
     assert kept({"training": {"epochs": 9}, "model": {"backbone": "x", "pooling": "max"}}) == {
         "model": {"pooling": "max"}
