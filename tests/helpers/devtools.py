@@ -82,10 +82,12 @@ class Page:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def wait_for(self, condition: str, seconds: float = 60.0) -> None:
+    def wait_for(self, condition: str, seconds: float = 120.0) -> None:
         """Returns once the JavaScript condition holds; otherwise fails with what the page shows."""
         deadline = time.monotonic() + seconds
-        while not self.evaluate(condition):
+        # a page that is still being loaded has no body to ask
+        guarded = f"(() => {{ try {{ return Boolean({condition}) }} catch {{ return false }} }})()"
+        while not self.evaluate(guarded):
             if time.monotonic() > deadline:
                 raise AssertionError(f"never came true: {condition}; the page shows: {self.text()[:2000]}")
             time.sleep(0.2)
