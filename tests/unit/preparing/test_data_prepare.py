@@ -8,47 +8,15 @@ from pathlib import Path
 
 import archives
 import pytest
-import typer
 from file_servers import serving
 from filelock import FileLock
-from published_files import publish, write_zip
-from typer.testing import CliRunner
+from published_files import write_zip
 
-from benchmark.cli.data import register
 from benchmark.datasets import load_dataset
 from benchmark.errors import BenchmarkError
 from benchmark.preparing import place as placing
 
 EVERY = sorted(archives.MAKERS)
-
-
-@pytest.fixture
-def command():
-    """Returns a function that runs ``data ...`` and returns what it printed; errors are raised."""
-    app = typer.Typer()
-    register(app)
-    app.command("other")(lambda: None)  # one group alone would lose its name
-
-    def run(*arguments: object, status: int = 0) -> str:
-        shown = CliRunner().invoke(app, ["data", *map(str, arguments)])
-        if isinstance(shown.exception, BenchmarkError):
-            raise shown.exception
-        assert shown.exit_code == status, shown.output
-        return shown.output
-
-    return run
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Returns a function that gives the published files of a small dataset."""
-
-    def made(name: str) -> list[Path]:
-        folder = tmp_path / "published" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        return publish(name, folder)
-
-    return made
 
 
 def given(files: list[Path]) -> list[object]:
