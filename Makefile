@@ -47,6 +47,17 @@ test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start an
 test-stress: $(STAMP) ## runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress
 
+test-outage: $(STAMP) ## real trainings beside MLflow servers that fail, and what a mirror costs (about 10 minutes)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/outage
+	$(PY) tests/outage/slowdown.py
+
+test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporting 10,000 (about 10 minutes)
+	$(PY) tests/scale/through_the_workflow.py
+	$(PY) tests/scale/ten_thousand_runs.py
+
+test-stress: $(STAMP) ## runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress
+
 lint: $(STAMP) ## ruff: rules and formatting
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .

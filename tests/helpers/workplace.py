@@ -44,6 +44,7 @@ class Workplace:
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
+    seconds: int = 300  # after which a workflow counts as stuck
 
     @property
     def runs(self) -> Path:
@@ -64,7 +65,7 @@ class Workplace:
         path = os.pathsep.join([str(QUICK), str(ROOT)])
         environment = {**os.environ, "PYTHONPATH": path, **self.environment}
         return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=self.seconds, check=False
         )
 
     def results(self) -> dict[str, tuple[int, bytes]]:

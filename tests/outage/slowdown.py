@@ -1,6 +1,6 @@
 """How much a mirror slows training down, with the server well, away, hanging, dying or silenced in the middle.
 
-    python tests/outage/slowdown.py [--repeats 5] [--epochs 40]
+    python tests/outage/slowdown.py [--repeats 3] [--epochs 25]
 
 Each repeat trains the same specification once without a mirror and once in each situation, in an order that
 turns by one, so that other load on the machine falls on all alike. Per situation: the ratio of the times (median,
@@ -106,8 +106,8 @@ def report(found: dict[str, list[dict[str, float]]]) -> float:
 def main() -> int:
     """Measures and reports; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=25)
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

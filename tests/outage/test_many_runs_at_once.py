@@ -26,14 +26,14 @@ def specs() -> dict[str, RunSpec]:
 
 def all_at_once(action, specs: dict[str, RunSpec]) -> None:
     """Calls ``action(spec, barrier)`` for every specification, each in a process of its own."""
-    import mlflow  # noqa: F401 - once, before the forks
+    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401 - once, before the forks
 
     barrier = PROCESSES.Barrier(len(specs))
     started = [PROCESSES.Process(target=action, args=(spec, barrier)) for spec in specs.values()]
     for process in started:
         process.start()
     for process in started:
-        process.join(300)
+        process.join(900)
     assert [process.exitcode for process in started] == [0] * len(specs)
 
 

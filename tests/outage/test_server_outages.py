@@ -20,7 +20,7 @@ from benchmark.tracking import store
 from benchmark.tracking.importer import Counts, import_runs
 
 pytestmark = pytest.mark.stress
-EPOCHS = 150  # long enough for the mirror to send some of them before the outage
+EPOCHS = 30  # long enough for the mirror to send some of them before the outage
 
 
 class Training:
@@ -36,7 +36,10 @@ class Training:
 
     def result(self) -> bytes:
         """Waits for the end and returns the bytes of the result."""
-        status = self.process.wait(300)
+        try:
+            status = self.process.wait(900)
+        finally:
+            self.process.kill()
         self.log.seek(0)
         text = self.log.read()
         self.log.close()

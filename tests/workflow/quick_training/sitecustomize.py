@@ -1,9 +1,11 @@
 """Tests only: ``python -m benchmark train`` writes a result at once, so that tests of the workflow take seconds.
 
 Put on PYTHONPATH, this replaces the module ``benchmark.training.run`` when it is imported. The made-up
-numbers follow from the specification. A run whose identity contains the text in QUICK_TRAINING_FAILS fails.
+numbers follow from the specification. A run whose identity contains the text in QUICK_TRAINING_FAILS fails, and
+so does the share of all runs in QUICK_TRAINING_FAILING_SHARE, chosen by a hash of the identity.
 """
 
+import hashlib
 import importlib.abc
 import importlib.machinery
 import os
@@ -27,7 +29,9 @@ def _train(spec_path, out=None, *, started=None):
 
     spec = RunSpec.read(spec_path)
     failing = os.environ.get("QUICK_TRAINING_FAILS")
-    if failing and failing in spec.run_id:
+    chance = int(hashlib.sha256(spec.run_id.encode()).hexdigest()[:8], 16) / 2**32
+    unlucky = chance < float(os.environ.get("QUICK_TRAINING_FAILING_SHARE", "0"))
+    if unlucky or (failing and failing in spec.run_id):
         raise RunError("the training broke on purpose")
     value = int(spec.digest[:4], 16) / 65536
     metrics = {"recall_at_1": value, "map_at_r": value / 2, "map": value / 2}
