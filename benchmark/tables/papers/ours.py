@@ -122,6 +122,12 @@ class Measured:
         costs = self.runs[(self.runs["selection"] == "cost") & (self.runs["status"] == "ok")]
         return dict(iter(costs.groupby([*CELL, "metric"], observed=True)))
 
+    @functools.cached_property
+    def _epochs(self) -> pd.Series:
+        """Returns the number of epochs of each run; rows of costs do not say it."""
+        last = self.runs[self.runs["selection"] == "last"]
+        return last.groupby(last["run_id"].astype(str))["epoch"].max()
+
     def _match(self, row: dict) -> tuple | None:
         """Returns the cell of our runs that belongs to a published row."""
         if self.stand_in:
@@ -151,7 +157,9 @@ class Measured:
         rows = self._costs.get((*cell, metric)) if cell else None
         if rows is None:
             return Ours()
-        values = factor * rows["value"].to_numpy(float) / (rows["epoch"].to_numpy(float) if per_epoch else 1)
+        values = factor * rows["value"].to_numpy(float)
+        if per_epoch:
+            values = values / rows["run_id"].astype(str).map(self._epochs).to_numpy(float)
         values = values[np.isfinite(values)]
         if not len(values):
             return Ours()
