@@ -63,7 +63,7 @@ def follow(page: list[Block], folder: Path) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1500,  # a minute on a free machine, much more on a crowded one
         check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
