@@ -27,18 +27,17 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     tested = {name: pair for name, pair in pairs.items() if any(row["verdict"] != "not_run" for row in pair.values())}
     if not tested:
         raise NothingToShow(f"no run of this study bears on any of {count(len(pairs), 'claim')}")
-    columns = [
-        text_column("What the paper says"),
-        text_column("Its condition"),
-        text_column("As published", "Verdict"),
-        *_number_columns("As published"),
-        text_column("Does it hold here?", "Verdict"),
-        *_number_columns("Does it hold here?"),
-        text_column("Rests on (as published, else here)"),
-    ]
+    # Where no sentence could be tested under its own conditions, the columns for them would say nothing but that.
+    published = any(pair[PUBLISHED]["verdict"] != "not_run" for pair in tested.values())
+    readings = ((PUBLISHED, "As published"), (HERE, "Does it hold here?"))[0 if published else 1 :]
+    columns = [text_column("What the paper says"), text_column("Its condition")]
+    for _, group in readings:
+        columns += [text_column(group, "Verdict"), *_number_columns(group)]
+    columns.append(text_column("Rests on (as published, else here)" if published else "Rests on"))
     sections: dict[str, list[list[Cell]]] = {}
     for pair in tested.values():
-        sections.setdefault(str(pair[HERE]["paper"]), []).append(_row(pair))
+        row = _row(pair, [name for name, _ in readings])
+        sections.setdefault(str(pair[HERE]["paper"]), []).append(row)
     caption = (
         "“As published” needs the paper's datasets, backbone and batch sizes; “Does it hold here?” asks the same of "
         "what this study ran, on whatever data, and says nothing about the paper's. A sentence is supported when every "
@@ -47,6 +46,8 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     )
     rest = len(pairs) - len(tested)
     notes = [f"{count(rest, 'further claim')} cannot be tested with the runs of this study."] if rest else []
+    if not published:
+        notes.insert(0, "No run is under the conditions of a paper, so nothing here is tested as published.")
     return Table(
         "Claims of the papers", caption, columns, [Section(paper, rows) for paper, rows in sections.items()], notes
     )
@@ -60,14 +61,13 @@ def _number_columns(group: str) -> list[Column]:
     ]
 
 
-def _row(pair: dict[str, dict[str, Any]]) -> list[Cell]:
+def _row(pair: dict[str, dict[str, Any]], readings: list[str]) -> list[Cell]:
     published, here = pair[PUBLISHED], pair[HERE]
     shown = here if published["verdict"] == "not_run" else published
     return [
         Cell(str(here["sentence"]), note=str(here["place"])),
         Cell(str(published["condition"])),
-        *_reading(published),
-        *_reading(here),
+        *(cell for name in readings for cell in _reading(pair[name])),
         Cell(str(shown["reason"])),
     ]
 

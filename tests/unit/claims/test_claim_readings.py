@@ -140,6 +140,9 @@ def test_the_deciding_part_is_one_of_the_parts(made_up):
 
 def test_the_table_shows_both_readings_and_counts_what_cannot_be_tested(made_up):
     study, (table, _) = made_up
+    table = table.copy()
+    first = table[(table["reading"] == "published") & (table["claim"] == "calibration_adds_to_sup_ap")].index[0]
+    table.loc[first, "verdict"] = "inconclusive"
     shown = build(pd.DataFrame(), {"claims": table}, study)
     headers = {column.header[0] for column in shown.columns}
     assert {"As published", "Does it hold here?"} <= headers
@@ -150,6 +153,16 @@ def test_the_table_shows_both_readings_and_counts_what_cannot_be_tested(made_up)
     ]
     row = next(row for section in shown.sections for row in section.rows if "SupAP is better than" in row[0].text)
     assert [row[2].text, row[6].text] == ["not run", "supported"]
+
+
+def test_the_table_has_one_reading_where_nothing_was_run_as_published(made_up):
+    study, (table, _) = made_up
+    assert (table[table["reading"] == "published"]["verdict"] == "not_run").all()
+    shown = build(pd.DataFrame(), {"claims": table}, study)
+    assert "As published" not in {column.header[0] for column in shown.columns}
+    assert "nothing here is tested as published" in shown.notes[0]
+    row = next(row for section in shown.sections for row in section.rows if "SupAP is better than" in row[0].text)
+    assert row[2].text == "supported"
 
 
 def test_the_table_says_when_there_is_nothing_to_show(made_up):
