@@ -9,7 +9,6 @@ from pathlib import Path
 
 from benchmark.flow import load_for_workflow
 from benchmark.specs import write_spec
-from benchmark.warm.starter import WarmStarter
 
 FLOW = load_for_workflow(config, workflow.overwrite_configfiles)
 RUNS = FLOW.runs
@@ -26,32 +25,7 @@ wildcard_constraints:
 
 
 localrules:
-    all, runs, spec, import_runs, collect, stats, verdicts, claims, tables, figures, report, check,
-
-
-# The store is made before any run starts, and here rather than in a rule: a rule that training depended on
-# would make the runs that two studies share belong to one of them, and train them again for the other.
-# Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
-WARM = WarmStarter()
-
-
-onstart:
-    # Snakemake's limit of 100 jobs a second costs more than it saves: each finished job adds a timer that wakes the
-    # scheduler every second, so that after a thousand jobs it does little else.
-    workflow.scheduler.job_rate_limiter = None
-    if workflow.local_exec:
-        WARM.start()
-    FLOW.attempt("track", "prepare")
-
-
-onsuccess:
-    WARM.stop()
-
-
-# After a failed run the tables and the report are built from what there is, and name what is missing.
-onerror:
-    WARM.stop()
-    FLOW.attempt("finish")
+    all, runs, spec, import_runs, collect, stats, verdicts, claims, gallery, tables, figures, report, check,
 
 
 # Every run is asked for by itself: the report of a failed study stands for no run that is still missing.
@@ -63,6 +37,7 @@ rule all:
         OUT + "/imported.txt",
 
 
+include: "workflow/rules/hooks.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/analyses.smk"
