@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import sys
 import tempfile
@@ -31,6 +32,11 @@ def wide_study(losses: int, seeds: int) -> dict[str, Any]:
     variants = {f"tau{number:03d}": {"loss": "smooth_ap", "tau": 0.01 + 0.001 * number} for number in range(losses)}
     study = small_study(STUDY, list(variants))
     return {**study, "losses": variants, "seeds": list(range(seeds))}
+
+
+def unlucky(run_id: str) -> bool:
+    """Says whether the made-up training fails this run in the first pass."""
+    return int(hashlib.sha256(run_id.encode()).hexdigest()[:8], 16) / 2**32 < SHARE
 
 
 def statuses(place: Workplace) -> dict[str, tuple[str, str]]:
@@ -67,7 +73,7 @@ def measure(losses: int, seeds: int) -> dict[str, Any]:
         again_seconds, again_jobs, _ = timed_pass(place)
         checks = {
             "every run has a row": len(found) == total,
-            "about a tenth failed": 0.5 * SHARE < len(failed) / total < 1.5 * SHARE,
+            "the chosen tenth failed, and no other": failed == {name for name in found if unlucky(name)},
             "every good run is in the table": {n for n, (status, _) in found.items() if status == "ok"} == set(good),
             "good and failed make all": len(good) + len(failed) == total,
             "every failed run is named with its log": not unnamed,
