@@ -1,109 +1,141 @@
-"""Forward and backward time of every score loss, of the alternatives and of the floor, in one process."""
+"""Forward and backward time and peak memory of the score losses, the alternatives and the floor, in one process."""
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from benchmark.bench import alternatives
-from benchmark.files import write_text
+from benchmark.bench.figures import draw_losses
+from benchmark.bench.memory import peak_of_tensors
+from benchmark.bench.sections import Section, load
 from benchmark.losses import create_loss
+from benchmark.plots.drawing import save
 
 OURS = ("smooth_ap", "sup_ap", "roadmap", "fast_ap", "softbin_ap", "blackbox_ap", "calibration")
 FLOOR = "score matrix (floor)"
 RIVAL = "PML SmoothAP"
-# methods whose tensors grow with the cube of the batch are not asked for more than this
+# Five tensors of batch^3 numbers are alive at once in the dense formulas: 2.5 GiB at this batch size, 20 at twice it.
 LARGEST_CUBIC = 512
 BATCH_SIZES = (32, 64, 128, 256, 384, 512, 1024, 2048, 4096)
 QUICK_BATCH_SIZES = (128, 384, 1024)
 DIMENSION, PER_CLASS = 512, 4
+SHOWN = ("method", "milliseconds", "quartiles", "times_floor", "faster_than_rival", "peak_mb", "repeats")
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Median time of one forward + backward pass."""
+    """One forward + backward pass: median time with quartiles, and the most memory its tensors took at once."""
 
     batch_size: int
+    classes: str  # "balanced" or "quarter"
     method: str
     milliseconds: float
+    quartiles: str
     repeats: int
     times_floor: float
     faster_than_rival: float | None  # how many times faster than RIVAL, where that was measured
+    peak_mb: float
     threads: int
+    load: float
 
 
-def measure(batch_size: int, *, repeats: int, seconds: float) -> list[Timing]:
-    """Returns timings at one batch size: 512-d unit rows, 4 per class, float32.
+def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
+    """Measures balanced batches of many sizes; draws ``loss_time`` into ``out``."""
+    sizes = QUICK_BATCH_SIZES if quick else BATCH_SIZES
+    return measured_section(sizes, out, repeats=5 if quick else 15, seconds=1.5 if quick else 10.0, show=show)
 
-    Repeats are interleaved, so that a disturbance of the machine meets all methods alike; a method that has used
-    up ``seconds`` is not repeated further (each runs at least twice, the first time unmeasured).
+
+def measured_section(
+    sizes: Iterable[int], out: Path, *, repeats: int, seconds: float, show: Callable[[str], None]
+) -> Section:
+    """Returns the section of balanced batches of ``sizes``, showing a table of each as soon as it is there."""
+    timings: list[Timing] = []
+    for batch_size in sizes:
+        found = measure(batch_size, repeats=repeats, seconds=seconds)
+        timings += found
+        show(table(found))
+    save(draw_losses(timings, OURS), Path(out), "loss_time")
+    note = (
+        f"{DIMENSION}-d float32 rows, {PER_CLASS} per class, {timings[0].threads} threads, one process; medians of "
+        f"interleaved repeats. `times_floor`: multiples of the score matrix and its backward pass. "
+        f"`faster_than_rival`: how many times faster than {RIVAL}. `peak_mb`: tensors alive at once beyond the inputs. "
+        f"Load of the machine {min(item.load for item in timings):.1f} to {max(item.load for item in timings):.1f}. "
+        f"Methods with batch^3 numbers are left out above batch {LARGEST_CUBIC}: five tensors of "
+        f"{4 * (2 * LARGEST_CUBIC) ** 3 / 2**30:.0f} GiB each would be alive at {2 * LARGEST_CUBIC}."
+    )
+    return Section("losses", "Losses", note, [asdict(item) for item in timings], "batch_size", SHOWN)
+
+
+def measure(batch_size: int, *, repeats: int, seconds: float, classes: str = "balanced") -> list[Timing]:
+    """Returns timings at one batch size: 512-d unit rows, float32.
+
+    ``classes``: "balanced", four images a class, or "quarter", one class with a quarter of the batch and four
+    images of each other. Repeats are interleaved, so that a disturbance of the machine meets all methods alike;
+    a method that has used up ``seconds`` is not repeated further (each runs at least twice, the first time
+    unmeasured by the clock, for its memory).
     """
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(batch_size, DIMENSION, generator=generator)
     embeddings = torch.nn.functional.normalize(rows, dim=1).requires_grad_()
     labels = torch.arange(batch_size) // PER_CLASS
-    steps = dict(_methods(batch_size))
+    if classes == "quarter":
+        labels[: batch_size // 4] = 0
+    steps = dict(_methods(batch_size, classes))
+    begin = load()
+    peaks = {name: _peak(step, embeddings, labels) for name, step in steps.items()}
     times: dict[str, list[float]] = {name: [] for name in steps}
-    for name, step in steps.items():
-        _time(step, embeddings, labels)
-        times[name].append(_time(step, embeddings, labels))
-    for _ in range(repeats - 1):
+    for _ in range(repeats):
         for name, step in steps.items():
             if sum(times[name]) < seconds:
-                times[name].append(_time(step, embeddings, labels))
-    medians = {name: 1000 * statistics.median(values) for name, values in times.items()}
+                times[name].append(1000 * _time(step, embeddings, labels))
+    medians = {name: statistics.median(values) for name, values in times.items()}
     rival = medians.get(RIVAL)
     return [
         Timing(
             batch_size,
+            classes,
             name,
             medians[name],
+            _quartiles(times[name]),
             len(times[name]),
             medians[name] / medians[FLOOR],
             None if rival is None else rival / medians[name],
+            peaks[name] / 2**20,
             torch.get_num_threads(),
+            round(max(begin, load()), 2),
         )
         for name in steps
     ]
-
-
-def run(batch_sizes: Iterable[int], *, repeats: int, seconds: float, out: Path, show: Callable[[str], None]) -> Path:
-    """Measures all batch sizes, shows a table of each as soon as it is there, and returns the CSV's path."""
-    timings: list[Timing] = []
-    for batch_size in batch_sizes:
-        found = measure(batch_size, repeats=repeats, seconds=seconds)
-        timings += found
-        show(table(found))
-        write_text(out, _csv(timings))
-    return out
 
 
 def table(timings: list[Timing]) -> str:
     """Returns the timings of one batch size as lines of text, with ratios."""
     head = timings[0]
     lines = [
-        f"batch {head.batch_size}, {DIMENSION}-d, {PER_CLASS} per class, forward + backward, {head.threads} thread(s)",
-        f"  {'method':<22}{'ms':>10}{'x floor':>10}{'x faster than ' + RIVAL:>28}",
+        f"batch {head.batch_size}, {DIMENSION}-d, {head.classes} classes, forward + backward, {head.threads} threads, "
+        f"load {head.load}",
+        f"  {'method':<22}{'ms':>10}{'x floor':>10}{'x faster than ' + RIVAL:>28}{'peak MB':>10}",
     ]
     for item in timings:
         faster = "" if item.faster_than_rival is None else f"{item.faster_than_rival:.1f}"
-        lines.append(f"  {item.method:<22}{item.milliseconds:>10.2f}{item.times_floor:>10.2f}{faster:>28}")
+        numbers = f"{item.milliseconds:>10.2f}{item.times_floor:>10.2f}{faster:>28}{item.peak_mb:>10.1f}"
+        lines.append(f"  {item.method:<22}{numbers}")
     return "\n".join(lines)
 
 
-def _methods(batch_size: int) -> Iterable[tuple[str, alternatives.Step]]:
+def _methods(batch_size: int, classes: str) -> Iterable[tuple[str, alternatives.Step]]:
     yield FLOOR, alternatives.floor(batch_size)
     for name in OURS:
         yield name, _ours(name)
     yield "PML FastAP", alternatives.library("FastAPLoss")
-    if batch_size <= LARGEST_CUBIC:
+    if batch_size <= LARGEST_CUBIC and classes == "balanced":  # the library's SmoothAP wants equal classes
         yield RIVAL, alternatives.library("SmoothAPLoss")
         yield "dense SmoothAP", alternatives.dense_smooth_ap
         yield "dense SupAP", alternatives.dense_sup_ap
@@ -114,16 +146,20 @@ def _ours(name: str) -> alternatives.Step:
     return lambda embeddings, labels: loss(embeddings, labels, generator=generator)
 
 
-def _time(step: alternatives.Step, embeddings: torch.Tensor, labels: torch.Tensor) -> float:
+def _time(step: alternatives.Step, embeddings: Tensor, labels: Tensor) -> float:
     embeddings.grad = None
     start = time.perf_counter()
     step(embeddings, labels).backward()
     return time.perf_counter() - start
 
 
-def _csv(timings: list[Timing]) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=list(Timing.__dataclass_fields__), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(vars(item) for item in timings)
-    return stream.getvalue()
+def _peak(step: alternatives.Step, embeddings: Tensor, labels: Tensor) -> int:
+    embeddings.grad = None
+    return peak_of_tensors(lambda: step(embeddings, labels).backward())
+
+
+def _quartiles(values: list[float]) -> str:
+    if len(values) < 2:
+        return "one run"
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{low:.4g} to {high:.4g}"

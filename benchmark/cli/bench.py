@@ -1,7 +1,8 @@
-"""``python -m benchmark bench``: speed of the suite's parts beside the alternatives."""
+"""``python -m benchmark bench``: speed and memory of the suite's parts beside the alternatives."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,11 @@ import typer
 
 from benchmark.errors import ConfigError
 
-group = typer.Typer(no_args_is_help=True, help="Measure speed against the alternatives, in one process.")
+group = typer.Typer(help="Measure speed and memory against the alternatives, in one process.")
+
+Quick = Annotated[bool, typer.Option("--quick", help="fewer sizes and repeats: all parts in under two minutes")]
+Threads = Annotated[int, typer.Option(help="threads of torch, numpy and faiss", min=1)]
+Out = Annotated[Path, typer.Option(help="folder to write to")]
 
 
 def register(app: typer.Typer) -> None:
@@ -17,9 +22,15 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="bench")
 
 
-@group.callback()
-def bench() -> None:
-    """Keeps ``losses`` a verb of its own while it is the only one."""
+@group.callback(invoke_without_command=True)
+def bench(context: typer.Context, quick: Quick = False, threads: Threads = 2, out: Out = Path("results/bench")) -> None:
+    """Measure everything: losses, loss beside network, evaluation; writes tables (CSV, Markdown) and figures."""
+    if context.invoked_subcommand is not None:
+        return
+    _limit(threads)
+    from benchmark.bench.everything import run
+
+    typer.echo(f"written: {run(out, quick=quick, threads=threads, show=typer.echo)}")
 
 
 @group.command()
@@ -27,22 +38,28 @@ def losses(
     batch_sizes: Annotated[
         str | None, typer.Option(help="comma-separated batch sizes, multiples of 4; default: 32 to 4096")
     ] = None,
-    quick: Annotated[bool, typer.Option(help="three batch sizes, few repeats: under a minute")] = False,
-    threads: Annotated[int, typer.Option(help="threads of torch", min=1)] = 2,
-    out: Annotated[Path, typer.Option(help="CSV file to write")] = Path("results/bench/losses.csv"),
+    quick: Quick = False,
+    threads: Threads = 2,
+    out: Out = Path("results/bench"),
 ) -> None:
     """Time forward + backward of every loss, of pytorch-metric-learning, of dense formulas and of the bare scores."""
     sizes = None if batch_sizes is None else _parse(batch_sizes)
-    import torch
-
+    _limit(threads)
     from benchmark.bench import losses as measured
 
-    torch.set_num_threads(threads)
     if sizes is None:
         sizes = measured.QUICK_BATCH_SIZES if quick else measured.BATCH_SIZES
-    repeats, seconds = (5, 2.0) if quick else (15, 10.0)
-    path = measured.run(sizes, repeats=repeats, seconds=seconds, out=out, show=typer.echo)
-    typer.echo(f"written: {path}")
+    repeats, seconds = (5, 1.5) if quick else (15, 10.0)
+    section = measured.measured_section(sizes, out, repeats=repeats, seconds=seconds, show=typer.echo)
+    typer.echo(f"written: {section.write_csv(out)}")
+
+
+def _limit(threads: int) -> None:
+    """Sets the threads of every library; those of numpy are read once, when it is first imported."""
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
+    import torch
+
+    torch.set_num_threads(threads)
 
 
 def _parse(text: str) -> list[int]:

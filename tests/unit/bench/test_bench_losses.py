@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.bench import alternatives
-from benchmark.bench.losses import FLOOR, OURS, RIVAL, measure, run
+from benchmark.bench.losses import FLOOR, OURS, RIVAL, measure, measured_section
+from benchmark.bench.memory import peak_of_process, peak_of_tensors
 from benchmark.errors import ConfigError
 from benchmark.losses import create_loss
 
@@ -50,13 +51,43 @@ def test_measure_times_ours_and_the_alternatives_with_ratios():
     assert ours.faster_than_rival == pytest.approx(timings[RIVAL].milliseconds / ours.milliseconds)
 
 
-def test_run_writes_one_row_per_method_and_size(tmp_path):
+def test_large_classes_are_measured_without_what_needs_equal_ones():
+    timings = {item.method: item for item in measure(32, repeats=1, seconds=1.0, classes="quarter")}
+    assert {FLOOR, "PML FastAP", *OURS} == set(timings)
+    assert all(item.classes == "quarter" and item.faster_than_rival is None for item in timings.values())
+
+
+def test_memory_of_the_dense_formula_grows_with_the_cube_and_ours_with_the_square():
+    peaks = [{item.method: item.peak_mb for item in measure(size, repeats=1, seconds=0.1)} for size in (32, 64)]
+    assert peaks[1]["dense SmoothAP"] > 7 * peaks[0]["dense SmoothAP"]
+    assert peaks[1]["smooth_ap"] < 5 * peaks[0]["smooth_ap"]
+
+
+def test_peak_of_tensors_counts_what_is_alive_at_once():
+    def call():
+        first = torch.empty(2**20, dtype=torch.uint8)
+        second = torch.empty(2**21, dtype=torch.uint8)
+        del first
+        return torch.empty(2**19, dtype=torch.uint8), second
+
+    assert peak_of_tensors(call) == 2**20 + 2**21
+
+
+def test_peak_of_process_sees_memory_that_is_given_back():
+    found = peak_of_process(lambda: len(bytearray(b"x") * (64 * 2**20)))
+    if found is None:
+        pytest.skip("the system does not say")
+    assert 60 * 2**20 < found < 200 * 2**20
+
+
+def test_section_has_one_row_per_method_and_size_and_draws_the_figure(tmp_path):
     shown = []
-    path = run([8, 12], repeats=1, seconds=0.1, out=tmp_path / "bench" / "losses.csv", show=shown.append)
-    rows = list(csv.DictReader(path.open()))
+    section = measured_section([8, 12], tmp_path / "bench", repeats=1, seconds=0.1, show=shown.append)
+    rows = list(csv.DictReader(section.write_csv(tmp_path / "bench").open()))
     assert {row["batch_size"] for row in rows} == {"8", "12"}
     assert len(rows) == 2 * (len(OURS) + 5) and len(shown) == 2
     assert all(float(row["milliseconds"]) > 0 for row in rows)
+    assert "<svg" in (tmp_path / "bench" / "loss_time.svg").read_text()
 
 
 def test_command_refuses_batch_sizes_that_the_classes_do_not_divide():

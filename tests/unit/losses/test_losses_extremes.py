@@ -1,0 +1,120 @@
+"""Input that training should never see: right values or a clear error, on random shapes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.errors import RunError
+from benchmark.losses import LOSSES, create_loss
+from benchmark.losses.base import RankingLoss, ScoreLoss
+
+torch.set_num_threads(1)
+
+SCORED = [name for name in LOSSES.names() if issubclass(LOSSES[name].target, ScoreLoss)]
+RANKING = [name for name in SCORED if issubclass(LOSSES[name].target, RankingLoss)]
+AP = [*RANKING, "roadmap"]
+EXACT = ("blackbox_ap", "smooth_ap", "sup_ap")
+
+
+def make(name):
+    return create_loss(name, **({"margin": 0.0} if name == "blackbox_ap" else {}))
+
+
+@st.composite
+def batches(draw, least_classes=1):
+    """Unit rows float64 of random shape, with at least one positive pair."""
+    classes = draw(st.lists(st.integers(1, 7), min_size=least_classes, max_size=6).filter(lambda n: max(n) > 1))
+    labels = torch.arange(len(classes)).repeat_interleave(torch.tensor(classes))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**16)))
+    labels = labels[torch.randperm(len(labels), generator=generator)]
+    rows = torch.randn(len(labels), draw(st.integers(2, 20)), generator=generator, dtype=torch.float64)
+    return torch.nn.functional.normalize(rows, dim=1), labels
+
+
+def differentiate(loss, rows, labels):
+    rows = rows.detach().clone().requires_grad_()
+    value = loss(rows, labels)
+    value.backward()
+    return value.detach(), rows.grad
+
+
+@pytest.mark.parametrize("name", SCORED)
+@settings(max_examples=6, deadline=None)
+@given(count=st.integers(1, 30), dim=st.integers(1, 12))
+def test_a_batch_without_a_positive_pair_is_refused(name, count, dim):
+    rows = torch.nn.functional.normalize(torch.ones(count, dim), dim=1)
+    with pytest.raises(RunError, match="no query of this batch has a positive"):
+        make(name)(rows, torch.arange(count))
+
+
+@pytest.mark.parametrize("name", RANKING)
+@settings(max_examples=6, deadline=None)
+@given(count=st.integers(2, 25), dim=st.integers(2, 12), seed=st.integers(0, 99))
+def test_a_single_class_is_ranked_perfectly(name, count, dim, seed):
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.nn.functional.normalize(torch.randn(count, dim, generator=generator, dtype=torch.float64), dim=1)
+    value, gradient = differentiate(make(name), rows, torch.zeros(count, dtype=torch.long))
+    assert value.item() == pytest.approx(0.0, abs=1e-12)
+    assert torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", AP)
+@settings(max_examples=6, deadline=None)
+@given(batch=batches(least_classes=2))
+def test_collapsed_embeddings_have_a_finite_loss_that_is_not_a_perfect_one(name, batch):
+    rows, labels = batch
+    value, gradient = differentiate(make(name), rows[:1].expand(len(rows), -1), labels)
+    assert torch.isfinite(value) and torch.isfinite(gradient).all()
+    assert value.item() > 0.0 or len(labels.unique()) == 1
+
+
+@settings(max_examples=6, deadline=None)
+@given(batch=batches(least_classes=2))
+def test_exact_ranks_of_collapsed_embeddings_are_the_worst_of_the_tie(batch):
+    rows, labels = batch
+    value = make("blackbox_ap")(torch.full((len(rows), 4), 0.5), labels)  # cosines are 1 without rounding
+    sizes = (labels.unsqueeze(1) == labels).sum(1)
+    expected = 1.0 - (sizes[sizes > 1] / len(labels)).double().mean()
+    assert value.item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("name", AP)
+@settings(max_examples=6, deadline=None)
+@given(batch=batches(), where=st.integers(0, 10**6))
+def test_embeddings_that_are_not_finite_never_give_a_finite_loss(name, bad, batch, where):
+    rows, labels = batch
+    # in any image, whether it has a positive or not
+    rows = rows.clone()
+    rows[where % len(rows), where % rows.shape[1]] = bad
+    assert not torch.isfinite(make(name)(rows, labels))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", AP)
+@settings(max_examples=6, deadline=None)
+@given(batch=batches())
+def test_half_precision_gives_the_loss_of_the_rounded_embeddings(name, dtype, batch):
+    rows, labels = batch
+    half = rows.to(dtype)
+    value, gradient = differentiate(make(name), half, labels)
+    expected, slope = differentiate(make(name), half.float(), labels)
+    assert value.dtype == torch.float32 and value.item() == expected.item()
+    assert gradient.dtype == dtype and torch.equal(gradient, slope.to(dtype))
+
+
+@pytest.mark.parametrize("name", EXACT)
+@settings(max_examples=6, deadline=None)
+@given(batch=batches(least_classes=2), shift=st.integers(0, 10**6))
+def test_the_order_of_a_batch_does_not_matter(name, batch, shift):
+    rows, labels = batch
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(shift))
+    value, gradient = differentiate(make(name), rows, labels)
+    moved, moved_gradient = differentiate(make(name), rows[order], labels[order])
+    assert moved.item() == pytest.approx(value.item(), rel=1e-9, abs=1e-12)
+    assert torch.allclose(moved_gradient, gradient[order], rtol=1e-7, atol=1e-9 * (1.0 + gradient.abs().max()))
