@@ -17,6 +17,7 @@ PORT ?= 5000
 TEST_WORKERS ?= 2
 TESTS ?= tests
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 # Rules of the workflow call 'python' and 'snakemake': they must be the ones of the environment.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -69,8 +70,8 @@ format: $(STAMP) ## let ruff rewrite the sources
 ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
 	$(PY) -m benchmark track ui --results $(RESULTS) --port $(PORT)
 
-bench: $(STAMP) ## time the losses against pytorch-metric-learning
-	$(PY) -m benchmark bench losses
+bench: $(STAMP) ## time and memory beside the alternatives: results/bench/bench.md (BENCH_ARGS=--quick: two minutes)
+	$(PY) -m benchmark bench $(BENCH_ARGS)
 
 venv: $(STAMP) ## set up .venv only
 
