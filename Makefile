@@ -24,7 +24,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test test-cluster test-stress lint format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test test-cluster test-outage test-scale test-stress lint format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,9 +45,6 @@ test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start an
 		echo "skipped: $$reason"; \
 	fi
 
-test-stress: $(STAMP) ## runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress
-
 test-outage: $(STAMP) ## real trainings beside MLflow servers that fail, and what a mirror costs (about 10 minutes)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/outage
 	$(PY) tests/outage/slowdown.py
@@ -56,8 +53,8 @@ test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporti
 	$(PY) tests/scale/through_the_workflow.py
 	$(PY) tests/scale/ten_thousand_runs.py
 
-test-stress: $(STAMP) ## runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress
+test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/docs
 
 lint: $(STAMP) ## ruff: rules and formatting
 	$(VENV)/bin/ruff check .

@@ -70,7 +70,7 @@ def follow(page: list[Block], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_following_the_tutorial_gives_a_verdict_on_the_new_loss(copy):
     page = blocks(PAGE)
     printed = follow(page, copy)
