@@ -17,7 +17,7 @@ SHOWN_KEYS = 8
 
 
 def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
-    """Returns the state dict in the file, unwrapped from 'state_dict' or 'model' and from 'module.'; or in a package."""
+    """Returns the state dict in the file or package, unwrapped from 'state_dict' or 'model' and from 'module.'."""
     if path.startswith(PREFIX):
         return read_packaged(path)
     if not Path(path).is_file():
