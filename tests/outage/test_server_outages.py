@@ -20,7 +20,7 @@ from benchmark.tracking import store
 from benchmark.tracking.importer import Counts, import_runs
 
 pytestmark = pytest.mark.stress
-EPOCHS = 30  # long enough for the mirror to send some of them before the outage
+EPOCHS = 90  # long enough for the mirror to send some of them before the outage
 
 
 class Training:

@@ -1,0 +1,104 @@
+"""Nothing that comes from outside is executed when it is read."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted([*(ROOT / "benchmark").rglob("*.py"), *(ROOT / "envs").glob("*.py")])
+
+# Readers that run code from the file, with the keyword (and its value) that keeps them from it; None: never allowed.
+READERS: dict[str, tuple[str, bool] | None] = {
+    "torch.load": ("weights_only", True),
+    "np.load": ("allow_pickle", False),
+    "numpy.load": ("allow_pickle", False),
+    "pickle.load": None,
+    "pickle.loads": None,
+    "pickle.Unpickler": None,
+    "joblib.load": None,
+    "dill.load": None,
+    "shelve.open": None,
+    "marshal.loads": None,
+    "pd.read_pickle": None,
+    "pandas.read_pickle": None,
+    "yaml.load": None,
+    "yaml.unsafe_load": None,
+    "yaml.full_load": None,
+    "torch.hub.load": None,
+    "eval": None,
+    "exec": None,
+}
+DEFAULT_IS_SAFE = {"np.load", "numpy.load"}  # allow_pickle is False unless said
+SAFE_LOADERS = {"yaml.SafeLoader", "yaml.CSafeLoader"}
+
+
+def unsafe_reads(tree: ast.AST) -> list[tuple[int, str]]:
+    """Returns (line, call) of every call that may execute what it reads."""
+    classes = {node.name: {ast.unparse(base) for base in node.bases} for node in ast.walk(tree) if is_class(node)}
+    safe_loaders = {name for name, bases in classes.items() if bases <= SAFE_LOADERS} | SAFE_LOADERS
+    found = []
+    for node in ast.walk(tree):
+        if is_class(node) and "pickle.Unpickler" in classes[node.name] and "find_class" not in methods(node):
+            found.append((node.lineno, "pickle.Unpickler"))
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        if name not in READERS:
+            continue
+        loaders = {ast.unparse(value) for value in (*node.args[1:], *(item.value for item in node.keywords))}
+        if name == "yaml.load" and loaders and loaders <= safe_loaders:
+            continue
+        rule = READERS[name]
+        given = {item.arg: item.value for item in node.keywords}
+        if rule is not None:
+            keyword, wanted = rule
+            value = given.get(keyword)
+            if value is None and name in DEFAULT_IS_SAFE:
+                continue
+            if isinstance(value, ast.Constant) and value.value is wanted:
+                continue
+        found.append((node.lineno, name))
+    return found
+
+
+def is_class(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef)
+
+
+def methods(node: ast.ClassDef) -> set[str]:
+    return {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize(
+    ("code", "calls"),
+    [
+        ("torch.load(path)", ["torch.load"]),
+        ("torch.load(path, weights_only=False)", ["torch.load"]),
+        ("torch.load(path, weights_only=True)", []),
+        ("np.load(path)", []),
+        ("np.load(path, allow_pickle=True)", ["np.load"]),
+        ("np.load(path, allow_pickle=flag)", ["np.load"]),
+        ("yaml.load(text, Loader=yaml.Loader)", ["yaml.load"]),
+        ("class Odd(yaml.Loader): pass\nyaml.load(text, Odd)", ["yaml.load"]),
+        ("class Own(yaml.SafeLoader): pass\nyaml.load(text, Own); yaml.load(text, Loader=Own)", []),
+        ("yaml.safe_load(text); json.load(stream)", []),
+        ("class Any(pickle.Unpickler): pass", ["pickle.Unpickler"]),
+        ("class Few(pickle.Unpickler):\n def find_class(self, module, name): raise ValueError", []),
+        ("pickle.loads(data)", ["pickle.loads"]),
+        ("model.eval()", []),
+    ],
+)
+def test_the_search_finds_what_executes_and_nothing_else(code, calls):
+    assert [name for _, name in unsafe_reads(ast.parse(code))] == calls
+
+
+def test_no_file_from_outside_is_executed_when_it_is_read():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in SOURCES
+        for line, name in unsafe_reads(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert len(SOURCES) > 100 and found == []
