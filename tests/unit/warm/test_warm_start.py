@@ -114,6 +114,9 @@ def test_stopping_ends_the_process_and_leaves_no_files(monkeypatch):
     starter = WarmStarter()
     starter.start()
     folder = Path(os.environ[VARIABLE]).parent
+    deadline = time.monotonic() + 10
+    while not set(servers()) - before and time.monotonic() < deadline:
+        time.sleep(0.01)  # between its fork and its exec it has this process's command line
     (pid,) = set(servers()) - before
     starter.stop()
     os.environ.pop(VARIABLE, None)
