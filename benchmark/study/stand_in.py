@@ -8,7 +8,7 @@ archives or a GPU. Its numbers say nothing about the study's own datasets. What 
   that are the same at any size (``KEPT``)
 - where blocks then differ in the hyperparameters of a loss, those of the first block that asks for it are used
 - batch sizes above ``LARGEST_BATCH`` become that; three or more in one block that all lie above are a sweep, and
-  stay one: the largest becomes that, and each of the others half of the next
+  stay one, which starts there and doubles: smaller batches of images at random often hold no two of a class
 - at most ``SEEDS`` seeds; no frozen reference; no GPU. Published numbers stay, to arrange tables: none is judged
 """
 
@@ -139,8 +139,8 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
 def capped(sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the batch sizes on a stand-in, each once."""
     if len(sizes) > 2 and min(sizes) > LARGEST_BATCH:
-        falling = sorted(sizes, reverse=True)
-        return tuple(LARGEST_BATCH >> falling.index(size) for size in sizes)
+        rising = sorted(sizes)
+        return tuple(LARGEST_BATCH << rising.index(size) for size in sizes)
     return tuple(dict.fromkeys(min(size, LARGEST_BATCH) for size in sizes))
 
 

@@ -57,7 +57,7 @@ def test_options_change_what_means_the_same_on_small_images(real):
         ((32, 512), (32, LARGEST_BATCH)),
         ((224, 384), (LARGEST_BATCH,)),
         ((32, 256, 512), (32, LARGEST_BATCH)),
-        ((256, 4096, 1024), (LARGEST_BATCH // 4, LARGEST_BATCH, LARGEST_BATCH // 2)),
+        ((256, 4096, 1024), (LARGEST_BATCH, LARGEST_BATCH * 4, LARGEST_BATCH * 2)),
     ],
 )
 def test_a_sweep_of_large_batches_stays_a_sweep(sizes, found):
