@@ -59,8 +59,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("ETag", state.tag)
         self.end_headers()
         last = total if state.hang_up is None else min(total, first + state.hang_up)
+        state.sent += last - first  # before the client has the last byte and may look
         self.wfile.write(state.content[first:last])
-        state.sent += last - first
 
     def log_message(self, *parts: object) -> None:
         """Says nothing."""
