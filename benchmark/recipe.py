@@ -11,6 +11,10 @@ from typing import Any, Literal
 
 from benchmark.options import defaults_of, make, option, schema_of
 
+# The backbone that timm does not have, and torchvision's names of its weights under tags in timm's manner.
+GOOGLENET = "googlenet"
+GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:

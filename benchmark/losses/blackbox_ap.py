@@ -29,14 +29,16 @@ class BlackBoxAP(RankingLoss):
     their ranks, so that collapsed embeddings are not called perfectly ranked.
 
     In training the scores are first disturbed to create a margin: positives lose, negatives gain
-    margin/2 x |standard normal|, drawn from ``generator`` in every call (needed when margin > 0).
+    margin/2 x |standard normal|, drawn from ``generator`` in every call (needed when margin > 0), as the
+    published code of ROADMAP does; with ``fixed_margin`` margin/2 itself, as the loss's own paper has it.
     g is that of the mean loss itself: whatever multiplies the loss afterwards scales the gradient.
     """
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
         lambda_val: float = option(4.0, above=0.0, help="size of the step that perturbs the scores")
-        margin: float = option(0.02, at_least=0.0, help="scale of the noise against the right ranking")
+        margin: float = option(0.02, at_least=0.0, help="scale of what is added against the right ranking")
+        fixed_margin: bool = option(False, help="add half the margin itself, not random amounts of that scale")
         include_query: bool = option(
             True, help="count a query of the batch as one of its own positives, as the published code does"
         )
@@ -75,9 +77,12 @@ class BlackBoxAP(RankingLoss):
         """Returns what negatives gain and positives lose (Q, R), or None without a margin."""
         if self.config.margin == 0.0:
             return None
+        if self.config.fixed_margin:
+            return scores.new_full((1, 1), self.config.margin / 2).expand_as(scores)
         if generator is None:
             raise RunError(
-                "blackbox_ap draws noise when margin > 0: pass generator=torch.Generator() or set margin to 0"
+                "blackbox_ap draws noise when margin > 0: pass generator=torch.Generator(), or set fixed_margin "
+                "or a margin of 0"
             )
         noise = torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=generator.device)
         return noise.abs_().mul_(self.config.margin / 2).to(scores.device)

@@ -12,7 +12,7 @@ from benchmark.errors import ConfigError, DataError
 from benchmark.models import googlenet
 from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.models.weights import WHERE, load_weights, read_checkpoint
-from benchmark.recipe import ModelConfig
+from benchmark.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 
 # The ROADMAP authors load distilled weights into the plain network and drop the distillation token.
 PLAIN_OF_DISTILLED = {
@@ -31,7 +31,7 @@ def create_backbone(config: ModelConfig) -> nn.Module:
 
     check_backbone(config)
     architecture = config.backbone.partition(".")[0]
-    if architecture == googlenet.NAME:
+    if architecture == GOOGLENET:
         return _googlenet(config)
     distilled = architecture in PLAIN_OF_DISTILLED
     name = PLAIN_OF_DISTILLED.get(architecture, config.backbone)
@@ -51,7 +51,7 @@ def create_backbone(config: ModelConfig) -> nn.Module:
 
 def _googlenet(config: ModelConfig) -> nn.Module:
     if config.channels != 3:
-        raise ConfigError(WHERE, [f"channels: '{googlenet.NAME}' takes 3, not {config.channels}"])
+        raise ConfigError(WHERE, [f"channels: '{GOOGLENET}' takes 3, not {config.channels}"])
     if config.pretrained and config.checkpoint is None:
         return _from_hub(lambda: googlenet.GoogLeNet(config.backbone.partition(".")[2]), config)
     backbone = googlenet.GoogLeNet()
@@ -85,12 +85,12 @@ def check_backbone(config: ModelConfig) -> None:
     import timm
 
     architecture, _, tag = config.backbone.partition(".")
-    if architecture == googlenet.NAME:
-        tags = sorted(googlenet.WEIGHTS)
+    if architecture == GOOGLENET:
+        tags = sorted(GOOGLENET_WEIGHTS)
     elif timm.is_model(architecture):
         tags = sorted(name.partition(".")[2] for name in timm.list_models(f"{architecture}.*", pretrained=True))
     else:
-        raise ConfigError(WHERE, [_unknown(architecture, [*timm.list_models(), googlenet.NAME])])
+        raise ConfigError(WHERE, [_unknown(architecture, [*timm.list_models(), GOOGLENET])])
     known = ", ".join(filter(None, tags)) or "none: give 'checkpoint'"
     if tag and tag not in tags:
         close = difflib.get_close_matches(tag, tags, n=1)

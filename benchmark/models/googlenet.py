@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-NAME = "googlenet"
-WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}  # our tag, in timm's manner -> torchvision's name
+from benchmark.recipe import GOOGLENET_WEIGHTS
+
 # Its weights were trained on pixels scaled to [-1, 1]; inputs come normalised as for all other networks.
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -25,7 +25,7 @@ class GoogLeNet(nn.Module):
         from torchvision.models import googlenet
 
         options = {"weights": None, "aux_logits": False, "init_weights": True}
-        network = googlenet(**options if tag is None else {"weights": WEIGHTS[tag]})
+        network = googlenet(**options if tag is None else {"weights": GOOGLENET_WEIGHTS[tag]})
         self.rescale = _Rescale()
         for name, layer in network.named_children():
             if name.startswith("aux"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmark.models import googlenet
 from benchmark.models.backbone import check_backbone
 from benchmark.models.vision_ops import prepare_torchvision
-from benchmark.recipe import ModelConfig
+from benchmark.recipe import GOOGLENET, ModelConfig
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def weight_facts(config: ModelConfig) -> WeightFacts:
     from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
 
     check_backbone(config)
-    if config.backbone.partition(".")[0] == googlenet.NAME:
+    if config.backbone.partition(".")[0] == GOOGLENET:
         return WeightFacts(googlenet.MEAN, googlenet.STD, None)
     known = timm.get_pretrained_cfg(config.backbone)
     if known is None:

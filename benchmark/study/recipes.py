@@ -11,6 +11,7 @@ from typing import Any
 from benchmark.errors import ConfigError
 from benchmark.options import problems as schema_problems
 from benchmark.recipe import check_input, check_memory, check_whitening, complete_recipe, recipe_schema, section
+from benchmark.study.backbones import backbone_problem
 from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.format import ROOT, recipe_file_schema
 
@@ -161,6 +162,8 @@ def overlay(sections: dict[str, Any], override: dict[str, Any]) -> tuple[dict[st
     recipe = complete_recipe(merged)
     found = [f"input.{line}" for line in check_input(section(recipe, "input"), recipe["model"]["channels"])]
     found += check_memory(recipe) + check_whitening(recipe)
+    backbone = backbone_problem(recipe["model"])
+    found += [backbone] if backbone else []
     return (None, found) if found else (recipe, [])
 
 

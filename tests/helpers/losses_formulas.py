@@ -53,8 +53,9 @@ def soft_binned_ap(scores, targets, centers):
     return 1 - precision / targets.sum()
 
 
-def exact_ap(scores, targets):
-    """1 - AP with every tied item at the worst rank of its tie."""
+def exact_ap(scores, targets, margin=0.0):
+    """1 - AP with every tied item at the worst rank of its tie, after moving both kinds by half the margin."""
+    scores = torch.where(targets, scores - margin / 2, scores + margin / 2)
     positives = targets.nonzero().flatten().tolist()
     total = 0.0
     for k in positives:

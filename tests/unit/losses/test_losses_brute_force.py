@@ -28,6 +28,7 @@ RANKING = [
     ("softbin_ap", {"include_query": False}, functools.partial(formulas.soft_binned_ap, centers=20), False),
     ("blackbox_ap", {"margin": 0.0}, formulas.exact_ap, True),
     ("blackbox_ap", {"margin": 0.0, "include_query": False}, formulas.exact_ap, False),
+    ("blackbox_ap", {"margin": 0.25, "fixed_margin": True}, functools.partial(formulas.exact_ap, margin=0.25), True),
 ]
 IDS = [f"{name}-{hyperparameters}" for name, hyperparameters, _, _ in RANKING]
 
