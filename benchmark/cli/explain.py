@@ -35,6 +35,7 @@ def explain(
     from benchmark.claims import judge_claims, load_claims
     from benchmark.claims.explain import explain_claim
     from benchmark.cli.verdicts import judged
+    from benchmark.references import load_frozen
     from benchmark.stats import load_runs
     from benchmark.study import load_study
     from benchmark.verdicts.explain import explain as explain_verdict
@@ -51,7 +52,9 @@ def explain(
     table = judged(loaded, results, selection)
     found = find_verdicts(table, cell)
     if len(found) == 1:
-        typer.echo(explain_verdict(found[0], table, runs))
+        path = Path(loaded.references.frozen) if loaded.references.frozen else None
+        frozen = load_frozen(path) if path and path.is_file() else None
+        typer.echo(explain_verdict(found[0], table, runs, frozen))
         return
     typer.echo(f"{len(found)} verdicts fit '{cell}'; add words of the one you mean:")
     for row in found[:LISTED]:

@@ -10,7 +10,8 @@ from scipy import special
 
 from benchmark.metrics.names import display_name
 from benchmark.stats.runs import checked, scores
-from benchmark.verdicts.cells import Cells
+from benchmark.verdicts.cells import Cells, Side
+from benchmark.verdicts.explain_pairs import frozen_lines, frozen_side, pair_lines
 from benchmark.verdicts.rule import ALPHA
 from benchmark.verdicts.vocabulary import VERDICTS
 
@@ -25,11 +26,15 @@ _SE = (
 )
 
 
-def explain(row: dict[str, Any], table: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """Returns how the verdict in ``row`` came about; ``table`` holds all verdicts, ``runs`` is the long table."""
-    lines = [*_head(row), "", *_ours(row, runs), "", *_reference(row)]
+def explain(row: dict[str, Any], table: pd.DataFrame, runs: pd.DataFrame, frozen: pd.DataFrame | None = None) -> str:
+    """Returns how the verdict in ``row`` came about.
+
+    ``table`` holds all verdicts, ``runs`` is the long table, ``frozen`` the study's frozen runs.
+    """
+    then = frozen_side(row, frozen)
+    lines = [*_head(row), "", *_ours(row, runs), "", *_reference(row, then)]
     if pd.notna(row["difference"]) and pd.notna(row["se"]):
-        lines += ["", *_difference(row, Cells(checked(runs), str(row["selection"])))]
+        lines += ["", *_difference(row, Cells(checked(runs), str(row["selection"])), then)]
         lines += ["", *_tests(row), "", *_family(row, table)]
     return "\n".join([*lines, "", *_verdict(row)])
 
@@ -64,9 +69,9 @@ def _ours(row: dict[str, Any], runs: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _reference(row: dict[str, Any]) -> list[str]:
+def _reference(row: dict[str, Any], then: Side | None) -> list[str]:
     if row["source"] == row["table"]:
-        lines = ["2. The reference: runs of this study, frozen earlier"]
+        lines = ["2. The reference: runs of this study, frozen earlier", *(frozen_lines(then) if then else [])]
     else:
         printed = f"{row['published_value']:g}" if pd.notna(row["published_value"]) else "none"
         lines = [f"2. The reference: {printed} ({row['published_unit']}), printed in {row['source']} {row['table']}"]
@@ -81,12 +86,14 @@ def _reference(row: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _difference(row: dict[str, Any], cells: Cells) -> list[str]:
+def _difference(row: dict[str, Any], cells: Cells, then: Side | None) -> list[str]:
     here = (row["dataset"], row["setting"], row["loss"], row["batch_size"])
     cell = next(key for key in cells.all if (*key[:3], key[4]) == here)
     pooled_sd, pooled_df = cells.pooled(cell, row["split"] or "test", row["metric"])
     formula, why = _SE[_case(row, pooled_sd > 0 and pooled_df >= 1)]
     lines = ["3. Difference and its standard error, in percentage points"]
+    if then:
+        lines += pair_lines(row, then, cells.side(cell, row["split"] or "test", row["metric"]))
     lines.append(f"   D = ours - reference = {row['difference']:+.3f}")
     used = f"; q = {pooled_sd:.3f} with {pooled_df:.0f} degrees of freedom" if "q" in formula else ""
     lines.append(f"   se = sqrt({formula}) = {row['se']:.3f}, {row['df']:.0f} degrees of freedom{used}")

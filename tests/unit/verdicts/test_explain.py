@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.errors import ConfigError
-from benchmark.references import load_margins
+from benchmark.references import freeze, load_frozen, load_margins
 from benchmark.references.published import asked_results
 from benchmark.verdicts import References, judge
 from benchmark.verdicts.explain import explain
@@ -61,11 +62,27 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
 
 def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
     row = find_verdicts(verdicts, "frozen/sup_ap/bs128/map")[0]
-    text = explain(row, verdicts, RUNS)
+    text = explain(row, verdicts, RUNS, made_up_frozen())
     differences = -100 * np.array([0.004, -0.003, -0.003])
-    se = numbers(text, r"se = sqrt\(d² / n\) = ([\d.]+)")[0]
-    assert se == pytest.approx(differences.std(ddof=1) / np.sqrt(3), abs=5e-4)
-    assert "frozen earlier" in text
+    pairs = re.findall(r"seed \d: ([\d.]+) - ([\d.]+) = ([+-][\d.]+)", text)
+    assert [float(pair[2]) for pair in pairs] == pytest.approx(differences, abs=5e-4)
+    assert all(float(ours) - float(then) == pytest.approx(float(gap), abs=2e-3) for ours, then, gap in pairs)
+    mean, sd, count = numbers(text, r"mean ([+-][\d.]+), sd d = ([\d.]+), n = (\d) pairs")
+    assert (mean, sd, count) == pytest.approx((row["difference"], differences.std(ddof=1), row["paired_n"]), abs=5e-4)
+    se, df = numbers(text, r"se = sqrt\(d² / n\) = ([\d.]+), (\d) degrees")
+    assert se == pytest.approx(row["se"], abs=5e-4) and se == pytest.approx(sd / np.sqrt(3), abs=5e-4)
+    assert df == row["df"] == 2 and row["reason"] in text and "paired by 3 seeds" in text
+    shown = text.split("2. The reference")[1].split("3. Diff")[0]
+    assert "frozen earlier" in shown and [f"seed {seed}: " in shown for seed in range(3)] == [True] * 3
+
+
+def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
+    fewer = made_up_frozen().query("seed < 2")
+    table = judge(RUNS, References(None, fewer), load_margins())
+    row = find_verdicts(table, "frozen/sup_ap/bs128/map")[0]
+    text = explain(row, table, RUNS, fewer)
+    assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 0, 1" in text
+    assert numbers(text, r"se = sqrt\(s² / n \+ r² / m\) = ([\d.]+)") == [pytest.approx(row["se"], abs=5e-4)]
 
 
 def test_a_number_that_was_not_run_says_so_and_computes_nothing(verdicts):
@@ -93,15 +110,20 @@ def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_p
     import benchmark.study
     from benchmark.__main__ import app
 
-    table = judge(RUNS, References(published(), None), load_margins())
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name: STUDY)
+    frozen = tmp_path / "frozen.csv"
+    freeze(RUNS, frozen, metrics=["recall_at_1", "map"])
+    table = judge(RUNS, References(published(), load_frozen(frozen)), load_margins())
+    study = dataclasses.replace(STUDY, references=dataclasses.replace(STUDY.references, frozen=str(frozen)))
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
     monkeypatch.setattr(benchmark.cli.verdicts, "judged", lambda *_: table)
     write_inputs(made_up_inputs(STUDY), RUNS, tmp_path)
 
     def run(cell):
         return CliRunner().invoke(app, ["explain", cell, "--results", str(tmp_path)])
 
-    assert run("smooth_ap/recall_at_1").output.count("Verdict:") == 1
+    assert run("roadmap2021v2/smooth_ap/recall_at_1").output.count("Verdict:") == 1
+    same = run("frozen/smooth_ap/bs32/recall_at_1").output
+    assert same.count("= +0.000") == 4 and "identical at every seed" in same, "three pairs and their mean"
     several = run("recall_at_1")
     assert several.exit_code == 2 and "verdicts fit 'recall_at_1'" in several.output
     claim = run("sup_ap_beats_smooth_ap").output
