@@ -6,10 +6,11 @@ SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-LOCK := envs/requirements.lock
-# The GPU build of faiss where an NVIDIA driver answers, the CPU build elsewhere. 'make FAISS=...' overrides.
-FAISS ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo faiss-gpu-cu12==1.14.1.post1 || echo faiss-cpu==1.15.1)
-PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip install -qq --no-input
+LOCKS := $(addprefix envs/,requirements.lock torch.lock torch-cpu.lock faiss-cpu.lock faiss-gpu.lock)
+# The GPU builds of torch and faiss where an NVIDIA driver answers, the CPU builds elsewhere. 'make BUILD=gpu' overrides.
+BUILD ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo gpu || echo cpu)
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip install -qq --no-input --no-deps
+HASHED := $(PIP) --require-hashes
 STUDY ?= embedded
 RESULTS ?= results
 PORT ?= 5000
@@ -72,21 +73,26 @@ bench: $(STAMP) ## time and memory beside the alternatives: results/bench/bench.
 
 venv: $(STAMP) ## set up .venv only
 
-lock: $(STAMP) ## write envs/requirements.lock from what .venv holds
-	$(PY) envs/lock.py $(LOCK)
+lock: $(STAMP) ## write envs/*.lock from what .venv holds, with the hashes of the package index
+	$(PY) envs/lock.py envs
 
 clean-venv: ## remove .venv
 	rm -rf $(VENV)
 
 # Installed again when the lock or the project's metadata change, and when the environment is broken
 # (moved, or its Python is gone): a stamp inside the environment dies with it.
-$(STAMP): $(LOCK) pyproject.toml envs/python.sh
+$(STAMP): $(LOCKS) pyproject.toml envs/python.sh
 	@if ! $(PY) -m pip --version >/dev/null 2>&1; then \
 		python=$$(bash envs/python.sh) && \
 		echo "setting up $(VENV) with $$python: about two minutes and 2 GB" && \
 		"$$python" -m venv --clear $(VENV); \
 	fi
-	@echo "installing the packages of $(LOCK) and $(FAISS)"
-	@$(PIP) -r $(LOCK) $(FAISS)
-	@$(PIP) --no-deps --no-build-isolation -e .
+	@echo "installing the packages of envs/*.lock, the $(BUILD) builds of torch and faiss, and checking their hashes"
+	@$(HASHED) -r envs/requirements.lock -r envs/faiss-$(BUILD).lock
+	@if [ $(BUILD) != cpu ] || ! $(HASHED) -r envs/torch-cpu.lock 2>/dev/null; then \
+		echo "installing torch as the Python package index has it, on Linux with CUDA (see envs/README.md)" && \
+		$(HASHED) -r envs/torch.lock; \
+	fi
+	@$(PIP) --no-build-isolation -e .
+	@$(PY) -m pip check
 	@touch $@

@@ -1,8 +1,10 @@
-"""Nothing that comes from outside is executed when it is read."""
+"""What is installed is pinned by hash, and nothing that comes from outside is executed when it is read."""
 
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,37 @@ def test_no_file_from_outside_is_executed_when_it_is_read():
         for line, name in unsafe_reads(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert len(SOURCES) > 100 and found == []
+
+
+LOCKS = sorted((ROOT / "envs").glob("*.lock"))
+
+
+def locked(path: Path) -> list[str]:
+    """Returns the requirements of a lock file, one a line, without comments."""
+    lines = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8")).splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_every_locked_package_is_pinned_and_hashed(path):
+    pattern = r"[a-z0-9.-]+==[\w.+]+( ; [^-]+)?( ?--hash=sha256:[0-9a-f]{64})+"
+    assert locked(path) and [line[:100] for line in locked(path) if not re.fullmatch(pattern, line)] == []
+
+
+def test_make_and_the_image_install_from_locks_alone_and_check_their_hashes():
+    """One command installs the project itself, which is no package of an index."""
+    printed = subprocess.run(["make", "-nB", "venv"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    image = (ROOT / "envs" / "apptainer.def").read_text(encoding="utf-8")
+    installs = [line for line in f"{printed}\n{image}".splitlines() if "pip install" in line and " -e ." not in line]
+    assert len(installs) == 4
+    for line in installs:
+        assert "--require-hashes" in line and "--no-deps" in line
+        locks = re.findall(r"-r \S*?([\w-]+\.lock)", line)
+        assert locks and all((ROOT / "envs" / name).is_file() for name in locks)
+
+
+def test_the_locks_have_the_versions_that_the_project_asks_for():
+    pinned = re.findall(r'"([a-z0-9-]+==[\w.]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    versions = {line.split()[0] for path in LOCKS for line in locked(path)}
+    wanted = {pin for pin in pinned if not pin.startswith("efficientnet-lite0")}  # installed by who wants it
+    assert len(wanted) > 8 and wanted <= versions
