@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from benchmark.bench.rates import machine_rates
 from benchmark.bench.sections import Section, load
+from benchmark.bench.turns import seconds_of
 from benchmark.losses import LOSSES, create_loss
 from benchmark.models import create_model
 from benchmark.recipe import ModelConfig
@@ -18,6 +19,8 @@ from benchmark.references.published import published_results
 BATCH, PER_CLASS, SIDE, DIMENSION = 112, 4, 224, 512
 # Images in one pass of the network: as many as usual machines hold with all activations.
 AT_ONCE = 28
+# Multiply-adds of a ResNet-50 for one image (He et al., CVPR 2016, table 1); the backward pass takes twice as many.
+MULTIPLY_ADDS = 3.8e9
 # loss, hyperparameters of the paper's comparison, row of table S1, time complexity of this implementation per batch
 COMPARED = (
     ("blackbox_ap", {}, "Blackbox AP", "B x P x B"),
@@ -56,7 +59,7 @@ def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
         f"Forward + backward at batch {BATCH}, {PER_CLASS} images a class, ResNet-50 on {SIDE} x {SIDE} pixels, on "
         f"{device}, {torch.get_num_threads()} threads; B images, P positives of each. The network was timed on "
         f"{images} images, {min(images, AT_ONCE)} at once, and scaled to {BATCH}. Published: Smooth-AP, table S1, on "
-        f"the authors' machine. Load {max(begin, load()):.1f}."
+        f"the authors' machine. Load {max(begin, load()):.1f}. {_limits(device)}"
     )
     return Section("backbone", "Loss time beside backbone time (Smooth-AP, table S1)", note, rows)
 
@@ -67,10 +70,8 @@ def backbone_ms(images: int, device: torch.device) -> float:
     part = torch.randn(min(images, AT_ONCE), 3, SIDE, SIDE, device=device)
     network(part[:2]).sum().backward()  # the first pass also sets up
     parts = images // len(part)
-    start = _now(device)
-    for _ in range(parts):
-        network(part).sum().backward()
-    return 1000 * (_now(device) - start) / (parts * len(part)) * images
+    passes = sum(seconds_of(lambda: network(part).sum().backward(), device) for _ in range(parts))
+    return 1000 * passes / (parts * len(part)) * images
 
 
 def loss_ms(name: str, hyperparameters: dict, device: torch.device, repeats: int) -> float:
@@ -81,13 +82,16 @@ def loss_ms(name: str, hyperparameters: dict, device: torch.device, repeats: int
     loss, times = create_loss(name, **hyperparameters), []
     for _ in range(repeats + 1):
         rows = rows.detach().requires_grad_()
-        start = _now(device)
-        loss(rows, labels, generator=generator).backward()
-        times.append(_now(device) - start)
+        times.append(seconds_of(lambda rows=rows: loss(rows, labels, generator=generator).backward(), device))
     return 1000 * statistics.median(times[1:])
 
 
-def _now(device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
+def _limits(device: torch.device) -> str:
+    """Returns a sentence on the least that both sides cost; the rates are the processor's, so not on a GPU."""
+    if device.type != "cpu":
+        return ""
+    rates = machine_rates()
+    return (
+        f"Physical limits: network {rates.limit(6 * MULTIPLY_ADDS * BATCH, 0)}; "
+        f"loss {rates.limit(4 * BATCH**2 * DIMENSION, 12 * BATCH * DIMENSION)}."
+    )

@@ -38,17 +38,23 @@ def draw_losses(timings: Sequence[Any], ours: Sequence[str]) -> Drawing:
     return Drawing("Cost of the losses", caption, alt, figure, data)
 
 
-def draw_evaluation(rows: Sequence[dict[str, Any]], ours: str) -> Drawing:
+def draw_evaluation(rows: Sequence[dict[str, Any]], ours: Sequence[str], exponents: dict[str, float]) -> Drawing:
     """Returns evaluation time against the number of items on logarithmic axes, from rows with ``items``,
-    ``method`` and ``seconds``."""
+    ``method`` and ``seconds``; the legend gives the fitted ``exponents`` of methods that have one."""
     data = pd.DataFrame(rows)
     with styled():
         figure, grid = new_figure(SINGLE + 1.2, 3.4)
-        handles = _lines(grid[0, 0], data, "items", "seconds", [ours])
+        handles = _lines(grid[0, 0], data, "items", "seconds", ours)
+        handles = {
+            f"{name}: $N^{{{exponents[name]:.2f}}}$" if name in exponents else name: handle
+            for name, handle in handles.items()
+        }
         grid[0, 0].set_xlabel("items, each queries all others")
         grid[0, 0].set_ylabel("time (s)")
         legend_below(figure, handles, columns=2)
-    caption = "Time of exact evaluation against the number of items; logarithmic axes."
+    caption = (
+        "Time of exact evaluation against the number of items N; logarithmic axes. Powers of N are fitted to the times."
+    )
     alt = f"Lines for {data['method'].nunique()} methods from {data['items'].min()} to {data['items'].max()} items."
     return Drawing("Cost of evaluation", caption, alt, figure, data)
 

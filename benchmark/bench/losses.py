@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +13,10 @@ from torch import Tensor
 from benchmark.bench import alternatives
 from benchmark.bench.figures import draw_losses
 from benchmark.bench.memory import peak_of_tensors
-from benchmark.bench.sections import Section, load
+from benchmark.bench.rates import machine_rates
+from benchmark.bench.sections import Row, Section, load
+from benchmark.bench.targets import Target, judgement
+from benchmark.bench.turns import medians, seconds_of, take_turns
 from benchmark.losses import create_loss
 from benchmark.plots.drawing import save
 
@@ -27,6 +29,12 @@ BATCH_SIZES = (32, 64, 128, 256, 384, 512, 1024, 2048, 4096)
 QUICK_BATCH_SIZES = (128, 384, 1024)
 DIMENSION, PER_CLASS = 512, 4
 SHOWN = ("method", "milliseconds", "quartiles", "times_floor", "faster_than_rival", "peak_mb", "repeats")
+SHOWN += ("target", "met")
+# Bounds: multiples of the floor from JUDGED_FROM on, times faster than RIVAL at JUDGED_FROM, cost at the largest batch.
+FLOOR_BOUNDS = {"smooth_ap": 3, "sup_ap": 3, "roadmap": 4, "fast_ap": 4, "softbin_ap": 4, "blackbox_ap": 6}
+RIVAL_BOUNDS = {"smooth_ap": 150, "sup_ap": 100}
+JUDGED_FROM, LARGEST = 384, 4096
+MOST_SECONDS, MOST_GIB = 10, 4
 
 
 @dataclass(frozen=True)
@@ -48,29 +56,68 @@ class Timing:
 
 def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
     """Measures balanced batches of many sizes; draws ``loss_time`` into ``out``."""
-    sizes = QUICK_BATCH_SIZES if quick else BATCH_SIZES
-    return measured_section(sizes, out, repeats=5 if quick else 15, seconds=1.5 if quick else 10.0, show=show)
+    return measured_section(None, out, quick=quick, show=show)
 
 
-def measured_section(
-    sizes: Iterable[int], out: Path, *, repeats: int, seconds: float, show: Callable[[str], None]
-) -> Section:
-    """Returns the section of balanced batches of ``sizes``, showing a table of each as soon as it is there."""
+def measured_section(sizes: Iterable[int] | None, out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
+    """Returns the section of balanced batches of ``sizes`` (None: the usual), showing a table of each at once."""
+    repeats, seconds = (5, 1.0) if quick else (15, 4.0)
+    sizes = sizes or (QUICK_BATCH_SIZES if quick else BATCH_SIZES)
     timings: list[Timing] = []
     for batch_size in sizes:
         found = measure(batch_size, repeats=repeats, seconds=seconds)
         timings += found
         show(table(found))
     save(draw_losses(timings, OURS), Path(out), "loss_time")
+    largest = max(item.batch_size for item in timings)
+    limit = machine_rates().limit(4 * largest**2 * DIMENSION, 16 * largest**2)
     note = (
         f"{DIMENSION}-d float32 rows, {PER_CLASS} per class, {timings[0].threads} threads, one process; medians of "
         f"interleaved repeats. `times_floor`: multiples of the score matrix and its backward pass. "
         f"`faster_than_rival`: how many times faster than {RIVAL}. `peak_mb`: tensors alive at once beyond the inputs. "
-        f"Load of the machine {min(item.load for item in timings):.1f} to {max(item.load for item in timings):.1f}. "
+        f"{loads(timings)} "
         f"Methods with batch^3 numbers are left out above batch {LARGEST_CUBIC}: five tensors of "
-        f"{4 * (2 * LARGEST_CUBIC) ** 3 / 2**30:.0f} GiB each would be alive at {2 * LARGEST_CUBIC}."
+        f"{4 * (2 * LARGEST_CUBIC) ** 3 / 2**30:.0f} GiB each would be alive at {2 * LARGEST_CUBIC}. "
+        f"Physical limit at batch {largest:,}, with two matrix products and with scores and their gradient written "
+        f"and read once: {limit}."
     )
-    return Section("losses", "Losses", note, [asdict(item) for item in timings], "batch_size", SHOWN)
+    return section_of("losses", "Losses", note, timings)
+
+
+def section_of(name: str, title: str, note: str, timings: list[Timing]) -> Section:
+    """Returns the section with these timings and what becomes of their targets."""
+    rows: list[Row] = []
+    targets: list[Target] = []
+    for item in timings:
+        found = targets_of(item)
+        targets += found
+        rows.append({**asdict(item), **judgement(found)})
+    targets.sort(key=lambda target: target.what)
+    return Section(name, title, note, rows, "batch_size", SHOWN, tuple(targets))
+
+
+def targets_of(item: Timing) -> list[Target]:
+    """Returns the bounds that this timing is to keep."""
+    bound, where, found = FLOOR_BOUNDS.get(item.method), f"batch {item.batch_size}", []
+    if bound is None:
+        return []
+    if item.classes == "balanced" and item.batch_size >= JUDGED_FROM:
+        found.append(Target(f"{item.method}, cost", item.times_floor, bound, "x floor", where=where))
+    rival = RIVAL_BOUNDS.get(item.method)
+    if rival and item.batch_size == JUDGED_FROM and item.faster_than_rival:
+        faster = item.faster_than_rival
+        found.append(Target(f"{item.method}, speed", faster, rival, f"x {RIVAL}", least=True, where=where))
+    if item.batch_size == LARGEST:
+        what, where = f"every AP loss, batch {LARGEST:,}, {item.classes} classes", item.method
+        found.append(Target(f"{what}, time", item.milliseconds / 1000, MOST_SECONDS, "s", where=where))
+        found.append(Target(f"{what}, memory", item.peak_mb / 1024, MOST_GIB, "GiB", where=where))
+    return found
+
+
+def loads(timings: list[Timing]) -> str:
+    """Returns a sentence on how busy the machine was."""
+    values = [item.load for item in timings]
+    return f"Load of the machine {min(values):.1f} to {max(values):.1f}."
 
 
 def measure(batch_size: int, *, repeats: int, seconds: float, classes: str = "balanced") -> list[Timing]:
@@ -90,23 +137,23 @@ def measure(batch_size: int, *, repeats: int, seconds: float, classes: str = "ba
     steps = dict(_methods(batch_size, classes))
     begin = load()
     peaks = {name: _peak(step, embeddings, labels) for name, step in steps.items()}
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(repeats):
-        for name, step in steps.items():
-            if sum(times[name]) < seconds:
-                times[name].append(1000 * _time(step, embeddings, labels))
-    medians = {name: statistics.median(values) for name, values in times.items()}
-    rival = medians.get(RIVAL)
+    times = take_turns(
+        {name: lambda step=step: 1000 * _time(step, embeddings, labels) for name, step in steps.items()},
+        repeats,
+        seconds,
+    )
+    typical = medians(times)
+    rival = typical.get(RIVAL)
     return [
         Timing(
             batch_size,
             classes,
             name,
-            medians[name],
+            typical[name],
             _quartiles(times[name]),
             len(times[name]),
-            medians[name] / medians[FLOOR],
-            None if rival is None else rival / medians[name],
+            typical[name] / typical[FLOOR],
+            None if rival is None else rival / typical[name],
             peaks[name] / 2**20,
             torch.get_num_threads(),
             round(max(begin, load()), 2),
@@ -148,9 +195,7 @@ def _ours(name: str) -> alternatives.Step:
 
 def _time(step: alternatives.Step, embeddings: Tensor, labels: Tensor) -> float:
     embeddings.grad = None
-    start = time.perf_counter()
-    step(embeddings, labels).backward()
-    return time.perf_counter() - start
+    return seconds_of(lambda: step(embeddings, labels).backward())
 
 
 def _peak(step: alternatives.Step, embeddings: Tensor, labels: Tensor) -> int:

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from benchmark.bench.targets import Target
 from benchmark.files import write_text
 
 Row = dict[str, Any]
@@ -19,7 +20,8 @@ Row = dict[str, Any]
 @dataclass(frozen=True)
 class Section:
     """Rows of equal columns. ``group`` names the column by which the Markdown shows a table each; ``shown`` the
-    columns it has (empty: all); ``note`` says how the rows were measured and what they leave out."""
+    columns it has (empty: all); ``note`` says how the rows were measured and what they leave out; ``targets`` are
+    the bounds that numbers in the rows are to keep."""
 
     name: str
     title: str
@@ -27,6 +29,7 @@ class Section:
     rows: list[Row]
     group: str | None = None
     shown: tuple[str, ...] = ()
+    targets: tuple[Target, ...] = ()
 
     def write_csv(self, folder: Path) -> Path:
         """Writes ``<name>.csv`` and returns its path."""
@@ -54,13 +57,13 @@ class Section:
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def write_all(sections: Iterable[Section], folder: Path, machine: str) -> Path:
-    """Writes every section's CSV and ``bench.md`` with all of them; returns the path of the latter."""
+def write_all(sections: Iterable[Section], folder: Path, head: str) -> Path:
+    """Writes every section's CSV, and ``bench.md`` with ``head`` and all of them; returns the path of the latter."""
     sections = list(sections)
     for section in sections:
         section.write_csv(folder)
     path = Path(folder) / "bench.md"
-    write_text(path, "\n".join([f"# Benchmark\n\n{machine}\n", *(section.markdown() for section in sections)]))
+    write_text(path, "\n".join([f"# Benchmark\n\n{head}\n", *(section.markdown() for section in sections)]))
     return path
 
 

@@ -7,35 +7,100 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 import benchmark
-from benchmark.records import PROVENANCE, RESULTS
+from benchmark.bench.sections import Row, Section, load
+from benchmark.bench.targets import Target, judgement
+from benchmark.bench.turns import seconds_of
+from benchmark.records import PROVENANCE, RESULTS, SPEC
 
 ROOT = Path(benchmark.__file__).resolve().parents[1]
-STUDY = "smoke"
-USEFUL_TARGET = 0.85  # share of the processor time of the embedded study that trains or evaluates
-PLAN_TARGET = 120.0  # seconds to plan 10,000 runs
-PLANNED = 10_000
+CONFIG = ROOT / "workflow" / "config"
+SMOKE, EMBEDDED = "smoke", "embedded"
+LEAST_USEFUL = 0.85  # share of the cores' time of the embedded study that trains or evaluates
+# Set for the measuring process alone: a person's workflow gets its threads from the recipe.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def measure_workflow(quick: bool) -> list[dict[str, Any]]:
-    """Returns rows of ``what, value, unit, target, load`` (target None where there is none).
+def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
+    """Measures the study ``smoke`` (two of its losses, if ``quick``) from nothing to the report, and a run that
+    starts by itself; unless ``quick`` also some runs of the embedded study."""
+    rows: list[Row] = []
+    targets: list[Target] = []
 
-    The study ``smoke`` is run to its report in a folder of its own; its runs take a few seconds each, so that its
-    overhead is the largest there is. Unless ``quick``, 10,000 runs are planned too.
-    """
+    def add(what: str, value: float, unit: str, *found: Target) -> None:
+        targets.extend(found)
+        rows.append({"what": what, "value": value, "unit": unit, **judgement(found), "load": round(load(), 2)})
+        show(f"  {what:<64} {value:8.3g} {unit}")
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = _smoke_rows(folder)
+        found = study_share(folder / SMOKE, SMOKE, 2 if quick else None, [0])
+        label = f"study {SMOKE}, {found['runs']} runs"
+        add(f"{label}, from nothing to the report", found["wall"], "s")
+        add(f"{label}, share of the cores' time that trains or evaluates", found["useful"], "")
+        add(f"{label}, start-up of a run, forked", found["startup"], "s")
+        add(f"{label}, overhead of a run: all but training and evaluation", found["overhead"], "s of a core")
+        add(f"{label}, of which outside of its process", found["outside"], "s of a core")
+        add("start-up of a run by itself, command to first step", cold_startup(folder / SMOKE), "s")
         if not quick:
-            seconds = plan_seconds(folder, PLANNED)
-            rows.append(_row(f"snakemake -n, {PLANNED:,} runs", seconds, "s", PLAN_TARGET))
-        return rows
+            found = study_share(folder / EMBEDDED, EMBEDDED, 1, [0, 1])
+            what = f"study {EMBEDDED}, {found['runs']} of its runs, share that trains or evaluates"
+            add(what, found["useful"], "", Target(what, found["useful"], LEAST_USEFUL, "", least=True))
+    note = (
+        f"Each study runs in a folder of its own on {cores()} cores, with Snakemake, tracking, collecting and the "
+        "report. The runs of smoke take a few seconds each, so that its overhead weighs most; of the embedded study "
+        "only some runs are done, so that what a study costs once is shared by fewer runs than in the whole study. "
+        "Planning of 10,000 runs and a report over them are measured by `tests/scale/ten_thousand_runs.py`."
+    )
+    return Section("workflow", "Overhead of the workflow", note, rows, targets=tuple(targets))
+
+
+def study_share(folder: Path, name: str, losses: int | None, seeds: list[int]) -> dict[str, float]:
+    """Returns ``share_of_useful_time`` of a study in ``folder``, with ``wall``: its first ``losses`` (None: all) in
+    the first block, with these seeds."""
+    folder.mkdir(parents=True)
+    study = yaml.safe_load((CONFIG / f"{name}.yaml").read_text(encoding="utf-8"))
+    study = shortened(study, losses, seeds)
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
+    wall = _snakemake(folder, f"{name}.yaml")
+    return {**share_of_useful_time(folder / RESULTS, wall, cores()), "wall": wall}
+
+
+def shortened(study: dict[str, Any], losses: int | None, seeds: list[int]) -> dict[str, Any]:
+    """Returns the first block of a study with its first ``losses`` and these seeds, without claims on the rest."""
+    block = {key: value for key, value in study["blocks"][0].items() if key != "seeds"}
+    block["losses"] = block["losses"][:losses]
+    return {
+        "study": study["study"],
+        "title": study["title"],
+        "question": study["question"],
+        "seeds": seeds,
+        "losses": {name: study["losses"][name] for name in block["losses"] if name in study.get("losses", {})},
+        "blocks": [block],
+        "metrics": study["metrics"],
+        "comparison": {"baseline": block["losses"][0]},
+        "resources": study.get("resources", {}),
+    }
+
+
+def cold_startup(folder: Path) -> float:
+    """Returns the seconds from the command to the first step of a run in ``folder``, done again by itself."""
+    spec = sorted((folder / RESULTS).glob(f"runs/*/*/*/*/*/{SPEC}"))[0]
+    out = folder / "again"
+    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(spec), "--out", str(out)]
+    _run(command, folder, BENCHMARK_WARM="off")
+    return json.loads((out / PROVENANCE).read_text())["timing"]["startup_seconds"]
+
+
+def cores() -> int:
+    """Returns the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def share_of_useful_time(results: Path, wall_seconds: float, cores: int) -> dict[str, float]:
@@ -44,7 +109,8 @@ def share_of_useful_time(results: Path, wall_seconds: float, cores: int) -> dict
     runs            how many there are
     useful          share of the cores' time that trained or evaluated
     startup         mean seconds from a command's start to its first step
-    outside         mean seconds per run that no run accounts for: Snakemake, tracking, collecting, the report
+    overhead        mean seconds of a core per run that neither train nor evaluate
+    outside         of these, what no run accounts for: Snakemake, collecting, the report, idle cores
     """
     timings = [json.loads(path.read_text())["timing"] for path in sorted(results.glob(f"runs/*/*/*/*/*/{PROVENANCE}"))]
     if not timings:
@@ -55,54 +121,26 @@ def share_of_useful_time(results: Path, wall_seconds: float, cores: int) -> dict
         "runs": len(timings),
         "useful": useful / (wall_seconds * cores),
         "startup": sum(timing["startup_seconds"] for timing in timings) / len(timings),
+        "overhead": (wall_seconds * cores - useful) / len(timings),
         "outside": max(wall_seconds * cores - known, 0.0) / len(timings),
     }
 
 
-def plan_seconds(folder: Path, runs: int) -> float:
-    """Returns the seconds that ``snakemake -n`` takes for a study of ``runs`` runs of which none is done."""
-    seeds = 50
-    variants = {
-        f"tau{number:03d}": {"loss": "smooth_ap", "tau": 0.01 + 0.001 * number} for number in range(runs // seeds)
-    }
-    block = {"datasets": ["glyphs_tiny"], "recipe": "glyphs_smoke", "losses": list(variants), "batch_sizes": [32]}
-    study = {
-        "study": "wide",
-        "title": "Many runs",
-        "seeds": list(range(seeds)),
-        "losses": variants,
-        "blocks": [{"name": "main", **block}],
-        "metrics": ["recall_at_1"],
-        "comparison": {"baseline": next(iter(variants))},
-    }
-    (folder / "wide.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
-    return _snakemake(folder, "wide.yaml", "-n", "--quiet", "all")
-
-
-def _smoke_rows(folder: Path) -> list[dict[str, Any]]:
-    cores = len(os.sched_getaffinity(0))
-    wall = _snakemake(folder, STUDY)
-    found = share_of_useful_time(folder / RESULTS, wall, cores)
-    return [
-        _row(f"study {STUDY}, {found['runs']} runs to the report on {cores} cores", wall, "s", None),
-        _row(f"study {STUDY}, share that trains or evaluates", found["useful"], "", None),
-        _row("start-up of a run, command to first step", found["startup"], "s", None),
-        _row("outside of runs, per run and core", found["outside"], "s", None),
-    ]
-
-
-def _row(what: str, value: float, unit: str, target: float | None) -> dict[str, Any]:
-    return {"what": what, "value": value, "unit": unit, "target": target, "load": os.getloadavg()[0]}
-
-
-def _snakemake(folder: Path, study: str, *arguments: str) -> float:
+def _snakemake(folder: Path, study: str) -> float:
     """Returns the seconds of a workflow in ``folder``, which must succeed."""
     profile = ROOT / "workflow" / "profiles" / "local"
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--profile", str(profile)]
-    command += ["--config", f"study={study}", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    started = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
-    return time.perf_counter() - started
+    return _run([*command, "--config", f"study={study}"], folder)
+
+
+def _run(command: list[str], folder: Path, **variables: str) -> float:
+    """Returns the seconds of a command of this project in ``folder``; RuntimeError with its last words if it fails."""
+    environment = {name: value for name, value in os.environ.items() if name not in THREADS} | variables
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+
+    def run() -> None:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+
+    return seconds_of(run)

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 @group.callback(invoke_without_command=True)
 def bench(context: typer.Context, quick: Quick = False, threads: Threads = 2, out: Out = Path("results/bench")) -> None:
-    """Measure everything: losses, loss beside network, evaluation; writes tables (CSV, Markdown) and figures."""
+    """Measure losses, loss beside network, evaluation, input, training and workflow; writes tables and figures."""
     if context.invoked_subcommand is not None:
         return
     _limit(threads)
@@ -47,15 +47,13 @@ def losses(
     _limit(threads)
     from benchmark.bench import losses as measured
 
-    if sizes is None:
-        sizes = measured.QUICK_BATCH_SIZES if quick else measured.BATCH_SIZES
-    repeats, seconds = (5, 1.5) if quick else (15, 10.0)
-    section = measured.measured_section(sizes, out, repeats=repeats, seconds=seconds, show=typer.echo)
+    section = measured.measured_section(sizes, out, quick=quick, show=typer.echo)
     typer.echo(f"written: {section.write_csv(out)}")
 
 
 def _limit(threads: int) -> None:
     """Sets the threads of every library; those of numpy are read once, when it is first imported."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler, which counts memory, tells of each start
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
     import torch
 

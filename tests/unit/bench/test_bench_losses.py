@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.bench import alternatives
-from benchmark.bench.losses import FLOOR, OURS, RIVAL, measure, measured_section
+from benchmark.bench.losses import FLOOR, OURS, RIVAL, Timing, measure, measured_section, targets_of
 from benchmark.bench.memory import peak_of_process, peak_of_tensors
 from benchmark.errors import ConfigError
 from benchmark.losses import create_loss
@@ -82,12 +82,27 @@ def test_peak_of_process_sees_memory_that_is_given_back():
 
 def test_section_has_one_row_per_method_and_size_and_draws_the_figure(tmp_path):
     shown = []
-    section = measured_section([8, 12], tmp_path / "bench", repeats=1, seconds=0.1, show=shown.append)
+    section = measured_section([8, 12], tmp_path / "bench", quick=True, show=shown.append)
     rows = list(csv.DictReader(section.write_csv(tmp_path / "bench").open()))
     assert {row["batch_size"] for row in rows} == {"8", "12"}
     assert len(rows) == 2 * (len(OURS) + 5) and len(shown) == 2
     assert all(float(row["milliseconds"]) > 0 for row in rows)
     assert "<svg" in (tmp_path / "bench" / "loss_time.svg").read_text()
+
+
+def timing(method, batch_size, classes="balanced", **changes):
+    values = {"milliseconds": 20_000.0, "times_floor": 3.5, "faster_than_rival": 120.0, "peak_mb": 100.0} | changes
+    return Timing(batch_size, classes, method, quartiles="", repeats=1, threads=2, load=0.0, **values)
+
+
+def test_bounds_are_those_of_the_batch_size_and_the_loss():
+    smooth = targets_of(timing("smooth_ap", 384))
+    assert [(target.bound, target.met) for target in smooth] == [(3, False), (150, False)]
+    assert [(target.bound, target.met) for target in targets_of(timing("sup_ap", 384))] == [(3, False), (100, True)]
+    assert [target.met for target in targets_of(timing("roadmap", 1024))] == [True]
+    assert targets_of(timing("smooth_ap", 256)) == targets_of(timing(FLOOR, 4096)) == []
+    largest = targets_of(timing("roadmap", 4096, "quarter"))
+    assert [(target.unit, target.met) for target in largest] == [("s", False), ("GiB", True)]
 
 
 def test_command_refuses_batch_sizes_that_the_classes_do_not_divide():

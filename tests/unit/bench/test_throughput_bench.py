@@ -7,24 +7,30 @@ import json
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from benchmark.bench import pictures
 from benchmark.bench.imagefolder import image_folder_batches
 from benchmark.bench.loops import Training, bench_spec
-from benchmark.bench.throughput import compare
-from benchmark.bench.workflow import share_of_useful_time
+from benchmark.bench.turns import compare
+from benchmark.bench.workflow import CONFIG, share_of_useful_time, shortened
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.files import ReducingOpener
+from benchmark.grid import expand
 from benchmark.input import create_input
 from benchmark.recipe import InputConfig
+from benchmark.study import load_study
 
 GLYPH = {"augmentation": "affine_noise", "image_size": 32, "mean": [0.5], "std": [0.5]}
 
 
 def test_ratio_is_ours_over_the_alternative_without_the_first_turn():
     ours, theirs = iter([9.0, 4.0, 6.0, 4.0]), iter([9.0, 2.0, 2.0, 2.0])
-    row = compare("x", lambda: next(ours), lambda: next(theirs), 3, target=2.0)
-    assert (row["ours"], row["alternative"], row["ratio"], row["target"]) == (4.0, 2.0, 2.0, 2.0)
+    row, (target,) = compare("x", lambda: next(ours), lambda: next(theirs), 3, least=2.5)
+    assert (row["ours"], row["alternative"], row["ratio"], row["met"]) == (4.0, 2.0, 2.0, "no")
+    assert (target.value, target.bound, target.least) == (2.0, 2.5, True)
+    row, targets = compare("x", lambda: 1.0, lambda: 1.0, 1, least=None)
+    assert row["target"] is None and targets == []
 
 
 def test_both_loops_train_on_the_same_batches(tmp_path):
@@ -60,7 +66,17 @@ def test_useful_share_is_training_and_evaluation_over_all_cores_time(tmp_path):
         timing = {"startup_seconds": 1.0, "train_seconds": train, "eval_seconds": evaluate, "total_seconds": 9.5}
         (folder / "provenance.json").write_text(json.dumps({"timing": timing}))
     found = share_of_useful_time(tmp_path, wall_seconds=10.0, cores=2)
-    assert found == {"runs": 2, "useful": 0.8, "startup": 1.0, "outside": 0.5}
+    assert found == {"runs": 2, "useful": 0.8, "startup": 1.0, "overhead": 2.0, "outside": 0.5}
+
+
+@pytest.mark.parametrize("name", ["smoke", "embedded"])
+def test_a_shortened_study_is_valid_and_plans_its_losses_and_seeds(name, tmp_path):
+    study = shortened(yaml.safe_load((CONFIG / f"{name}.yaml").read_text()), 2, [3])
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(study, sort_keys=False))
+    specs = [run.spec for run in expand(load_study(path)).values()]
+    assert {spec.seed for spec in specs} == {3}
+    assert {spec.loss["variant"] for spec in specs} == {"smooth_ap", "sup_ap"}
 
 
 def test_a_folder_without_runs_has_no_share(tmp_path):
