@@ -28,8 +28,8 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
-    """Measures the study ``smoke`` (two of its losses, if ``quick``) from nothing to the report, and a run that
-    starts by itself; unless ``quick`` also some runs of the embedded study."""
+    """Measures the start-up of a run by itself and, unless ``quick``, studies from nothing to the report: ``smoke``
+    with one seed, and some runs of ``embedded``."""
     rows: list[Row] = []
     targets: list[Target] = []
 
@@ -40,22 +40,22 @@ def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = study_share(folder / SMOKE, SMOKE, 2 if quick else None, [0])
-        label = f"study {SMOKE}, {found['runs']} runs"
-        add(f"{label}, from nothing to the report", found["wall"], "s")
-        add(f"{label}, share of the cores' time that trains or evaluates", found["useful"], "")
-        add(f"{label}, start-up of a run, forked", found["startup"], "s")
-        add(f"{label}, overhead of a run: all but training and evaluation", found["overhead"], "s of a core")
-        add(f"{label}, of which outside of its process", found["outside"], "s of a core")
-        add("start-up of a run by itself, command to first step", cold_startup(folder / SMOKE), "s")
-        if not quick:
-            found = study_share(folder / EMBEDDED, EMBEDDED, 1, [0, 1])
-            what = f"study {EMBEDDED}, {found['runs']} of its runs, share that trains or evaluates"
-            add(what, found["useful"], "", Target(what, found["useful"], LEAST_USEFUL, "", least=True))
+        add("start-up of a run by itself, command to first step", cold_startup(folder / "alone"), "s")
+        for study, losses in () if quick else ((SMOKE, None), (EMBEDDED, 2)):
+            found = study_share(folder / study, study, losses, [0])
+            label = f"study {study}, {found['runs']} runs"
+            share = f"{label}, share of the cores' time that trains or evaluates"
+            bound = [Target(share, found["useful"], LEAST_USEFUL, "", least=True)] if study == EMBEDDED else []
+            add(f"{label}, from nothing to the report", found["wall"], "s")
+            add(share, found["useful"], "", *bound)
+            add(f"{label}, start-up of a run, forked", found["startup"], "s")
+            add(f"{label}, overhead of a run: all but training and evaluation", found["overhead"], "s of a core")
+            add(f"{label}, of which outside of its process", found["outside"], "s of a core")
     note = (
-        f"Each study runs in a folder of its own on {cores()} cores, with Snakemake, tracking, collecting and the "
-        "report. The runs of smoke take a few seconds each, so that its overhead weighs most; of the embedded study "
-        "only some runs are done, so that what a study costs once is shared by fewer runs than in the whole study. "
+        f"Each study (none if quick) runs in a folder of its own on {cores()} cores, with Snakemake, tracking, "
+        "collecting and the report. The runs of smoke take a few seconds each, so that its overhead weighs most; of "
+        "the embedded study only some runs are done, so that what a study costs once is shared by fewer runs than in "
+        "the whole study. "
         "Planning of 10,000 runs and a report over them are measured by `tests/scale/ten_thousand_runs.py`."
     )
     return Section("workflow", "Overhead of the workflow", note, rows, targets=tuple(targets))
@@ -90,9 +90,11 @@ def shortened(study: dict[str, Any], losses: int | None, seeds: list[int]) -> di
 
 
 def cold_startup(folder: Path) -> float:
-    """Returns the seconds from the command to the first step of a run in ``folder``, done again by itself."""
+    """Returns the seconds from the command to the first step of one run of ``smoke`` in ``folder``."""
+    folder.mkdir(parents=True)
+    _run([sys.executable, "-m", "benchmark", "specs", SMOKE], folder)
     spec = sorted((folder / RESULTS).glob(f"runs/*/*/*/*/*/{SPEC}"))[0]
-    out = folder / "again"
+    out = folder / "out"
     command = [sys.executable, "-m", "benchmark", "train", "--spec", str(spec), "--out", str(out)]
     _run(command, folder, BENCHMARK_WARM="off")
     return json.loads((out / PROVENANCE).read_text())["timing"]["startup_seconds"]
