@@ -102,17 +102,6 @@ def test_a_server_that_is_absent_from_the_start(tmp_path, spec, undisturbed, rea
     assert imported_once(server, tmp_path, spec) == Counts(imported=1)
 
 
-def test_a_server_that_is_killed_in_the_middle(tmp_path, spec, undisturbed, real_server, mirrored):
-    server = real_server(tmp_path / "server")
-    server.start()
-    training = mirrored(server)
-    wait_for_epochs(server, training, tmp_path, spec)
-    server.stop()
-    assert training.result() == undisturbed
-    server.start()
-    assert imported_once(server, tmp_path, spec) == Counts(completed=1)
-
-
 def test_a_server_that_hangs_from_the_start(tmp_path, spec, undisturbed, real_server, mirrored):
     server = real_server(tmp_path / "server")
     server.start()
@@ -122,14 +111,19 @@ def test_a_server_that_hangs_from_the_start(tmp_path, spec, undisturbed, real_se
     assert imported_once(server, tmp_path, spec) == Counts(imported=1)
 
 
-def test_a_server_that_hangs_in_the_middle(tmp_path, spec, undisturbed, real_server, mirrored):
+@pytest.mark.parametrize(
+    ("fails", "recovers"),
+    [(LocalServer.stop, LocalServer.start), (LocalServer.silence, LocalServer.speak)],
+    ids=["killed", "hanging"],
+)
+def test_a_server_that_fails_in_the_middle(fails, recovers, tmp_path, spec, undisturbed, real_server, mirrored):
     server = real_server(tmp_path / "server")
     server.start()
     training = mirrored(server)
     wait_for_epochs(server, training, tmp_path, spec)
-    server.silence()
+    fails(server)
     assert training.result() == undisturbed
-    server.speak()
+    recovers(server)
     assert imported_once(server, tmp_path, spec) == Counts(completed=1)
 
 
