@@ -36,7 +36,7 @@ from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC, Run
 from benchmark.warm.protocol import OFF, VARIABLE  # noqa: E402
 from benchmark.warm.starter import WarmStarter  # noqa: E402
 
-HOOKS = Path(__file__).parent / "hooks"
+HOOKS, PLUGINS = (Path(__file__).parent / name for name in ("hooks", "plugins"))
 # Each phase with the longest time, in seconds, that is waited in it before the kill.
 PHASES = {"start": 0.3, "step": 0.4, "evaluation": 0.1, "checkpoint write": 0.02, "final write": 0.04}
 # How often a run enters a phase, at least: it is killed at one of these times.
@@ -137,7 +137,8 @@ def killers_in(folder: Path, start: str, seed: int) -> Iterator[list[Killer]]:
     phase_file.touch()
     path = os.pathsep.join([str(HOOKS), str(ROOT)])
     before = dict(os.environ)
-    os.environ.update(PYTHONPATH=path, STRESS_PHASE=str(phase_file), OMP_NUM_THREADS="1")
+    os.environ.update(PYTHONPATH=path, BENCHMARK_PLUGINS=str(PLUGINS))
+    os.environ.update(STRESS_PHASE=str(phase_file), OMP_NUM_THREADS="1")
     os.environ.setdefault("BENCHMARK_CACHE", str(folder / "cache"))
     os.environ.pop(VARIABLE, None)
     warm = WarmStarter()
@@ -184,7 +185,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place, killers_in(Path(place), given.start, given.seed) as killers:
         for number, (name, spec) in enumerate(chosen.items()):
             tallies[name] = endure(name, spec, given.kills, killers, Path(place) / str(number))
-            print(f"{name}: {tallies[name].kills.total()} kills, {len(tallies[name].lost)} lost", flush=True)
+            phases = ", ".join(f"{phase} {count}" for phase, count in sorted(tallies[name].kills.items()))
+            print(f"{name}: killed in {phases}; {len(tallies[name].lost)} lost", flush=True)
     print(as_table(tallies, time.monotonic() - started))
     sys.exit(1 if any(tally.lost for tally in tallies.values()) else 0)
 
