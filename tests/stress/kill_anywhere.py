@@ -79,7 +79,7 @@ class Killer:
         if status not in (-signal.SIGKILL, 128 + signal.SIGKILL):
             last = Path(log.name).read_text()[-2000:]
             raise RuntimeError(f"{spec}: ended with status {status}; its log ends with\n{last}")
-        return self.phase_file.read_text()
+        return self.phase_file.read_text() or "other"  # killed while it noted the next phase
 
 
 def endure(name: str, spec: RunSpec, kills: int, killers: list[Killer], folder: Path) -> Tally:
