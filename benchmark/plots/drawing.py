@@ -11,7 +11,9 @@ from typing import Any
 import pandas as pd
 
 from benchmark.files import replacing, write_text
-from benchmark.plots.style import GRID, INK, styled
+from benchmark.plots.style import FAINT, GRID, INK, styled
+
+POINTS = 72  # in an inch
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ def to_svg(drawing: Drawing) -> str:
     """Returns the SVG text; equal drawings give equal bytes (no date, fixed ids)."""
     stream = io.StringIO()
     with styled():
+        _lay_out(drawing.figure)
         drawing.figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
@@ -64,13 +67,19 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
     body = re.sub(r'\bid="', f'id="{name}-', body)
     body = re.sub(r"url\(#", f"url(#{name}-", body)
     body = re.sub(r'href="#', f'href="#{name}-', body)
-    body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace("#ffffff", "var(--paper)")
+    for drawn, shown in (
+        (INK, "currentColor"),
+        (FAINT, "var(--soft)"),
+        (GRID, "var(--grid)"),
+        ("#ffffff", "var(--paper)"),
+    ):
+        body = body.replace(drawn, shown)
     label = f'role="img" aria-label="{escape(alt, quote=True)}"'
-    inches = float(re.search(r'viewBox="0 0 ([\d.]+)', body).group(1)) / 72
+    inches = float(re.search(r'viewBox="0 0 ([\d.]+)', body).group(1)) / POINTS
     # The size in points gives way to limits: figures scale with the page, and text keeps one size across figures.
     head, rest = body.split(">", 1)
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
-    limits = f'style="max-width:{8 * inches:.1f}rem;min-width:{4.6 * inches:.1f}rem"'
+    limits = f'style="max-width:{8 * inches:.1f}rem;min-width:{5.6 * inches:.1f}rem"'
     return f"{head} {label} {limits}>{rest}"
 
 
@@ -83,3 +92,18 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
         drawing.figure.savefig(temporary, format="pdf", metadata=metadata)
     write_text(numbers, drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n"))
     return [svg, pdf, numbers]
+
+
+def _lay_out(figure: Any) -> None:
+    """Gives axes and legend their places once: savefig would draw everything for it each time, and throw that away."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    figure.dpi = POINTS  # that of SVG and PDF, whose texts decide the places
+    FigureCanvasSVG(figure)
+    engine.execute(figure)
+    with matplotlib.rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from benchmark.tables.inputs import Inputs
+from benchmark.tables.labels import metric_label
 from benchmark.tables.numbers import count
 from benchmark.tables.published import VERDICT_TONES
 from benchmark.tables.select import run_states
@@ -80,6 +81,7 @@ def notices(inputs: Inputs) -> list[str]:
             f"{count(int(counts['diverged']), 'run')} diverged. They are results, listed below, and enter no mean."
         )
     finished = states[states["status"] == "ok"]
+    found.extend(_without_metric(inputs))
     if len(finished):
         seeds = finished.groupby(["dataset", "setting", "loss", "batch_size"], observed=True)["seed"].nunique()
         if seeds.max() == 1:
@@ -93,6 +95,27 @@ def notices(inputs: Inputs) -> list[str]:
                 found.append(f"Runs of different {what}: {', '.join(versions)}.")
     found.extend(_stand_in(inputs))
     found.extend(f"{name} is not there, so what is made from it is left out." for name in inputs.missing)
+    return found
+
+
+def _without_metric(inputs: Inputs) -> list[str]:
+    """Returns a line for each metric of the study that some finished runs lack; a place may give none of a metric,
+    as a block of a study may ask for fewer."""
+    runs = inputs.runs[inputs.runs["status"] == "ok"]
+    finished = runs.groupby(["dataset", "setting"], observed=True)["run_id"].nunique()
+    last = runs[(runs["selection"] == "last") & (runs["split"] != "train") & runs["value"].notna()]
+    found = []
+    for metric in inputs.study.metrics if len(finished) else ():
+        having = last[last["metric"] == metric].groupby(["dataset", "setting"], observed=True)["run_id"].nunique()
+        if having.empty:
+            found.append(f"No finished run has {metric_label(metric)}, which the study asks for.")
+            continue
+        lacking = int((finished.reindex(having.index) - having).sum())
+        if lacking:
+            found.append(
+                f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its means, tests and "
+                "figures are those of the others."
+            )
     return found
 
 

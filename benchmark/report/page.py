@@ -37,6 +37,9 @@ FOLDED = ("all_pairs", "best_epoch")  # tables for a second look start closed
 
 LONG = 60  # rows from which the flat list of reference numbers starts closed as well
 
+# What papers say comes first where a study asks for it, else after the study's own results.
+OF_PAPERS = ("claims", "verdicts")
+
 # (anchor, title, tables and figures in reading order); what is not named here comes in a section of its own.
 SECTIONS = (
     ("claims", "Claims of the papers", ("table:claims",)),
@@ -109,7 +112,7 @@ def build_page(inputs: Inputs, folder: Path | None = None) -> str:
         claims=claim_counts(inputs),
         claims_words=claims_words(inputs),
         stand_in=getattr(inputs.study, "stand_in", None),
-        sections=_sections(items, {GALLERY: gallery is not None, ANALYSES: bool(analyses)}),
+        sections=_sections(items, inputs.study, {GALLERY: gallery is not None, ANALYSES: bool(analyses)}),
         gallery=gallery,
         analyses=analyses,
         analysis_files={each.name: _analysis_files(each) for each in analyses},
@@ -137,20 +140,30 @@ def _items(inputs: Inputs) -> dict[str, Item]:
     return items
 
 
-def _sections(items: dict[str, Item], extra: dict[str, bool]) -> list[tuple[str, str, list[Item]]]:
+def _sections(items: dict[str, Item], study: Any, extra: dict[str, bool]) -> list[tuple[str, str, list[Item]]]:
     """Returns (anchor, title, items) of the sections that the page has; those of ``extra`` bring their own content."""
     groups = {
         PAPERS: [key for key, item in items.items() if item.paper],
         SWEEPS: [key for key, item in items.items() if item.sweep],
     }
     sections = []
-    for anchor, title, keys in SECTIONS:
+    for anchor, title, keys in _in_order(study):
         found = [name for key in keys for name in groups.get(key, [key]) if name in items]
         if found or extra.get(anchor):
             sections.append((anchor, title, [items[name] for name in found]))
     named = {key for _, _, keys in SECTIONS for key in keys} | {key for found in groups.values() for key in found}
     rest = [item for key, item in items.items() if key not in named]
     return [*sections, ("more", "More", rest)] if rest else sections
+
+
+def _in_order(study: Any) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Returns SECTIONS in the order of this study's page: images of one's own are in no paper's table."""
+    if study.references.published or study.references.frozen:
+        return list(SECTIONS)
+    last = [section for section in SECTIONS if section[0] in OF_PAPERS]
+    rest = [section for section in SECTIONS if section[0] not in OF_PAPERS]
+    after = next(place for place, section in enumerate(rest) if section[0] == "ablation") + 1
+    return [*rest[:after], *last, *rest[after:]]
 
 
 def _table(name: str, table: Table | NothingToShow, paper: bool) -> Item:

@@ -16,6 +16,7 @@ from benchmark.report.answer import answer
 from benchmark.report.glance import notices, run_counts, verdict_counts
 from benchmark.report.origin import origin
 from benchmark.report.page import build_page
+from benchmark.study.model import References
 from benchmark.tables.inputs import load_inputs
 
 FIGURE = ("seed_differences",)  # one is enough where the rest of the page is what matters
@@ -163,6 +164,46 @@ def test_page_builds_for_studies_that_went_wrong(case):
     }[case]
     assert expected in page.replace("&#39;", "'") and not Outline(page).torn
     assert ">nan<" not in page and "None" not in page
+
+
+def test_page_says_which_metrics_finished_runs_lack_and_builds_from_the_rest():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0, 1), figures=FIGURE)
+    runs = made_up_runs(study)
+    none = runs[runs["metric"] != "map"]
+    some = none[~((none["metric"] == "map_at_r") & (none["loss"] == "sup_ap") & (none["seed"] == 0))]
+    inputs = made_up_inputs(study, runs=some)
+    page = build_page(inputs)
+    assert notices(inputs) == [
+        "1 finished run without a value of mAP@R: its means, tests and figures are those of the others.",
+        "No finished run has mAP, which the study asks for.",
+    ]
+    assert "No finished run has mAP, which" in page and not Outline(page).torn and ">nan<" not in page
+    cells = page.split('id="table-comparison"')[1].split("</table>")[0]
+    assert "(n=1)" in cells or "n=1" in cells, "a mean of fewer runs says so"
+    unmeasured = made_up_inputs(study, runs=runs[runs["metric"].isin(("loss_ms", ""))])
+    page = build_page(unmeasured)
+    assert "No finished run has R@1" in page and not Outline(page).torn and ">nan<" not in page
+
+
+def test_page_of_a_half_finished_grid_counts_and_lists_what_is_missing():
+    study = made_up_study(losses=("smooth_ap", "sup_ap", "roadmap"), seeds=(0, 1, 2), figures=FIGURE)
+    rest = {(loss, 128, seed): "missing" for loss in ("smooth_ap", "sup_ap", "roadmap") for seed in (0, 1, 2)}
+    page = build_page(made_up_inputs(study, bad={**rest, ("roadmap", 32, 2): "failed"}))
+    assert "Partial results: 10 of 18 runs have no usable result" in page and not Outline(page).torn
+    listed = page.split('<section id="missing"')[1].split("</section>")[0]
+    assert "exit status 1" in listed and listed.count("missing") >= 1 and "128" in listed
+    compared = page.split('id="table-comparison"')[1].split("</table>")[0]
+    assert "Batch size 32" in compared and ">nan<" not in page
+
+
+def test_results_come_before_the_papers_only_where_a_study_names_no_references(clean):
+    def order(study):
+        return re.findall(r'<section id="(\w+)"', build_page(dataclasses.replace(clean, study=study)))
+
+    named = dataclasses.replace(clean.study, references=References((), "frozen.csv"))
+    own, papers = order(clean.study), order(named)
+    assert own.index("results") < own.index("ablation") < own.index("verdicts") < own.index("cost")
+    assert papers.index("verdicts") < papers.index("results") and sorted(own) == sorted(papers)
 
 
 def test_page_builds_without_any_file_and_says_what_is_missing(tmp_path):
