@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import pandas as pd
 
@@ -60,14 +61,26 @@ def judge_claims(runs: pd.DataFrame, claims: Iterable[Claim], facts: Facts) -> t
     series = Series(checked(runs), facts)
     rows, parts = [], []
     for claim in claims:
-        for reading, places in ((PUBLISHED, series.published(claim)), (HERE, series.here(claim))):
-            found = parts_of(claim, series, places, reading)
+        for reading in READINGS:
+            places, found = _asked(claim, series, reading)
             run = [part for part in found if len(part.values)] or found
             left_out = len(found) - len(run) if reading == HERE else 0
             decision = decide(run if left_out else found, claim.alpha)
             rows.append(_row(claim, reading, places, decision, left_out))
             parts += [{"claim": claim.name, "reading": reading, **_numbers(item)} for item in decision.tested]
     return pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PART_COLUMNS)
+
+
+def _asked(claim: Claim, series: Series, reading: str) -> tuple[list[Place], list[Part]]:
+    """Returns where a claim is asked, and its parts. Where the paper's batch sizes give none, "here" takes any size:
+    they may have been run with the loss, but not with the options that the claim is about."""
+    attempts = [series.published] if reading == PUBLISHED else [series.here, partial(series.here, every_size=True)]
+    for attempt in attempts:
+        places = attempt(claim)
+        parts = parts_of(claim, series, places, reading)
+        if any(len(part.values) for part in parts):
+            break
+    return places, parts
 
 
 def parts_of(claim: Claim, series: Series, places: Iterable[Place], reading: str) -> list[Part]:

@@ -101,13 +101,13 @@ class Series:
             for place in (Place(name, condition.protocol, condition.backbone) for name in condition.datasets)
         ]
 
-    def here(self, claim: Claim) -> list[Place]:
+    def here(self, claim: Claim, every_size: bool = False) -> list[Place]:
         """Returns every place of the long table, whatever the paper's condition was.
 
-        Batch sizes are those that the paper states as far as they were run, else all. Backbones are gone
-        through one by one, unless the claim compares backbones. Expanded queries are an arm, not a place.
+        Batch sizes are those that the paper states as far as they were run, else (or with ``every_size``) all.
+        Backbones are gone through one by one, unless the claim compares backbones. Expanded queries are an arm, not a place.
         """
-        stated = {size for condition in claim.published for size in condition.batch_sizes}
+        stated = set() if every_size else {size for each in claim.published for size in each.batch_sizes}
         own = any(arm.backbone for arm in claim.arms)
         costs = set(claim.metrics) <= self.cost_metrics  # are the same for every protocol of a run
         keys = dict.fromkeys(

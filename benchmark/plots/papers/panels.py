@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from benchmark.tables.papers.arrangement import names
 _PLACES = (("#2F77A8", "o", "-"), ("#A0436B", "s", "--"), ("#4C7A34", "^", "-."), ("#8561A8", "D", ":"))
 _LEVELS = "viridis"  # ordered colours for ordered batch sizes; its yellow end is left out
 PUBLISHED = "published"
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def sweep(axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]) -> list[dict]:
@@ -206,15 +208,22 @@ def _log_axis(axes: Any, found: set[float]) -> None:
         return
     zero = 0 in found
     axes.set_xscale("symlog", linthresh=values[0]) if zero else axes.set_xscale("log")
-    room = 0.09 * max(math.log(values[-1] / values[0]), 0.1)
+    width = max(math.log(values[-1] / values[0]), 0.1)
     shown: list[float] = []
     for value in values:
-        if not shown or math.log(value / shown[-1]) >= room:
+        # of the axis: 4% for a character, half of each of two labels side by side, and 2% between them
+        if not shown or math.log(value / shown[-1]) >= width * (0.02 * len(_tick(value) + _tick(shown[-1])) + 0.02):
             shown.append(value)
-    axes.set_xticks([0] * zero + shown, ["0"] * zero + [f"{value:g}" for value in shown])
+    axes.set_xticks([0] * zero + shown, ["0"] * zero + [_tick(value) for value in shown])
     axes.minorticks_off()
     margin = (values[-1] / values[0]) ** 0.08 if len(values) > 1 else 1.5
     axes.set_xlim(-0.3 * values[0] if zero else values[0] / margin, values[-1] * margin)
+
+
+def _tick(value: float) -> str:
+    """Returns a number as it is written, and powers of ten from 1000 on as 10 with an exponent, to save room."""
+    text = f"{value:g}"
+    return f"10{str(len(text) - 1).translate(_RAISED)}" if re.fullmatch(r"10{3,}", text) else text
 
 
 def _kept(panel: Panel, series: str, ours: list[dict], printed: list[dict]) -> list[dict]:

@@ -109,7 +109,7 @@ def _judged(panel: Panel, verdicts: dict[str, str]) -> list[str]:
         line
         for name in panel.claims
         if name in verdicts
-        for line in textwrap.wrap(f"“{name.replace('_', ' ')}”: {verdicts[name].replace('_', ' ')}", 40)
+        for line in textwrap.wrap(f"“{name.replace('_', ' ')}”: {verdicts[name].replace('_', ' ')}", 30)
     ]
 
 

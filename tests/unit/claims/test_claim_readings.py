@@ -48,6 +48,14 @@ def test_the_paper_reading_needs_every_dataset_and_batch_size_of_the_paper():
     assert verdicts(pd.concat([cub, sop, rest]), claim(condition)).loc["c", "published"]["verdict"] == "supported"
 
 
+def test_another_batch_size_counts_here_when_the_papers_has_only_one_side():
+    condition = (Condition(("glyphs",), backbone="r", batch_sizes=(64,)),)
+    runs = pd.concat([on("glyphs", "r", (32,), smooth_ap=0.5, roadmap=0.55), on("glyphs", "r", (64,), smooth_ap=0.5)])
+    found = verdicts(runs, claim(condition))
+    assert found.loc["c", "published"]["verdict"] == "not_run"
+    assert found.loc["c", "here"]["verdict"] == "supported" and "batch 32" in found.loc["c", "here"]["reason"]
+
+
 def test_another_backbone_or_dataset_counts_here_and_not_as_published():
     condition = (Condition(("cub",), backbone="resnet50", batch_sizes=(64,)),)
     for runs in (
