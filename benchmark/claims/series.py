@@ -105,7 +105,8 @@ class Series:
         """Returns every place of the long table, whatever the paper's condition was.
 
         Batch sizes are those that the paper states as far as they were run, else (or with ``every_size``) all.
-        Backbones are gone through one by one, unless the claim compares backbones. Expanded queries are an arm, not a place.
+        Backbones are gone through one by one, unless the claim compares them. Expanded queries are an arm, not a
+        place.
         """
         stated = set() if every_size else {size for each in claim.published for size in each.batch_sizes}
         own = any(arm.backbone for arm in claim.arms)

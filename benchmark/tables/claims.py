@@ -8,6 +8,7 @@ import pandas as pd
 
 from benchmark.tables import TABLES
 from benchmark.tables.numbers import DASH, count, known, p_value, plain
+from benchmark.tables.papers.arrangement import paper_name
 from benchmark.tables.table import Cell, Column, NothingToShow, Section, Table, text_column
 
 CLAIM_TONES = {"supported": "good", "contradicted": "bad", "inconclusive": "unsure", "not_run": "muted"}
@@ -37,7 +38,7 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     sections: dict[str, list[list[Cell]]] = {}
     for pair in tested.values():
         row = _row(pair, [name for name, _ in readings])
-        sections.setdefault(str(pair[HERE]["paper"]), []).append(row)
+        sections.setdefault(paper_name(str(pair[HERE]["paper"])), []).append(row)
     caption = (
         "“As published” needs the paper's datasets, backbone and batch sizes; “Does it hold here?” asks the same of "
         "what this study ran, on whatever data, and says nothing about the paper's. A sentence is supported when every "

@@ -117,10 +117,15 @@ def names() -> dict[str, dict[str, str]]:
     return _yaml(FOLDER / "names.yaml")
 
 
+def paper_name(paper: str) -> str:
+    """Returns a paper for people: "Smooth-AP"."""
+    return names()["paper"].get(paper, paper)
+
+
 def place(paper: str, table: str) -> str:
     """Returns a place in a paper for people: "ROADMAP, table 1", "Smooth-AP, section 6.2"."""
     prefix, word = next(((p, word) for p, word in _PLACES.items() if table.startswith(p)), ("", "table"))
-    return f"{names()['paper'].get(paper, paper)}, {word} {table.removeprefix(prefix)}"
+    return f"{paper_name(paper)}, {word} {table.removeprefix(prefix)}"
 
 
 @functools.cache
