@@ -78,9 +78,9 @@ def insensitive(claim: Claim, series: Series, place: Place) -> list[Part]:
 
 def grows(claim: Claim, series: Series, place: Place, sign: int = 1) -> list[Part]:
     """The relative gain of first over second grows with the batch size: its slope is above 0."""
-    parts = []
+    parts, step = [], "doubling" if sign > 0 else "halving"
     for metric, first, second in itertools.product(claim.metrics, claim.first, claim.second):
-        label = f"{_where(place, None, metric)}: gain of {first.name} over {second.name} per doubling"
+        label = f"{_where(place, None, metric)}: gain of {first.name} over {second.name} per {step}"
         found, missing = _by_size(first, series, place, metric)
         against, also_missing = _by_size(second, series, place, metric)
         parts += {part.label: part for part in (*missing, *also_missing)}.values()
@@ -93,7 +93,7 @@ def grows(claim: Claim, series: Series, place: Place, sign: int = 1) -> list[Par
 
 
 def shrinks(claim: Claim, series: Series, place: Place) -> list[Part]:
-    """The relative gain of first over second shrinks as the batch grows; the slope is shown with its sign turned."""
+    """The relative gain of first over second shrinks as the batch grows: the slope over halvings is above 0."""
     return grows(claim, series, place, sign=-1)
 
 

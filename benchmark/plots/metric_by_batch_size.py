@@ -17,7 +17,8 @@ from benchmark.tables.select import over_seeds, scores
 @FIGURES.register("metric_by_batch_size", display="Scores against batch size")
 def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Drawing:
     """Returns one panel per dataset and metric; one batch size gives points without lines."""
-    means = over_seeds(scores(runs, study), study.comparison.alpha)
+    every = over_seeds(scores(runs, study), study.comparison.alpha)
+    means = _comparable(every)
     sizes = sorted(means["batch_size"].unique())
     losses = loss_order(means["loss"].unique(), study)
     metrics = metric_order(means["metric"].unique(), study)
@@ -59,6 +60,14 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
     )
     if len(panels) > len(shown):
         caption += f" {len(panels) - len(shown)} further panels are only in the CSV file."
+    if len(means) < len(every):
+        caption += " Settings with one batch size are only in the CSV file, too."
     ranges = "; ".join(f"{metric_label(m)} {span(means.loc[means['metric'] == m, 'mean'])} percent" for m in metrics)
     alt = f"Points with error bars for {len(losses)} losses at batch sizes {', '.join(map(str, sizes))}: {ranges}."
-    return Drawing("Scores against batch size", caption, alt, figure, means)
+    return Drawing("Scores against batch size", caption, alt, figure, every)
+
+
+def _comparable(means: pd.DataFrame) -> pd.DataFrame:
+    """Returns the scores of losses with two batch sizes or more in a place; all of them where there are none."""
+    sizes = means.groupby(["dataset", "setting", "split", "loss"], observed=True)["batch_size"].transform("nunique")
+    return means[sizes > 1] if (sizes > 1).any() else means

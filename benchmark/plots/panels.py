@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,8 +33,9 @@ def batch_axis(axes: Any, sizes: Sequence[int]) -> None:
 
 
 def place_title(place: tuple, several: bool, *more: str) -> str:
-    """Returns a panel's title; the place is named only where the figure has several."""
-    return " · ".join([*([place_label(*place)] if several else []), *more])
+    """Returns a panel's title; the place is named only where the figure has several, on lines of its own."""
+    named = textwrap.wrap(place_label(*place), 32, break_long_words=False) if several else []
+    return "\n".join([*named, *([" · ".join(more)] if more else [])])
 
 
 def span(values: pd.Series) -> str:
