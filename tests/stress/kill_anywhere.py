@@ -42,7 +42,7 @@ PHASES = {"start": 0.3, "step": 0.4, "evaluation": 0.1, "checkpoint write": 0.02
 # How often a run enters a phase, at least: it is killed at one of these times.
 PASSES = {"start": 1, "step": 1, "evaluation": 2, "checkpoint write": 8, "final write": 4}
 LEFT_BEHIND = {SPEC, RESULT, METRICS, PROVENANCE, NEIGHBOURS}
-LONGEST = 300.0  # seconds that a run of seconds may take on a busy machine
+LONGEST = 1800.0  # seconds that a run of seconds may take on a busy machine
 
 
 @dataclass
