@@ -67,7 +67,9 @@ def _lines(axes: Any, data: pd.DataFrame, x: str, y: str, ours: Sequence[str]) -
         handles[name] = axes.plot(points[x], points[y], **_look(name, ours, others))[0]
     axes.set_xscale("log", base=2 if x == "batch_size" else 10)
     axes.set_yscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
+    sizes = sorted(data[x].unique())
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
     return handles
 
 

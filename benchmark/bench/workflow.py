@@ -15,14 +15,12 @@ import yaml
 
 import benchmark
 from benchmark.bench.sections import Row, Section, load
-from benchmark.bench.targets import Target, judgement
 from benchmark.bench.turns import seconds_of
 from benchmark.records import PROVENANCE, RESULTS, SPEC
 
 ROOT = Path(benchmark.__file__).resolve().parents[1]
 CONFIG = ROOT / "workflow" / "config"
 SMOKE, EMBEDDED = "smoke", "embedded"
-LEAST_USEFUL = 0.85  # share of the cores' time of the embedded study that trains or evaluates
 # Set for the measuring process alone: a person's workflow gets its threads from the recipe.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -31,11 +29,9 @@ def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
     """Measures the start-up of a run by itself and, unless ``quick``, studies from nothing to the report: ``smoke``
     with one seed, and some runs of ``embedded``."""
     rows: list[Row] = []
-    targets: list[Target] = []
 
-    def add(what: str, value: float, unit: str, *found: Target) -> None:
-        targets.extend(found)
-        rows.append({"what": what, "value": value, "unit": unit, **judgement(found), "load": round(load(), 2)})
+    def add(what: str, value: float, unit: str) -> None:
+        rows.append({"what": what, "value": value, "unit": unit, "load": round(load(), 2)})
         show(f"  {what:<64} {value:8.3g} {unit}")
 
     with tempfile.TemporaryDirectory() as name:
@@ -44,10 +40,8 @@ def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
         for study, losses in () if quick else ((SMOKE, None), (EMBEDDED, 2)):
             found = study_share(folder / study, study, losses, [0])
             label = f"study {study}, {found['runs']} runs"
-            share = f"{label}, share of the cores' time that trains or evaluates"
-            bound = [Target(share, found["useful"], LEAST_USEFUL, "", least=True)] if study == EMBEDDED else []
             add(f"{label}, from nothing to the report", found["wall"], "s")
-            add(share, found["useful"], "", *bound)
+            add(f"{label}, share of the cores' time that trains or evaluates", found["useful"], "")
             add(f"{label}, start-up of a run, forked", found["startup"], "s")
             add(f"{label}, overhead of a run: all but training and evaluation", found["overhead"], "s of a core")
             add(f"{label}, of which outside of its process", found["outside"], "s of a core")
@@ -55,10 +49,10 @@ def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
         f"Each study (none if quick) runs in a folder of its own on {cores()} cores, with Snakemake, tracking, "
         "collecting and the report. The runs of smoke take a few seconds each, so that its overhead weighs most; of "
         "the embedded study only some runs are done, so that what a study costs once is shared by fewer runs than in "
-        "the whole study. "
+        "the whole study, whose provenance gives its own share. "
         "Planning of 10,000 runs and a report over them are measured by `tests/scale/ten_thousand_runs.py`."
     )
-    return Section("workflow", "Overhead of the workflow", note, rows, targets=tuple(targets))
+    return Section("workflow", "Overhead of the workflow", note, rows)
 
 
 def study_share(folder: Path, name: str, losses: int | None, seeds: list[int]) -> dict[str, float]:
