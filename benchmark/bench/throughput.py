@@ -21,11 +21,11 @@ BATCH, WORKERS = 64, 2
 
 
 def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
-    """Measures an epoch on glyphs and on a folder of JPEGs: on batches that are ready, and with their making."""
+    """Measures an epoch on glyphs and (unless ``quick``) on JPEGs: on batches that are ready, and with their making."""
     rows: list[Row] = []
     targets: list[Target] = []
     with tempfile.TemporaryDirectory() as folder:
-        for rounds in (_glyphs(Path(folder), quick), _jpegs(Path(folder), quick)):
+        for rounds in [_glyphs(Path(folder), quick)] + ([] if quick else [_jpegs(Path(folder))]):
             for row, found in rounds:
                 rows.append(row)
                 targets += found
@@ -55,14 +55,12 @@ def _glyphs(folder: Path, quick: bool) -> Iterator[tuple[Row, list[Target]]]:
     yield compare("glyphs, augmented", loops.ours, lambda: loops.plain(loops.read()), turns, least=LEAST_RATIO)
 
 
-def _jpegs(folder: Path, quick: bool) -> Iterator[tuple[Row, list[Target]]]:
-    turns, root = 1 if quick else 3, folder / "classes"
-    # half of a folder's classes are trained on; two batches if quick, else three
-    batch_size = BATCH // 2 if quick else BATCH
-    pictures.write_jpegs(root, SIZE, 2 * batch_size * (2 if quick else 3))
+def _jpegs(folder: Path) -> Iterator[tuple[Row, list[Target]]]:
+    turns, root = 3, folder / "classes"
+    pictures.write_jpegs(root, SIZE, 2 * BATCH * 3)  # half of a folder's classes are trained on: three batches
     images = {"augmentation": "crop_flip", "resize": RESIZE, "workers": WORKERS}
     dataset = {"name": "folder", "params": {"root": str(root)}}
-    loops = Training(bench_spec(dataset, batch_size, 3, images), folder / "jpegs")
+    loops = Training(bench_spec(dataset, BATCH, 3, images), folder / "jpegs")
     names = loops.parts.dataset.train.names
     paths = [[names[number] for number in batch] for batch in loops.batches]
     theirs = image_folder_batches(root, recipe_section(loops.spec.recipe, "input"), paths)
