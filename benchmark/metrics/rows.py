@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
-# Rows handled by one call into numpy: enough that threads seldom meet at the interpreter's lock, few enough
-# that sorted copies and masks stay in the cache.
-ROWS_AT_ONCE = 8
+# Scores handled by one call into numpy: enough that threads seldom meet at the interpreter's lock, few enough
+# that they, their masks and sorted copies stay in the second-level cache.
+SCORES_AT_ONCE = 2**18
 # Two passes over a row per item cost less than sorting it up to here (measured at 20,000 scores a row).
 COUNTED_ITEMS = 6
 # Where scores tie, up to so many items are counted one by one before a stable sort of the row costs less.
@@ -27,49 +27,32 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
     ``scores`` float32 (R, N); ``counts`` (R,) says how many of ``items`` belong to each row, sum T.
     """
     bounds = np.concatenate([[0], np.cumsum(counts)])
-    edges = [*range(0, len(scores), ROWS_AT_ONCE), len(scores)]
-    mask = _Mask(scores.shape[1])
-    ranked = [
-        _rank_group(scores[low:high], counts[low:high], items[bounds[low] : bounds[high]], mask)
-        for low, high in pairwise(edges)
-    ]
-    return np.concatenate(ranked) if ranked else np.empty(0, dtype=np.int64)
-
-
-def _rank_group(scores: np.ndarray, counts: np.ndarray, items: np.ndarray, mask: _Mask) -> np.ndarray:
-    bounds = np.concatenate([[0], np.cumsum(counts)])
     rows = np.repeat(np.arange(len(scores)), counts)
     values = scores[rows, items]
-    if counts.max() <= COUNTED_ITEMS:
-        above, at_least = _by_counting(scores, rows, np.arange(len(rows)) - bounds[rows], values, mask)
-    else:
-        above, at_least = _by_sorting(scores, bounds, values)
-    ranks = above + 1
-    for row in np.unique(rows[ranks != at_least]):
+    above, at_least = np.empty((2, len(items)), dtype=np.int64)
+    mask = _Mask(scores.shape[1])
+    together = max(1, SCORES_AT_ONCE // max(1, scores.shape[1]))
+    for low, high in pairwise([*range(0, len(scores), together), len(scores)]):
+        part = slice(bounds[low], bounds[high])
+        if part.start == part.stop:
+            continue
+        count = mask.count if counts[low:high].max() <= COUNTED_ITEMS else _count_by_sorting
+        above[part], at_least[part] = count(scores[low:high], bounds[low : high + 1] - bounds[low], values[part])
+    order = np.lexsort((above, rows))
+    ranks = above[order] + 1
+    for row in np.unique(rows[ranks != at_least[order]]):
         part = slice(bounds[row], bounds[row + 1])
         ranks[part] = _ranks_with_ties(scores[row], items[part])
     return ranks
 
 
-def _by_counting(scores, rows, columns, values, mask) -> tuple[np.ndarray, np.ndarray]:
-    """Returns how many scores of its row are above, and at least, each of ``values`` (T,), best value of
-    each row first."""
-    limits = np.full((len(scores), columns.max(initial=0) + 1, 1), np.inf, dtype=np.float32)
-    limits[rows, columns, 0] = values
-    above = mask.count(np.greater, scores[:, None, :], limits)[rows, columns]
-    at_least = mask.count(np.greater_equal, scores[:, None, :], limits)[rows, columns]
-    order = np.lexsort((above, rows))
-    return above[order], at_least[order]
-
-
-def _by_sorting(scores, bounds, values) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the same as ``_by_counting``, in one sort per row."""
+def _count_by_sorting(scores: np.ndarray, bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns how many scores of its row are above, and at least, each of ``values``, in one sort per row."""
     ascending = np.sort(scores, axis=1)
     above, at_least = np.empty((2, len(values)), dtype=np.int64)
     for row, (low, high) in zip(ascending, pairwise(bounds.tolist()), strict=True):
-        own = np.sort(values[low:high])
-        above[low:high] = len(row) - np.searchsorted(row, own, side="right")[::-1]
-        at_least[low:high] = len(row) - np.searchsorted(row, own, side="left")[::-1]
+        above[low:high] = len(row) - np.searchsorted(row, values[low:high], side="right")
+        at_least[low:high] = len(row) - np.searchsorted(row, values[low:high], side="left")
     return above, at_least
 
 
@@ -84,7 +67,7 @@ def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
 
 
 class _Mask:
-    """Counts true comparisons along the last axis faster than ``count_nonzero(axis=-1)``, in memory kept
+    """Counts by comparing each row with each value, faster than ``count_nonzero(axis=-1)``, in memory kept
     from call to call."""
 
     def __init__(self, items: int):
@@ -92,7 +75,19 @@ class _Mask:
         self._padded = -(-items // (8 * _WORDS)) * 8 * _WORDS
         self._store = np.zeros((0, self._padded), dtype=bool)
 
-    def count(self, compare: np.ufunc, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def count(self, scores: np.ndarray, bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns how many scores of its row are above, and at least, each of ``values``; the values of row i
+        are ``bounds[i]`` to ``bounds[i + 1]``."""
+        counts = np.diff(bounds)
+        taken = np.arange(counts.max()) < counts[:, None]
+        limits = np.full((*taken.shape, 1), np.inf, dtype=np.float32)
+        limits[taken, 0] = values
+        above, at_least = (
+            self._true(compare, scores[:, None, :], limits)[taken] for compare in (np.greater, np.greater_equal)
+        )
+        return above, at_least
+
+    def _true(self, compare: np.ufunc, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Returns the number of true ``compare(left, right)`` over the N items, (R, P) for (R, P, N)."""
         shape = (left.shape[0], right.shape[1])
         needed = shape[0] * shape[1]
