@@ -10,6 +10,7 @@ import pandas as pd
 
 from benchmark.errors import RunError
 from benchmark.records import LONG_COLUMNS, read_json
+from benchmark.tables.papers.gaps import GAP, gap_decreases
 from benchmark.tables.privacy import public, without_paths
 
 STATS = ("summary", "paired", "ablation", "gain")
@@ -18,7 +19,9 @@ _WORDS = ("run_id", "dataset", "setting", "loss", "base_loss", "status", "split"
 
 @dataclass(frozen=True)
 class Inputs:
-    """The long table, the statistics by name (with "verdicts" and "claims"), the provenance, and what was not there.
+    """The long table, the statistics by name, the provenance, and what was not there.
+
+    Among the statistics are "verdicts", "claims" and, once that analysis has been made, "gap_decrease".
 
     A file that is missing gives an empty frame and its name in ``missing``: the page says so.
     """
@@ -46,6 +49,7 @@ def load_inputs(study: Any, results: Path) -> Inputs:
     stats = {name: _read(folder, f"stats/{name}.csv", missing) for name in STATS}
     stats["verdicts"] = _read(folder, "verdicts.csv", missing)
     stats["claims"] = _read(folder, "claims.csv", [])  # only papers' studies have any
+    stats[GAP] = gap_decreases(folder, missing)
     provenance = {}
     if (folder / "provenance.json").is_file():
         provenance = public(read_json(folder / "provenance.json", "the provenance of a study"))

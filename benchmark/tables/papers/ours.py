@@ -14,6 +14,9 @@ from benchmark.references import asked_results, load_margins
 from benchmark.references.published import REPRODUCIBLE
 from benchmark.stats.runs import CELL
 from benchmark.tables.numbers import known
+from benchmark.tables.papers.costs import COSTS, Costs
+from benchmark.tables.papers.gaps import COLUMNS as GAP_COLUMNS
+from benchmark.tables.papers.gaps import GAP
 from benchmark.tables.papers.stand_in import stand_in_cell
 from benchmark.verdicts import References, judge
 from benchmark.verdicts.cells import Cells
@@ -21,15 +24,12 @@ from benchmark.verdicts.facts import study_facts
 from benchmark.verdicts.matching import match_published
 from benchmark.verdicts.vocabulary import NOT_RUN
 
-# Published quantities that are no scores but that runs measure: (cost metric, factor, per epoch).
-COSTS = {"loss_time": ("loss_ms", 1.0, False), "minutes_per_epoch": ("train_seconds", 1 / 60, True)}
-
-
-QUOTED, STAND_IN, TIME, OTHER_DATA = "quoted", "stand_in", "time", "other_data"
+QUOTED, STAND_IN, TIME, NO_SCORE, OTHER_DATA = "quoted", "stand_in", "time", "no_score", "other_data"
 UNJUDGED = {
     QUOTED: "",
     STAND_IN: "stand-in, no verdict",
     TIME: "no verdict on times",
+    NO_SCORE: "no score, no verdict",
     OTHER_DATA: "other training set, no verdict",
 }
 
@@ -61,6 +61,8 @@ class Measured:
         self.runs, self.study = runs, study
         self.stand_in = getattr(study, "stand_in", None)
         self.verdicts = stats.get("verdicts", pd.DataFrame())
+        self.gaps = stats.get(GAP, pd.DataFrame(columns=list(GAP_COLUMNS)))
+        self._costs = Costs(runs)
 
     def rows(self, paper: str, table: str, published: pd.DataFrame) -> list[Ours]:
         """Returns one ``Ours`` per row of ``published``, the rows of one printed table in its order."""
@@ -72,6 +74,8 @@ class Measured:
                 found.append(Ours(verdict=QUOTED))
             elif row["metric"] in COSTS:
                 found.append(self._cost(row))
+            elif row["metric"] == GAP:
+                found.append(self._gap(row))
             elif self.stand_in and row["score"]:
                 found.append(self._of_stand_in(row))
             elif row["line"] in judged and judged[row["line"]]["verdict"] != NOT_RUN:
@@ -117,17 +121,6 @@ class Measured:
     def _facts(self) -> dict:
         return study_facts(self.study)
 
-    @functools.cached_property
-    def _costs(self) -> dict[tuple, pd.DataFrame]:
-        costs = self.runs[(self.runs["selection"] == "cost") & (self.runs["status"] == "ok")]
-        return dict(iter(costs.groupby([*CELL, "metric"], observed=True)))
-
-    @functools.cached_property
-    def _epochs(self) -> pd.Series:
-        """Returns the number of epochs of each run; rows of costs do not say it."""
-        last = self.runs[self.runs["selection"] == "last"]
-        return last.groupby(last["run_id"].astype(str))["epoch"].max()
-
     def _match(self, row: dict) -> tuple | None:
         """Returns the cell of our runs that belongs to a published row."""
         if self.stand_in:
@@ -152,19 +145,21 @@ class Measured:
         return Ours(known(side.mean), known(side.sd), side.n, verdict=STAND_IN)
 
     def _cost(self, row: dict) -> Ours:
-        metric, factor, per_epoch = COSTS[row["metric"]]
         cell = self._match(row)
-        rows = self._costs.get((*cell, metric)) if cell else None
-        if rows is None:
-            return Ours()
-        values = factor * rows["value"].to_numpy(float)
-        if per_epoch:
-            values = values / rows["run_id"].astype(str).map(self._epochs).to_numpy(float)
-        values = values[np.isfinite(values)]
+        return self._unjudged(self._costs.of(cell, row["metric"]) if cell else np.empty(0), TIME)
+
+    def _gap(self, row: dict) -> Ours:
+        """Returns the mean decrease over seeds; none from several batch sizes, of which the print names none."""
+        place = self.stand_in or row["dataset"]
+        found = self.gaps[self.gaps["dataset"] == place]
+        found = found if found["batch_size"].nunique() == 1 else found.iloc[:0]
+        return self._unjudged(found["decrease"].to_numpy(float), NO_SCORE)
+
+    def _unjudged(self, values: np.ndarray, verdict: str) -> Ours:
         if not len(values):
             return Ours()
         sd = float(values.std(ddof=1)) if len(values) > 1 else None
-        return Ours(float(values.mean()), sd, len(values), verdict=STAND_IN if self.stand_in else TIME)
+        return Ours(float(values.mean()), sd, len(values), verdict=STAND_IN if self.stand_in else verdict)
 
 
 def _judged(row: dict, best: dict) -> Ours:

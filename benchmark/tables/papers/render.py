@@ -10,8 +10,10 @@ from benchmark.metrics.names import display_name
 from benchmark.references.published import REPRODUCIBLE
 from benchmark.tables.numbers import DASH
 from benchmark.tables.papers.arrangement import Arrangement, arrangements_for, names, results
+from benchmark.tables.papers.costs import BACKBONE, COSTS
 from benchmark.tables.papers.footnotes import footnotes, printed
-from benchmark.tables.papers.ours import COSTS, QUOTED, UNJUDGED, Measured, Ours
+from benchmark.tables.papers.gaps import GAP
+from benchmark.tables.papers.ours import QUOTED, UNJUDGED, Measured, Ours
 from benchmark.tables.published import VERDICT_TONES
 from benchmark.tables.table import Cell, Column, Line, Section, Table, marks
 from benchmark.verdicts.vocabulary import DRIFTED
@@ -138,7 +140,7 @@ def _cell(entry: dict | None, mark: str) -> Cell:
         said += f" / {note.value} {entry['letter']}"
     if ours.verdict == QUOTED:
         return Cell(said, numbers=numbers, words=words, tone="muted")
-    text, small = _measured_text(ours, measurable=row["score"] or row["metric"] in COSTS)
+    text, small = _measured_text(ours, measurable=row["score"] or row["metric"] in (*COSTS, GAP))
     lines = (Line(f"published {said}"), *_outcome(ours))
     return Cell(text, mark, small, numbers, "" if ours.n else "muted", lines, words)
 
@@ -193,4 +195,11 @@ def _caption(arrangement: Arrangement, rows: pd.DataFrame, ours: list[Ours], mea
         parts.append("Quoted rows are literature values as the paper prints them.")
     if set(own["metric"]) & set(COSTS):
         parts.append("Times belong to the machine that took them and get no verdict.")
+    if BACKBONE in set(own["metric"]):
+        parts.append(
+            "Our time of the backbone is that of a whole step less the loss: it counts the update and any wait for "
+            "images as well."
+        )
+    if GAP in set(own["metric"]):
+        parts.append("Our values come from 'analyse decomposability_gap' on each dataset, once it has been made.")
     return " ".join(parts)

@@ -16,6 +16,7 @@ from benchmark.analyses.recording import Recording
 from benchmark.analyses.write import make
 from benchmark.errors import ConfigError
 from benchmark.study import load_study
+from benchmark.tables.papers.gaps import gap_decreases
 from benchmark.verdicts.vocabulary import CLAIM_VERDICTS
 
 KEYS = {"schema", "name", "title", "places", "caption", "alt", "table_caption", "table_notes", "sentences", "claims"}
@@ -68,6 +69,23 @@ def test_an_analysis_leaves_figure_table_and_summary(name, smoke, tmp_path):
     assert "<svg" in (tmp_path / name / "figure.svg").read_text()
     trains = name not in ("toy_ranking", "surrogates")
     assert bool(summary["runs"]) == trains and summary["seeds"] == ([0] if trains else [])
+
+
+def test_the_decreases_that_tables_read_are_those_that_the_analysis_states(smoke, tmp_path):
+    folder = tmp_path / "analyses" / "decomposability_gap"
+    several = Context.of(smoke.study, tmp_path, (0, 1), quick=True)
+    summary = make("decomposability_gap", several, folder)
+    assert gap_decreases(tmp_path).empty, "a quick trial means nothing"
+    (folder / "summary.json").write_text(json.dumps({**summary, "quick": False}))
+    found = gap_decreases(tmp_path)
+    assert set(found["dataset"]) == {"glyphs_tiny"} and sorted(set(found["batch_size"])) == [16, 32]
+    assert list(found[found["batch_size"] == 32]["seed"]) == [0, 1]
+    (claim,) = (claim for claim in summary["claims"] if claim["name"] == "decrease_at_32")
+    assert f"a relative decrease of {found[found['batch_size'] == 32]['decrease'].mean():+.1f}%" in claim["found"]
+    (folder / "figure.csv").write_text("")
+    unreadable = []
+    assert gap_decreases(tmp_path, unreadable).empty
+    assert unreadable == ["analyses/decomposability_gap (cannot be read)"]
 
 
 def test_equal_inputs_give_equal_files(smoke, tmp_path):

@@ -14,6 +14,8 @@ from benchmark.grid import expand
 from benchmark.records import SCHEMA
 from benchmark.references import countable_results
 from benchmark.study import load_study
+from benchmark.tables.papers.costs import COSTS
+from benchmark.tables.papers.gaps import GAP
 
 STUDIES = ("roadmap", "smooth_ap", "fast_ap", "listwise")
 COVERED_ONCE = 442  # raise it when a study covers more; it must not fall
@@ -78,6 +80,23 @@ def test_a_finished_run_finishes_its_numbers_and_no_others(studies, tmp_path):
     (folder / "result.json").write_text(json.dumps(result))
     found = coverage(studies, tmp_path)
     assert set(found[found["state"] == FINISHED]["run"]) == {"sop/resnet50/roadmap/bs64"}
+
+
+def test_the_decrease_of_the_gap_is_finished_by_its_analysis_and_not_by_a_run(studies, tmp_path):
+    folder = tmp_path / "roadmap" / "analyses" / "decomposability_gap-sop"
+    folder.mkdir(parents=True)
+    summary = {"schema": 1, "quick": False, "runs": [{"run_id": "sop/resnet50/sup_ap/bs64/seed0"}]}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    lines = ["trained_at,loss,seed,measured_at,gap,kind", "64,sup_ap,0,64,0.2,gap", "64,roadmap,0,64,0.1,gap"]
+    (folder / "figure.csv").write_text("\n".join(lines))
+    found = coverage(studies, tmp_path)
+    done = found[found["state"] == FINISHED]
+    assert done[["table", "dataset", "metric"]].values.tolist() == [["table10", "sop", "gap_decrease"]]
+
+
+def test_every_number_that_is_no_score_has_a_table_that_fills_it(table):
+    measured = table[(table["state"] == PLANNED) & (table["reason"] != "")]
+    assert len(measured) == 12 and set(measured["metric"]) == {*COSTS, GAP}
 
 
 def test_a_study_without_its_block_leaves_its_numbers_missing_with_a_reason(studies, tmp_path):

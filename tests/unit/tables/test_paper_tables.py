@@ -4,17 +4,23 @@ import csv
 import dataclasses
 import io
 
+import pandas as pd
 import pytest
-from made_up_papers import paper_inputs, roadmap_study
+from made_up_papers import RECIPE, paper_inputs, roadmap_study, variant
+from made_up_results import made_up_runs, made_up_study
 
 from benchmark.errors import RunError
+from benchmark.study.model import Block, DatasetChoice, References
 from benchmark.tables.as_csv import to_csv
 from benchmark.tables.as_html import to_html
 from benchmark.tables.as_latex import to_latex
 from benchmark.tables.as_markdown import to_markdown
+from benchmark.tables.inputs import tidy
+from benchmark.tables.papers.gaps import GAP
 from benchmark.tables.papers.render import paper_tables
 from benchmark.tables.write import write_tables
 
+P4 = {"sampler": {"name": "category_pairs", "params": {"samples_per_class": 4}}}
 SMALL = {"seeds": (0, 1), "sizes": (32, 64, 128)}
 
 
@@ -85,6 +91,42 @@ def test_times_are_shown_without_a_verdict(tables, inputs):
     epochs = inputs.runs[inputs.runs["selection"] == "last"]["epoch"].unique()
     assert found.numbers[0] == pytest.approx(costs["value"].mean() / epochs.item() / 60)
     assert found.lines[-1].text == "no verdict on times"
+
+
+def test_a_step_less_its_loss_is_the_time_of_the_backbone():
+    study = made_up_study(
+        blocks=(
+            Block(
+                "tableS1", "resnet50~timing", (DatasetChoice("sop", "sop", {}),),
+                (variant("smooth_ap"), variant("fast_ap")), (112,), (0, 1, 2), RECIPE | P4,
+            ),
+        ),
+        references=References(("smoothap2020",), None),
+    )  # fmt: skip
+    runs = made_up_runs(study, epochs=1, bad={("fast_ap", 112, seed): "missing" for seed in (0, 1, 2)})
+    table = paper_tables(tidy(runs), {}, study)["smoothap2020_tableS1"]
+    found = cell(table, "Smooth-AP", 1)
+    costs = runs[runs["selection"] == "cost"].pivot(index="seed", columns="metric", values="value")
+    expected = 112 / costs["images_per_second"] * 1000 - costs["loss_ms"]
+    assert found.numbers[0] == pytest.approx(expected.mean()) and found.numbers[1] == pytest.approx(expected.std())
+    assert found.note == "n=3" and [line.text for line in found.lines] == ["published 705", "no verdict on times"]
+    assert cell(table, "Smooth-AP", 2).numbers[0] == pytest.approx(costs["loss_ms"].mean())
+    assert cell(table, "FastAP", 1).text == "not run" and "any wait for images" in table.caption
+
+
+def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
+    rows = [{"dataset": "cub", "batch_size": 64, "seed": seed, "decrease": 3.0 + seed} for seed in (0, 1, 2)]
+    tables = paper_tables(inputs.runs, {**inputs.stats, GAP: pd.DataFrame(rows)}, inputs.study)
+    cub, sop = (cell(tables["roadmap2021v2_table10"], row, 1) for row in ("CUB-200-2011", "Stanford Online Products"))
+    assert (cub.text, cub.note) == ("4.00 ± 1.00", "n=3")
+    assert [line.text for line in cub.lines] == ["published 3.7", "no score, no verdict"]
+    assert sop.text == "not run" and sop.lines[0].text == "published 5.4"
+
+
+def test_a_gap_of_several_batch_sizes_fills_nothing_as_the_print_names_none(inputs):
+    rows = [{"dataset": "cub", "batch_size": size, "seed": 0, "decrease": 3.0} for size in (32, 64)]
+    tables = paper_tables(inputs.runs, {**inputs.stats, GAP: pd.DataFrame(rows)}, inputs.study)
+    assert cell(tables["roadmap2021v2_table10"], "CUB-200-2011", 1).text == "not run"
 
 
 def test_a_stand_in_fills_the_tables_without_any_verdict():
