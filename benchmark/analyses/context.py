@@ -12,7 +12,7 @@ from benchmark.errors import ConfigError, unknown_name
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.options import defaults_of
 from benchmark.records import RunSpec, run_id
-from benchmark.study.model import Block, Study
+from benchmark.study.model import Block, Study, Variant
 
 QUICK_DATASET = "glyphs_tiny"
 DEFAULT_SEEDS = 3
@@ -98,13 +98,28 @@ class Context:
         }
 
     def _loss(self, label: str) -> dict[str, Any]:
-        variant = self.study.losses.get(label)
+        variant = self._variant(label)
         if variant is not None:
             return {"name": variant.name, "variant": label, "params": variant.params}
         catalogue = load_catalogue()
         if label not in catalogue:
             raise ConfigError("analysis", [f"no loss '{label}' in the study or the registry"])
         return {"name": label, "variant": label, "params": defaults_of(catalogue[label]["schema"])}
+
+    def _variant(self, label: str) -> Variant | None:
+        """Returns a loss of the study with the hyperparameters it has nearest to the block: recipes set them.
+
+        They are those of the block's setting on its dataset, else of its recipe, else of any block.
+        """
+        setting, place, recipe = self.block.setting, self.block.datasets[0].label, self.block.recipe_name
+        here = [each for each in self.study.blocks if each.setting == setting]
+        nearest = [each for each in here if any(choice.label == place for choice in each.datasets)]
+        alike = [each for each in here if each.recipe_name == recipe]
+        for block in (*nearest, *alike, *self.study.blocks):
+            for variant in block.losses:
+                if variant.label == label:
+                    return variant
+        return None
 
 
 def on_dataset(study: Study, label: str) -> Study:

@@ -117,10 +117,14 @@ def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
     from benchmark.grid import expand
 
     study = load_study("roadmap")
-    assert Context.of(study, "results").dataset == "cub"
-    seen = Context.of(on_dataset(study, "sop"), "results")
-    assert seen.dataset == "sop" and seen.batch_sizes == (64,)
-    assert seen.spec("sup_ap", 64, 0).digest == expand(study)["sop/resnet50/sup_ap/bs64/seed0"].digest
+    runs = expand(study)
+    for label in ("cub", "sop", "inaturalist"):
+        seen = Context.of(study if label == "cub" else on_dataset(study, label), "results")
+        assert seen.dataset == label and seen.batch_sizes == (64,)
+        for loss in ("smooth_ap", "sup_ap", "roadmap", "fast_ap"):
+            assert seen.spec(loss, 64, 0).digest == runs[f"{label}/resnet50/{loss}/bs64/seed0"].digest
+    params = seen.spec("sup_ap", 64, 0).loss["params"]
+    assert (params["offset"], params["start"]) == (1.0, 0.0), "the recipe of iNaturalist sets them"
     with pytest.raises(ConfigError, match="did you mean 'sop'"):
         on_dataset(study, "sap")
 
