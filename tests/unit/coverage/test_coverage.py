@@ -47,6 +47,16 @@ def test_what_is_outside_is_faces_landmarks_clean_or_distractors(table):
     assert not table[table["state"] == PLANNED]["dataset"].isin(["vggface2", "ijbc", "roxford_1m", "rparis_1m"]).any()
 
 
+def test_only_rows_that_a_run_stands_beside_are_said_to_have_one(table):
+    rows = table[(table["paper"] == "listwise2019") & (table["state"] == OUTSIDE)]
+    beside = rows[rows["reason"].str.contains("beside")]
+    assert len(rows) == 56 and len(beside) == 12
+    assert set(beside["row_label"]) == {"GeM (AP) [ours]", "GeM (AP) + αQE [ours]"} and set(beside["metric"]) == {"map"}
+    mined = rows[rows["reason"].str.contains("mined")]
+    assert len(mined) == 12 and mined["row_label"].str.contains("TL-").all()
+    assert rows["reason"].str.contains("no run measures it").sum() == 24
+
+
 @pytest.mark.parametrize(
     ("facts", "run"),
     [
