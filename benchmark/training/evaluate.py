@@ -62,12 +62,14 @@ class Evaluator:
             for name, item in protocols.items()
         }
 
-    def measure(self, embedded: dict[str, EmbeddedProtocol]) -> dict[str, dict[str, float]]:
+    def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> dict[str, dict[str, float]]:
         """Returns {split: {metric: value in [0, 1]}}, a split for each protocol; those that judge by lists have
-        a second one of expanded queries if the recipe expands them."""
+        a second one of expanded queries if the recipe expands them. A GPU ranks, where ``device`` is one."""
+        # counting ranks in numpy is faster on a CPU than sorting there
+        ranker = str(device) if device.type == "cuda" else None
         found: dict[str, dict[str, float]] = {}
         for name, item in embedded.items():
-            found |= item.measure(name, self.config)
+            found |= item.measure(name, self.config, ranker)
         return found
 
     @torch.inference_mode()

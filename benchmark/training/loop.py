@@ -123,7 +123,7 @@ class Trainer:
         for split, item in embedded.items():
             if not item.finite:
                 raise DivergedError(f"embeddings of {split} are not finite after epoch {self.state.epoch + 1}")
-        scores = self.parts.evaluator.measure(embedded)
+        scores = self.parts.evaluator.measure(embedded, self.parts.device)
         self.state.eval_seconds += time.perf_counter() - started
         return embedded, scores
 

@@ -29,25 +29,30 @@ class EmbeddedProtocol:
         parts = [self.query] if self.gallery is None else [self.query, self.gallery]
         return all(np.isfinite(part).all() for part in parts)
 
-    def measure(self, name: str, config: EvaluationConfig) -> dict[str, dict[str, float]]:
+    def measure(self, name: str, config: EvaluationConfig, device: str | None = None) -> dict[str, dict[str, float]]:
         """Returns {split: {metric: value in [0, 1]}}: the split ``name``, and ``name+aqe`` where the protocol
-        judges by lists and the recipe expands queries."""
+        judges by lists and the recipe expands queries.
+
+        ``device``: a torch device ("cuda") that ranks by labels instead of the processor; lists are ranked by
+        the processor always.
+        """
         judgements, expansion = self.protocol.judgements, config.query_expansion
         if judgements is None:
-            return {name: self._by_labels(tuple(config.recall_at))}
+            return {name: self._by_labels(tuple(config.recall_at), device)}
         found = {name: {"map": landmark_map(self.query, self.gallery, judgements)}}
         if expansion is not None:
             expanded = expand_queries(self.query, self.gallery, expansion.alpha, expansion.k)
             found[name + SPLIT_SUFFIX] = {"map": landmark_map(expanded, self.gallery, judgements)}
         return found
 
-    def _by_labels(self, recall_at: tuple[int, ...]) -> dict[str, float]:
+    def _by_labels(self, recall_at: tuple[int, ...], device: str | None) -> dict[str, float]:
         labels, gallery = self.protocol.query.labels, self.protocol.gallery
         if not self.protocol.repeats:
             items = None if gallery is None else gallery.labels
-            return retrieval_metrics(self.query, labels, self.gallery, items, recall_at=recall_at)
+            return retrieval_metrics(self.query, labels, self.gallery, items, recall_at, device=device)
+        rows = self.query
         repeats = [
-            retrieval_metrics(self.query[ask], labels[ask], self.query[answer], labels[answer], recall_at=recall_at)
+            retrieval_metrics(rows[ask], labels[ask], rows[answer], labels[answer], recall_at, device=device)
             for ask, answer in self.protocol.repeats
         ]
         return {metric: float(np.mean([found[metric] for found in repeats])) for metric in repeats[0]}

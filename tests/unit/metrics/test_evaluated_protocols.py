@@ -13,13 +13,15 @@ from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.datasets.base import Dataset, Judgements, Protocol, pixel_set
 from benchmark.errors import ConfigError
-from benchmark.metrics import expand_queries, landmark_map, learn_whitening, retrieval_metrics
+from benchmark.metrics import device, expand_queries, landmark_map, learn_whitening, retrieval_metrics
+from benchmark.metrics.device import positive_ranks_on
 from benchmark.recipe import EvaluationConfig, InputConfig, QueryExpansionConfig
 from benchmark.records import NEIGHBOURS
 from benchmark.training import evaluate, parts
 from benchmark.training.evaluate import Evaluator, sample_of
 from benchmark.training.run import train
 
+CPU = torch.device("cpu")
 SIDE = 8
 IMAGES = InputConfig(augmentation="none", image_size=SIDE, mean=[0.5], std=[0.5])
 
@@ -61,7 +63,7 @@ def rows_of(image_set) -> np.ndarray:
 
 def measured(dataset, model=None, **config):
     evaluator = Evaluator(dataset, IMAGES, EvaluationConfig(recall_at=[1, 2], batch_size=7, **config), 1, 6)
-    return evaluator.measure(evaluator.embed(model or Flatten(), torch.device("cpu")))
+    return evaluator.measure(evaluator.embed(model or Flatten(), CPU), CPU)
 
 
 def test_judged_protocols_give_their_own_map_and_embed_what_they_share_once(landmarks):
@@ -102,6 +104,45 @@ def test_repeats_are_averaged():
     for metric, value in found["small"].items():
         assert value == pytest.approx(np.mean([one[metric] for one in each]))
     assert len({one["map"] for one in each}) > 1
+
+
+@pytest.fixture
+def ranked_on(monkeypatch):
+    """The devices that were asked to rank; the processor does it for them."""
+    devices = []
+
+    def rank(name, *sets):
+        devices.append(name)
+        return positive_ranks_on("cpu", *sets)
+
+    monkeypatch.setattr(device, "positive_ranks_on", rank)
+    return devices
+
+
+def test_a_gpu_ranks_what_labels_judge_and_a_cpu_leaves_it_to_numpy(ranked_on):
+    query, gallery = images(24, 3), images(30, 4)
+    orders = [np.random.default_rng(seed).permutation(24) for seed in range(2)]
+    protocols = {
+        "own": Protocol(query),
+        "gallery": Protocol(query, gallery),
+        "repeated": Protocol(query, repeats=tuple((order[8:], order[:8]) for order in orders)),
+        "judged": Protocol(query, gallery, judged(24, 30, 0)),
+    }
+    dataset = Dataset("several", images(10, 0), protocols, "0")
+    evaluator = Evaluator(dataset, IMAGES, EvaluationConfig(recall_at=[1, 2]), 1, 6)
+    embedded = evaluator.embed(Flatten(), CPU)
+    by_cpu = evaluator.measure(embedded, CPU)
+    assert ranked_on == []
+    by_gpu = evaluator.measure(embedded, torch.device("cuda", 1))
+    assert ranked_on == ["cuda:1"] * 4
+    assert by_gpu.keys() == by_cpu.keys() == protocols.keys()
+    for split, found in by_gpu.items():
+        assert found == pytest.approx(by_cpu[split], abs=1e-12)
+
+
+def test_a_run_on_a_cpu_ranks_by_numpy(tmp_path, ranked_on):
+    assert train(write_spec_in(tmp_path, tiny_spec(training={"epochs": 1})))["status"] == "ok"
+    assert ranked_on == []
 
 
 def test_whitening_is_learnt_on_training_images_and_applied_to_both_sides(landmarks):
