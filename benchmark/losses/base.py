@@ -17,6 +17,10 @@ from benchmark.losses.relation import Relation
 class Loss(nn.Module):
     """A training objective on embeddings; subclasses define ``Config`` and ``forward``."""
 
+    # Whether training hands labels over on the CPU, where they are made, instead of on the embeddings' device:
+    # a loss that looks at labels alone first would wait there for everything that the device has yet to do.
+    labels_on_cpu = False
+
     @dataclass(frozen=True, kw_only=True)
     class Config:
         """No hyperparameters."""
@@ -37,7 +41,8 @@ class Loss(nn.Module):
         """Returns the loss (scalar) of embeddings (B, D), L2-normalised rows, with integer labels (B,).
 
         With references (M, D) and (M,) the batch queries the references, else itself. Non-finite
-        embeddings give a non-finite loss; wrong shapes raise RunError.
+        embeddings give a non-finite loss; wrong shapes raise RunError. Training gives all labels on the
+        device of the embeddings, unless the class says ``labels_on_cpu``.
         """
         raise NotImplementedError
 
@@ -56,7 +61,7 @@ class Loss(nn.Module):
         query meets itself as one of them; losses that treat a query's own entry apart override this.
         """
         references = torch.cat([embeddings, memory.to(embeddings.dtype)])
-        reference_labels = torch.cat([labels, memory_labels.to(labels.device)])
+        reference_labels = torch.cat([labels, memory_labels.to(labels.device, non_blocking=True)])
         return self(embeddings, labels, references, reference_labels, generator=generator)
 
 
@@ -70,6 +75,7 @@ class ScoreLoss(Loss):
     """
 
     cosine = False
+    labels_on_cpu = True  # they become a Relation, which is made there
 
     def on_scores(
         self, scores: Tensor, relation: Relation, *, gradient: bool, generator: torch.Generator | None

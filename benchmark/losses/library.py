@@ -9,6 +9,9 @@ from torch import Tensor, nn
 
 from benchmark.errors import RunError
 from benchmark.losses.base import Loss, check_inputs
+from benchmark.losses.relation import Relation
+
+CPU = torch.device("cpu")
 
 
 class LibraryLoss(Loss):
@@ -16,7 +19,13 @@ class LibraryLoss(Loss):
 
     The library is imported when such a loss is created, because importing it takes seconds. Like the
     suite's own losses it computes in float32 at least, whatever autocast says.
+
+    ``needs_positives``: the formula is made of positives, so that without one it is 0 with no gradient;
+    such a batch is an error, as it is to a ranking loss.
     """
+
+    needs_positives = False
+    labels_on_cpu = True  # so that looking for positives waits for nothing
 
     def __init__(self, config: Any, **sizes: Any):
         super().__init__(config, **sizes)
@@ -33,10 +42,12 @@ class LibraryLoss(Loss):
     def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
         check_inputs(embeddings, labels, reference_embeddings, reference_labels)
         own = reference_embeddings is None
+        if self.needs_positives:
+            Relation.from_labels(labels, reference_labels, CPU).require_positives()
         with torch.autocast(embeddings.device.type, enabled=False):
-            queries, labels = _full(embeddings), labels.to(embeddings.device)
+            queries, labels = _full(embeddings), labels.to(embeddings.device, non_blocking=True)
             pool = queries if own else _full(reference_embeddings)
-            pool_labels = labels if own else reference_labels.to(embeddings.device)
+            pool_labels = labels if own else reference_labels.to(embeddings.device, non_blocking=True)
             # the library compares identity to leave out self pairs, so an own batch is passed as None
             mined = self.mine(queries, labels, None if own else pool, None if own else pool_labels)
             references = () if own else (pool, pool_labels)
@@ -46,10 +57,12 @@ class LibraryLoss(Loss):
 
     def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
         check_inputs(embeddings, labels, memory, memory_labels)
+        if self.needs_positives:
+            Relation.with_memory(labels, memory_labels, CPU).require_positives()
         with torch.autocast(embeddings.device.type, enabled=False):
-            queries, labels = _full(embeddings), labels.to(embeddings.device)
+            queries, labels = _full(embeddings), labels.to(embeddings.device, non_blocking=True)
             pool = torch.cat([queries, memory.to(queries.dtype)])
-            pool_labels = torch.cat([labels, memory_labels.to(labels.device)])
+            pool_labels = torch.cat([labels, memory_labels.to(labels.device, non_blocking=True)])
             mined = self.mine(queries, labels, pool, pool_labels)
             if mined is None:
                 mined = _all_pairs(labels, pool_labels)

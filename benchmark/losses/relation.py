@@ -51,8 +51,8 @@ class Relation:
     def from_labels(labels: Tensor, reference_labels: Tensor | None, device: torch.device) -> Relation:
         """Returns the relation "same label" of labels (B,) and reference labels (M,); None means own.
 
-        Grouping happens on the CPU because its shapes depend on the data: labels that lie on a GPU cost one
-        synchronisation, labels kept on the CPU cost none.
+        Grouping happens on the CPU because its shapes depend on the data: labels that lie on a GPU have to wait
+        for all that it has yet to do, labels kept on the CPU, as training keeps them, wait for nothing.
         """
         labels = labels.cpu()
         if reference_labels is None:

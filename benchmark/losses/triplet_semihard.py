@@ -15,7 +15,11 @@ class TripletSemihard(LibraryLoss):
 
     A triplet is semi-hard when its negative is farther than its positive, by less than the margin.
     Mining looks at every triplet at once: with a memory of M that takes B x (B + M)^2 entries.
+    Collapsed embeddings have no semi-hard triplet, as no distance is farther than another: there the loss is
+    exactly 0, and so is its gradient. A batch without a positive is an error.
     """
+
+    needs_positives = True
 
     @dataclass(frozen=True, kw_only=True)
     class Config:

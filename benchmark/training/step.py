@@ -47,13 +47,14 @@ class Stepper:
     def __call__(
         self, images: torch.Tensor, labels: torch.Tensor, step: int, remembered: np.ndarray | None = None
     ) -> None:
-        """Takes step number ``step`` on images (B, C, H, W) and labels (B,); ``drain`` gives its loss.
+        """Takes step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU; ``drain`` gives its
+        loss.
 
         ``remembered`` (B,): the numbers of the training images, when the memory takes part in the step.
         """
         torch.manual_seed(derive(self.seed, "step", step))
         self._generator.manual_seed(derive(self.seed, "loss", step))
-        labels = labels.to(self.device, non_blocking=True)
+        labels = self._placed(labels)
         self.optimizer.zero_grad(set_to_none=True)
         if self.config.micro_batch is not None and self.config.micro_batch < len(images):
             stages = Stages(self._embed, images, self.config.micro_batch, derive(self.seed, "step", step))
@@ -78,6 +79,11 @@ class Stepper:
         with autocast(self.config, self.device):
             return self.model(images)
 
+    def _placed(self, labels: torch.Tensor) -> torch.Tensor:
+        """Returns labels where the loss takes them: on the CPU if it says so, else on the device."""
+        # a plugin's loss may be any module: it gets its labels beside the embeddings
+        return labels if getattr(self.loss, "labels_on_cpu", False) else labels.to(self.device, non_blocking=True)
+
     def _loss_gradient(
         self, embeddings: torch.Tensor, labels: torch.Tensor, remembered: np.ndarray | None
     ) -> torch.Tensor:
@@ -89,8 +95,9 @@ class Stepper:
                 if remembered is None:
                     value = self.loss(leaves, labels, generator=self._generator)
                 else:
-                    memory = self.memory.others(remembered)
-                    value = self.loss.with_memory(leaves, labels, *memory, generator=self._generator)
+                    memory, memory_labels = self.memory.others(remembered)
+                    memory_labels = self._placed(memory_labels)
+                    value = self.loss.with_memory(leaves, labels, memory, memory_labels, generator=self._generator)
             self.scaler.scale(value).backward()
         if remembered is not None:
             self.memory.store(leaves, remembered)

@@ -220,7 +220,7 @@ def test_nan_embeddings_never_give_a_finite_loss(name):
     assert not make(name)(embeddings, labels, generator=chance()).isfinite()
 
 
-@pytest.mark.parametrize("name", [*RANKING, "calibration"])
+@pytest.mark.parametrize("name", [*RANKING, "calibration", "triplet_semihard"])
 def test_batch_without_a_positive_is_a_clear_error(name):
     embeddings, _ = batch()
     with pytest.raises(RunError, match="no query of this batch has a positive"):

@@ -15,20 +15,23 @@ from benchmark.losses.base import RankingLoss, ScoreLoss
 
 torch.set_num_threads(1)
 
+EVERY = LOSSES.names()
 SCORED = [name for name in LOSSES.names() if issubclass(LOSSES[name].target, ScoreLoss)]
 RANKING = [name for name in SCORED if issubclass(LOSSES[name].target, RankingLoss)]
 AP = [*RANKING, "roadmap"]
 EXACT = ("blackbox_ap", "smooth_ap", "sup_ap")
+CLASSES = 6
 
 
-def make(name):
-    return create_loss(name, **({"margin": 0.0} if name == "blackbox_ap" else {}))
+def make(name, dim=4):
+    extra = {"margin": 0.0} if name == "blackbox_ap" else {}
+    return create_loss(name, embedding_dim=dim, num_classes=CLASSES, **extra)
 
 
 @st.composite
 def batches(draw, least_classes=1):
     """Unit rows float64 of random shape, with at least one positive pair."""
-    classes = draw(st.lists(st.integers(1, 7), min_size=least_classes, max_size=6).filter(lambda n: max(n) > 1))
+    classes = draw(st.lists(st.integers(1, 7), min_size=least_classes, max_size=CLASSES).filter(lambda n: max(n) > 1))
     labels = torch.arange(len(classes)).repeat_interleave(torch.tensor(classes))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**16)))
     labels = labels[torch.randperm(len(labels), generator=generator)]
@@ -43,13 +46,29 @@ def differentiate(loss, rows, labels):
     return value.detach(), rows.grad
 
 
-@pytest.mark.parametrize("name", SCORED)
+@pytest.mark.parametrize("name", [*SCORED, "triplet_semihard"])
 @settings(max_examples=6, deadline=None)
 @given(count=st.integers(1, 30), dim=st.integers(1, 12))
 def test_a_batch_without_a_positive_pair_is_refused(name, count, dim):
-    rows = torch.nn.functional.normalize(torch.ones(count, dim), dim=1)
-    with pytest.raises(RunError, match="no query of this batch has a positive"):
-        make(name)(rows, torch.arange(count))
+    rows, labels = torch.nn.functional.normalize(torch.ones(count, dim), dim=1), torch.arange(count)
+    for loss, others in (
+        (make(name), ()),
+        (make(name), (rows, labels + count)),
+        (make(name).with_memory, (rows, ~labels)),
+    ):
+        with pytest.raises(RunError, match="no query of this batch has a positive"):
+            loss(rows, labels, *others)
+    # what the batch lacks, a reference may have
+    assert make(name)(rows, labels, rows, labels).isfinite()
+    assert make(name).with_memory(rows, labels, rows, labels).isfinite()
+
+
+def test_contrastive_pushes_negatives_apart_where_there_is_no_positive_pair():
+    rows = torch.tensor([[1.0, 0.0], [0.96, 0.28], [-1.0, 0.0]])
+    value, gradient = differentiate(make("contrastive"), rows, torch.arange(3))
+    # of the three pairs one is closer than the margin of 0.5
+    assert value.item() == pytest.approx(0.5 - math.hypot(0.04, 0.28), rel=1e-6)
+    assert gradient[:2].norm(dim=1).min() > 0.1
 
 
 @pytest.mark.parametrize("name", RANKING)
@@ -83,8 +102,8 @@ def test_exact_ranks_of_collapsed_embeddings_are_the_worst_of_the_tie(batch):
     assert value.item() == pytest.approx(expected.item(), abs=1e-6)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-@pytest.mark.parametrize("name", AP)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", EVERY)
 @settings(max_examples=6, deadline=None)
 @given(batch=batches(), where=st.integers(0, 10**6))
 def test_embeddings_that_are_not_finite_never_give_a_finite_loss(name, bad, batch, where):
@@ -92,18 +111,18 @@ def test_embeddings_that_are_not_finite_never_give_a_finite_loss(name, bad, batc
     # in any image, whether it has a positive or not
     rows = rows.clone()
     rows[where % len(rows), where % rows.shape[1]] = bad
-    assert not torch.isfinite(make(name)(rows, labels))
+    assert not torch.isfinite(make(name, rows.shape[1])(rows, labels))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", AP)
+@pytest.mark.parametrize("name", EVERY)
 @settings(max_examples=6, deadline=None)
 @given(batch=batches())
 def test_half_precision_gives_the_loss_of_the_rounded_embeddings(name, dtype, batch):
     rows, labels = batch
-    half = rows.to(dtype)
-    value, gradient = differentiate(make(name), half, labels)
-    expected, slope = differentiate(make(name), half.float(), labels)
+    half, dim = rows.to(dtype), rows.shape[1]
+    value, gradient = differentiate(make(name, dim), half, labels)
+    expected, slope = differentiate(make(name, dim), half.float(), labels)
     assert value.dtype == torch.float32 and value.item() == expected.item()
     assert gradient.dtype == dtype and torch.equal(gradient, slope.to(dtype))
 
