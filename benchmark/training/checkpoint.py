@@ -40,9 +40,9 @@ def save_checkpoint(folder: Path, identity: dict[str, str], state: dict[str, Any
 def load_checkpoint(folder: Path, identity: dict[str, str]) -> tuple[dict | None, str]:
     """Returns (state, message): state is None when there is nothing that this very run can continue from.
 
-    A checkpoint of another specification, code version or platform, a damaged file or one with foreign objects
-    is left aside with a message: starting over is always right, continuing from it never is. Tensors stay on the
-    CPU: the optimiser keeps its step counts where they are, and there it reads them without waiting for a GPU.
+    A checkpoint of another specification, code version, dataset or platform, a damaged file or one with foreign
+    objects is left aside with a message: starting over is always right, continuing from it never is. Tensors stay
+    on the CPU: the optimiser keeps its step counts where they are, and there it reads them without waiting for a GPU.
     """
     path = folder / CHECKPOINT
     if not path.exists():

@@ -32,7 +32,7 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     started     time.monotonic() at the start of the process, for the start-up time on record
 
     A finished result of the same specification is returned as it is. A checkpoint of the same specification,
-    code version and platform is continued. A run whose loss or embeddings stop being finite ends with status
+    code version, data and platform is continued. A run whose loss or embeddings stop being finite ends with status
     ``diverged``. On SIGTERM the state is saved and ``Interrupted`` raised. RunError is raised when the folder
     cannot be written to, before anything is computed, and when it disappears.
     """
@@ -52,7 +52,8 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
         device = prepare_numerics(section(spec.recipe, "training"))
         parts = build_parts(spec, device)
         startup = time.monotonic() - started
-        trainer = Trainer(parts, folder, {**identity, "platform": provenance.platform_label()}, progress)
+        own = {"dataset_fingerprint": parts.dataset.fingerprint, "platform": provenance.platform_label()}
+        trainer = Trainer(parts, folder, {**identity, **own}, progress)
         with Mirror.start(spec, folder):
             reason, embedded = "", {}
             try:

@@ -16,18 +16,22 @@ from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
 
-@pytest.fixture(scope="module")
-def images(tmp_path_factory) -> Path:
-    """Returns a folder of eight classes of eight small pictures."""
-    root = tmp_path_factory.mktemp("images")
-    generator = np.random.default_rng(0)
+def draw(root: Path, seed: int) -> Path:
+    """Writes eight classes of eight small pictures below ``root``, in the place of what was there."""
+    generator = np.random.default_rng(seed)
     for label in range(8):
-        (root / f"class{label}").mkdir()
+        (root / f"class{label}").mkdir(parents=True, exist_ok=True)
         for number in range(8):
             pixels = generator.integers(0, 256, (40, 44, 3), dtype=np.uint8)
             pixels[..., label % 3] //= 2 + label
             Image.fromarray(pixels).save(root / f"class{label}" / f"{number}.png")
     return root
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory) -> Path:
+    """Returns a folder of pictures."""
+    return draw(tmp_path_factory.mktemp("images"), 0)
 
 
 def spec_of(root: Path, workers: int) -> RunSpec:
@@ -72,3 +76,18 @@ def test_a_run_on_files_stopped_inside_an_epoch_continues_to_the_same_bits(
     train(path)
     assert numbers(tmp_path) == numbers(alone)
     assert curve(tmp_path) == curve(alone)
+
+
+def test_a_run_whose_images_were_replaced_meanwhile_starts_anew(tmp_path, monkeypatch, capsys):
+    root = draw(tmp_path / "images", 0)
+    path = write_spec_in(tmp_path / "stopped", spec_of(root, 0))
+    with monkeypatch.context() as patch:
+        stop_after(3, patch)
+        with pytest.raises(Interrupted):
+            train(path)
+    draw(root, 1)
+    result = train(path)
+    assert "has dataset fingerprint" in capsys.readouterr().out
+    fresh = tmp_path / "fresh"
+    assert result == train(write_spec_in(fresh, spec_of(root, 0)))
+    assert curve(path.parent) == curve(fresh)
