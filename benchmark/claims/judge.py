@@ -44,6 +44,7 @@ COLUMNS = [
     "condition",  # as published; in the reading "here" the datasets that were run
     "verdict",
     "reason",
+    "outside",  # why no run of the suite can decide it as published
     "parts",
     "parts_run",
     "parts_holding",
@@ -73,7 +74,10 @@ def judge_claims(runs: pd.DataFrame, claims: Iterable[Claim], facts: Facts) -> t
 
 def _asked(claim: Claim, series: Series, reading: str) -> tuple[list[Place], list[Part]]:
     """Returns where a claim is asked, and its parts. Where the paper's batch sizes give none, "here" takes any size:
-    they may have been run with the loss, but not with the options that the claim is about."""
+    they may have been run with the loss, but not with the options that the claim is about. What is outside has no
+    place where it could be asked as published."""
+    if claim.outside and reading == PUBLISHED:
+        return [], [Part("", note=claim.outside)]
     attempts = [series.published] if reading == PUBLISHED else [series.here, partial(series.here, every_size=True)]
     for attempt in attempts:
         places = attempt(claim)
@@ -112,6 +116,7 @@ def _row(claim: Claim, reading: str, places: list[Place], decision: Decision, le
         "condition": condition,
         "verdict": decision.verdict,
         "reason": decision.reason + (f"; {left_out} without runs left out" if left_out else ""),
+        "outside": claim.outside,
         "parts": len(decision.tested),
         "parts_run": sum(item.n > 0 for item in decision.tested),
         "parts_holding": decision.holding,

@@ -76,6 +76,7 @@ def _claim(name: str, entry: dict[str, Any]) -> Claim:
         second=tuple(_arm(item) for item in entry.get("second", ())),
         levels=_levels(entry["levels"]) if "levels" in entry else {},
         options={key: entry[key] for key in _OPTIONS if key in entry},
+        outside=" ".join(entry.get("outside", "").split()).rstrip("."),
     )
 
 

@@ -57,7 +57,8 @@ class Claim:
     """A sentence and its test.
 
     ``first`` and ``second`` are the two sides of a comparison; ``levels`` replaces them where a hyperparameter is
-    swept, by level as printed. ``options`` are those of the kind (``benchmark.claims.kinds``).
+    swept, by level as printed. ``options`` are those of the kind (``benchmark.claims.kinds``). ``outside`` says why no
+    run of the suite can decide the sentence as published; empty otherwise.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Claim:
     second: tuple[Arm, ...]
     levels: dict[str, Arm]
     options: dict[str, Any]
+    outside: str = ""
 
     @property
     def arms(self) -> tuple[Arm, ...]:

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from benchmark.claims.judge import READINGS
+from benchmark.claims.judge import PUBLISHED, READINGS
 from benchmark.claims.model import Claim
 from benchmark.verdicts.vocabulary import CLAIM_VERDICTS, NOT_RUN
 
 
 def summary_text(verdicts: pd.DataFrame) -> str:
-    """Returns the counts of each reading and every verdict with its reason, ``not_run`` as a count only."""
+    """Returns the counts of each reading and every verdict with its reason; of ``not_run`` a count, and the reasons
+    of those that no run can decide."""
     lines = []
     for reading, meaning in READINGS.items():
         rows = verdicts[verdicts["reading"] == reading]
@@ -22,6 +23,8 @@ def summary_text(verdicts: pd.DataFrame) -> str:
             f"  {row['verdict']:12s} {row['claim']}: {row['reason']}"
             for row in rows[rows["verdict"] != NOT_RUN].to_dict("records")
         ]
+        never = rows[(rows["verdict"] == NOT_RUN) & (rows["outside"] != "")] if reading == PUBLISHED else rows.iloc[:0]
+        lines += [f"  {'outside':12s} {row['claim']}: {row['outside']}" for row in never.to_dict("records")]
     return "\n".join(lines)
 
 
@@ -30,5 +33,7 @@ def list_text(claims: Iterable[Claim]) -> str:
     lines = []
     for claim in claims:
         lines += [f"{claim.name}  ({claim.paper}, {claim.place})", f"  {claim.sentence}"]
-        lines += [f"  {claim.kind}, {', '.join(claim.metrics)}; {claim.condition}", ""]
+        lines += [f"  {claim.kind}, {', '.join(claim.metrics)}; {claim.condition}"]
+        lines += [f"  not decided as published: {claim.outside}"] if claim.outside else []
+        lines.append("")
     return "\n".join(lines).rstrip()

@@ -100,9 +100,12 @@ def claims(table: pd.DataFrame, stand_in: str | None) -> list[str]:
     if table.empty:
         return []
     reading = "here" if stand_in else "published"
-    verdicts = table.loc[table["reading"] == reading, "verdict"].value_counts()
+    rows = table[table["reading"] == reading]
+    verdicts = rows["verdict"].value_counts()
     if verdicts.drop("not_run", errors="ignore").sum() == 0:
         return []
     parts = [f"{verdicts[word]} {word.replace('_', ' ')}" for word in CLAIM_VERDICTS if word in verdicts]
     where = f" asked of {stand_in}" if stand_in else ""
-    return [f"Of {count(int(verdicts.sum()), 'claim')}{where}: {', '.join(parts)}."]
+    never = 0 if stand_in or "outside" not in table else int(rows["outside"].fillna("").ne("").sum())
+    rest = f" ({never} of them outside of every study)" if never else ""
+    return [f"Of {count(int(verdicts.sum()), 'claim')}{where}: {', '.join(parts)}{rest}."]

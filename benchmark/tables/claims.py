@@ -47,11 +47,26 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     )
     rest = len(pairs) - len(tested)
     notes = [f"{count(rest, 'further claim')} cannot be tested with the runs of this study."] if rest else []
+    notes += _outside(pairs, study)
     if not published:
         notes.insert(0, "No run is under the conditions of a paper, so nothing here is tested as published.")
     return Table(
         "Claims of the papers", caption, columns, [Section(paper, rows) for paper, rows in sections.items()], notes
     )
+
+
+def _outside(pairs: dict[str, dict[str, dict[str, Any]]], study: Any) -> list[str]:
+    """Returns a note for each reason why sentences of the study's papers cannot be decided as published."""
+    papers = {name.partition("/")[0] for name in study.references.published}
+    counted: dict[str, int] = {}
+    for pair in pairs.values():
+        reason = pair[PUBLISHED].get("outside")
+        if isinstance(reason, str) and reason and pair[PUBLISHED]["paper"] in papers:
+            counted[reason] = counted.get(reason, 0) + 1
+    return [
+        f"No run of the suite can decide {count(number, 'claim')} of its papers as published. {reason}."
+        for reason, number in counted.items()
+    ]
 
 
 def _number_columns(group: str) -> list[Column]:
@@ -65,11 +80,13 @@ def _number_columns(group: str) -> list[Column]:
 def _row(pair: dict[str, dict[str, Any]], readings: list[str]) -> list[Cell]:
     published, here = pair[PUBLISHED], pair[HERE]
     shown = here if published["verdict"] == "not_run" else published
+    outside = published.get("outside")
+    why = f"; not run as published: {outside}" if isinstance(outside, str) and outside else ""
     return [
         Cell(str(here["sentence"]), note=str(here["place"])),
         Cell(str(published["condition"])),
         *(cell for name in readings for cell in _reading(pair[name])),
-        Cell(str(shown["reason"])),
+        Cell(f"{shown['reason']}{why}"),
     ]
 
 

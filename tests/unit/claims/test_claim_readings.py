@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from benchmark.__main__ import app
 from benchmark.claims import COLUMNS, PART_COLUMNS, judge_claims, load_claims, summary_text
 from benchmark.claims.model import Arm, Claim, Condition
 from benchmark.errors import RunError
+from benchmark.study.model import References
 from benchmark.tables.claims import build
 from benchmark.tables.table import NothingToShow
 
@@ -114,6 +117,26 @@ def test_two_sides_that_are_the_same_runs_decide_nothing():
 def test_every_protocol_of_a_dataset_is_asked_here():
     tables = [long_table({"smooth_ap": 0.5, "roadmap": 0.55}, split=split, dataset="vehicleid") for split in "ab"]
     assert verdicts(pd.concat(tables), claim((Condition(("sop",)),))).loc["c", "here"]["parts"] == 2
+
+
+def test_a_claim_that_is_outside_is_never_decided_as_published_and_says_why():
+    condition = (Condition(("cub",), backbone="resnet50", batch_sizes=(64,)),)
+    runs = on("cub", "resnet50", (64,), smooth_ap=0.5, roadmap=0.55)
+    never = dataclasses.replace(claim(condition), outside="Faces are not to be had")
+    found = verdicts(runs, never)
+    published, here = (found.loc["c", reading] for reading in ("published", "here"))
+    assert (published["verdict"], published["reason"]) == ("not_run", "Faces are not to be had")
+    assert here["verdict"] == "supported"
+    text = summary_text(found.reset_index())
+    assert "outside      c: Faces are not to be had" in text and text.count("Faces") == 1
+
+    study = made_up_study(references=References(("roadmap2021v2/table1",), None))
+    shown = build(pd.DataFrame(), {"claims": found.reset_index()}, study)
+    assert "not run as published: Faces are not to be had" in shown.sections[0].rows[0][-1].text
+    note = "No run of the suite can decide 1 claim of its papers as published. Faces are not to be had."
+    assert note in shown.notes
+    elsewhere = build(pd.DataFrame(), {"claims": found.reset_index()}, made_up_study())
+    assert note not in elsewhere.notes
 
 
 def test_no_runs_at_all_leave_everything_not_run():

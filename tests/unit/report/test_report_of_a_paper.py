@@ -36,6 +36,12 @@ def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
     assert "Significant differences to SmoothAP" in sentences[2] and len(sentences) == 3
 
 
+def test_claims_that_no_study_can_decide_are_counted_among_those_not_run(paper):
+    claims = paper.stats["claims"].assign(outside=["", "", "no faces", "no faces"])
+    sentences = answer(dataclasses.replace(paper, stats={**paper.stats, "claims": claims}))
+    assert sentences[0].endswith("1 not run (1 of them outside of every study).")
+
+
 def test_answer_of_many_places_ends_with_the_ablation_where_nothing_was_judged(paper):
     unjudged = {**paper.stats, "verdicts": paper.stats["verdicts"].iloc[:0], "claims": pd.DataFrame()}
     sentences = answer(dataclasses.replace(paper, stats=unjudged))
