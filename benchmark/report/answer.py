@@ -7,21 +7,22 @@ from typing import Any
 import pandas as pd
 
 from benchmark.report import overview
+from benchmark.report.glance import claims_reading
 from benchmark.tables.inputs import Inputs
 from benchmark.tables.labels import loss_label, loss_order, metric_label, metric_order, place_label
-from benchmark.tables.numbers import count, interval, mean_sd, points
+from benchmark.tables.numbers import count
 from benchmark.tables.select import over_seeds, scores
 from benchmark.tables.table import NothingToShow
 
-SENTENCES = 3
+SENTENCES = 4
 
 
 def answer(inputs: Inputs) -> list[str]:
-    """Returns at most three sentences: on the best loss, the tests against the baseline and the ablation.
+    """Returns at most four sentences: on the best loss, the tests against the baseline and the ablation.
 
     All speak of the headline metric (the first of the study that has values). Where a study has several places,
-    they count conditions. Where published numbers or claims were judged, their counts come first, and the ablation
-    is left to its table. With nothing finished, the one sentence says so.
+    they count conditions. Where published numbers or claims were judged, their counts come first; the counts of what
+    the claims come to on other data come last. With nothing finished, the one sentence says so.
     """
     try:
         values = scores(inputs.runs, inputs.study)
@@ -31,17 +32,28 @@ def answer(inputs: Inputs) -> list[str]:
     values = values[values["metric"] == metric]
     sizes = values.groupby(["dataset", "setting", "split"], observed=True).size()
     means = over_seeds(values, inputs.study.comparison.alpha)
-    sentences = _judged(inputs)
+    baseline, steps = _tests(inputs, "paired", "baseline", metric), _tests(inputs, "ablation", "ablation", metric)
     if len(sizes) > 1:
-        sentences.append(overview.best_losses(means, metric, inputs.study))
-        sentences += overview.against_baseline(_tests(inputs, "paired", "baseline", metric), metric, inputs.study)
-        sentences += overview.last_step(_tests(inputs, "ablation", "ablation", metric), metric, inputs.study)
-        return sentences[:SENTENCES]
-    place = sizes.index[0]
-    sentences.append(_best(means, place, metric, inputs.study))
-    sentences += _against_baseline(_tests(inputs, "paired", "baseline", metric), metric, inputs.study)
-    sentences += _ablation(_tests(inputs, "ablation", "ablation", metric), metric, inputs.study)
-    return sentences[:SENTENCES]
+        found = [
+            overview.best_losses(means, metric, inputs.study),
+            *overview.against_baseline(baseline, metric, inputs.study),
+            *overview.last_step(steps, metric, inputs.study),
+        ]
+    else:
+        found = [
+            _best(means, sizes.index[0], metric, inputs.study),
+            *_against_baseline(baseline, metric, inputs.study),
+            *_ablation(steps, metric, inputs.study),
+        ]
+    judged = _judged(inputs)
+    return ([*judged, *found] if _about_papers(inputs) else [*found, *judged])[:SENTENCES]
+
+
+def _about_papers(inputs: Inputs) -> bool:
+    """Returns whether the papers are what the results tell of, instead of other data on which claims can be asked."""
+    claims, stand_in = inputs.stats.get("claims", pd.DataFrame()), getattr(inputs.study, "stand_in", None)
+    as_published = len(claims) > 0 and claims_reading(claims, stand_in) == "published"
+    return bool(stand_in or as_published or overview.published(inputs.stats["verdicts"]))
 
 
 def _judged(inputs: Inputs) -> list[str]:
@@ -59,16 +71,12 @@ def _best(means: pd.DataFrame, place: tuple, metric: str, study: Any) -> str:
     for batch_size, group in means.groupby("batch_size", sort=True):
         ranked = group.sort_values("mean", ascending=False)
         first = ranked.iloc[0]
-        text = f"{loss_label(first.loss, study)} at batch size {batch_size} ({_value(first)}"
+        text = f"{loss_label(first.loss, study)} at batch size {batch_size} ({overview.value(first)}"
         if len(ranked) > 1:
             second = ranked.iloc[1]
-            text += f"; second {loss_label(second.loss, study)} with {_value(second)}"
+            text += f"; second {loss_label(second.loss, study)} with {overview.value(second)}"
         parts.append(text + ")")
     return f"On {place_label(*place)} the highest mean {metric_label(metric)} was reached by {_listed(parts)}."
-
-
-def _value(row: Any) -> str:
-    return f"{mean_sd(row['mean'], row['sd'])}%, n={row['n']}"
 
 
 def _tests(inputs: Inputs, name: str, kind: str, metric: str) -> pd.DataFrame:
@@ -117,12 +125,7 @@ def _ablation(tests: pd.DataFrame, metric: str, study: Any) -> list[str]:
     last = tests[tests["loss"].eq(study.comparison.ablation[-1]) & tests["against"].eq(study.comparison.ablation[-2])]
     if last.empty:
         return []
-    parts = []
-    for row in last.sort_values("batch_size").itertuples():
-        verdict = "significant" if str(row.significant) == "True" else "not significant"
-        verdict = "no test" if pd.isna(row.p_holm) else verdict
-        known_interval = "" if pd.isna(row.ci_low) else f" {interval(row.ci_low, row.ci_high)}"
-        parts.append(f"{points(row.difference)} points{known_interval} at batch size {row.batch_size} ({verdict})")
+    parts = [overview.step_words(row) for row in last.sort_values("batch_size").itertuples()]
     names = [loss_label(label, study) for label in study.comparison.ablation[-2:]]
     return [f"The step from {names[0]} to {names[1]} changes {metric_label(metric)} by {_listed(parts)}."]
 

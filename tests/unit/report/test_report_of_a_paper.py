@@ -31,9 +31,10 @@ def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
     numbers = paper.stats["verdicts"]["verdict"].value_counts()
     assert sentences[0].startswith("Of 286 published numbers:") and f"{numbers['not_run']} not run" in sentences[0]
     assert sentences[0].endswith("; of 2 claims: 1 supported, 1 not run.")
-    assert "of 9 conditions (places times batch sizes, over 3 places)" in sentences[1]
-    assert "lambda" not in " ".join(sentences), "a sweep's single settings are no contestants"
-    assert "Significant differences to SmoothAP" in sentences[2] and len(sentences) == 3
+    assert "of 10 conditions (places times batch sizes, over 3 places)." in sentences[1]
+    assert "SupAP in 9, SupAP (rho=1000.0) in 1 " in sentences[1], "a setting of one condition can win it"
+    assert "Significant differences to SmoothAP" in sentences[2] and "in 0" not in sentences[2]
+    assert "over 9 conditions" in sentences[3] and len(sentences) == 4
 
 
 def test_claims_that_no_study_can_decide_are_counted_among_those_not_run(paper):

@@ -119,7 +119,8 @@ def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
     inputs = with_claims(("not_run", "supported"), ("not_run", "contradicted"), ("not_run", "not_run"))
     assert [number for _, number, _, _ in claim_counts(inputs)] == [1, 1, 0, 1]
     assert "asked of what was run here" in claims_words(inputs)
-    assert not any("claim" in sentence for sentence in answer(inputs)), "they answer another question"
+    assert answer(inputs)[-1] == "Of 3 claims asked of what was run here: 1 supported, 1 contradicted, 1 not run."
+    assert "claim" not in answer(inputs)[0], "the study asks another question first"
     decided = with_claims(("inconclusive", "supported"), ("not_run", "contradicted"))
     assert [number for _, number, _, _ in claim_counts(decided)] == [0, 0, 1, 1]
     assert "their own conditions" in claims_words(decided) and claims_words(made_up_inputs(STUDY)) == ""
