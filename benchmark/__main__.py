@@ -9,7 +9,7 @@ import sys
 import typer
 
 from benchmark import cli
-from benchmark.errors import BenchmarkError
+from benchmark.errors import BenchmarkError, tell
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,8 +33,7 @@ def main() -> None:
     try:
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except BenchmarkError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(tell(error))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import sys
 from collections.abc import Iterable
 
 
@@ -31,6 +33,16 @@ class ReferenceDataError(BenchmarkError):
 
 class RunError(BenchmarkError):
     """A run that cannot start, continue or be written."""
+
+
+def tell(error: BenchmarkError) -> int:
+    """Prints ``error`` and returns its exit status, 2: all that can be said when the disk of the log is full."""
+    for stream, text in ((sys.stdout, ""), (sys.stderr, f"error: {error}\n")):
+        try:
+            print(text, end="", file=stream, flush=True)
+        except OSError:  # what is left in the buffer must not fail again, at the exit, and change the status
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return 2
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:

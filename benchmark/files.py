@@ -29,9 +29,11 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(stream.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
     finally:
         if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.truncate(temporary, 0)  # a writer that failed may hold it open, and its room until it is let go
             temporary.unlink(missing_ok=True)
 
 
@@ -61,7 +63,7 @@ def prepare_folder(folder: Path) -> None:
             stream.flush()
             os.fsync(stream.fileno())
     except OSError as error:
-        raise _cannot_write(folder, error) from error
+        raise cannot_write(folder, error) from error
 
 
 def require_folder(folder: Path) -> None:
@@ -73,7 +75,8 @@ def require_folder(folder: Path) -> None:
         )
 
 
-def _cannot_write(path: Path, error: OSError) -> RunError:
+def cannot_write(path: Path | str, error: OSError) -> RunError:
+    """Returns the error to raise when ``path`` cannot be written: its reason, and what to do."""
     return RunError(
         f"cannot write {path}: {error.strerror or error}; free some space or choose a writable folder, "
         "then start the same command again: finished results are kept"

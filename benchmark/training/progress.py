@@ -7,6 +7,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from benchmark.files import cannot_write
+
 HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
 
 
@@ -19,9 +21,12 @@ class Progress:
         self._bar: tqdm | None = None
 
     def say(self, text: str) -> None:
-        """Prints one line."""
-        tqdm.write(f"{self.title}  {text}", file=sys.stdout)
-        sys.stdout.flush()
+        """Prints one line; raises RunError when it finds no room."""
+        try:
+            tqdm.write(f"{self.title}  {text}", file=sys.stdout)
+            sys.stdout.flush()
+        except OSError as error:
+            raise cannot_write("the log", error) from error
 
     def start_epoch(self, epoch: int, steps: int, start: int) -> None:
         """Opens the bar of one epoch (from 0), at step ``start`` of ``steps``."""

@@ -19,7 +19,7 @@ import traceback
 from pathlib import Path
 
 from benchmark import provenance
-from benchmark.errors import BenchmarkError
+from benchmark.errors import BenchmarkError, tell
 from benchmark.warm.protocol import environment
 
 LONGEST_REQUEST = 2**20  # bytes
@@ -156,8 +156,7 @@ def _run(request: dict) -> int:
         out = None if request["out"] is None else Path(request["out"])
         return attempt(Path(request["spec"]), out, request["started"])
     except BenchmarkError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return tell(error)
     except BaseException:  # whatever ends a run, its log must say so
         traceback.print_exc()
         return 1

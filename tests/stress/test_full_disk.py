@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from tiny_runs import curve, tiny_spec, write_spec_in
 
-from benchmark.records import RESULT
+from benchmark.records import LOG, RESULT
 
 pytestmark = [
     pytest.mark.stress,
@@ -49,6 +50,15 @@ def train(path: Path) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
+def train_logged(path: Path) -> tuple[int, str]:
+    """Returns the exit status and the log, which lies beside the run, as in the workflow."""
+    log = path.with_name(LOG)
+    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
+    with open(log, "wb") as stream:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT, timeout=300, check=False)
+    return done.returncode, log.read_text()
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
     """Returns the folder of a run that nothing disturbed."""
@@ -65,13 +75,27 @@ def same(folder: Path, whole: Path) -> bool:
 @pytest.mark.parametrize("size", ["64k", "2m", "6m"])
 def test_a_full_disk_is_one_clear_error_and_the_run_continues_when_there_is_room(size, disk, whole):
     path = write_spec_in(disk(f"size={size}") / "run", SPEC)
-    done = train(path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: cannot write") and "free some space" in done.stderr
-    assert "Traceback" not in done.stderr
+    status, log = train_logged(path)
+    assert status == 2
+    last = log.splitlines()[-1]
+    assert last.startswith("error: cannot write") and "free some space" in last
+    assert "Traceback" not in log
     assert not (path.parent / RESULT).exists()
     disk("size=64m")
-    assert train(path).returncode == 0
+    assert train_logged(path)[0] == 0
+    assert same(path.parent, whole)
+
+
+def test_a_disk_without_room_for_a_word_ends_the_run_with_the_same_status(disk, whole):
+    path = write_spec_in(disk("size=64k") / "run", SPEC)
+    filler = path.with_name("filler")
+    with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as stream:
+        while stream.write(bytes(4096)):
+            pass
+    assert train_logged(path) == (2, "")
+    filler.unlink()
+    disk("size=64m")
+    assert train_logged(path)[0] == 0
     assert same(path.parent, whole)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
 import resource
 import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -81,6 +83,24 @@ def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(st
     assert len(list((stopped.parent / CHECKPOINT).parent.iterdir())) == 1, "half a checkpoint takes no room"
     train(stopped)
     assert same(stopped.parent, whole)
+
+
+def test_a_failed_checkpoint_gives_its_room_back_before_the_error_is_told(tmp_path, full_disk):
+    full_disk(100_000)
+    try:
+        save_checkpoint(tmp_path, IDENTITY, {"weights": torch.zeros(1_000_000)})
+    except RunError:  # the failed writer is still part of it, and may hold the file open
+        held = [os.stat(place) for place in Path("/proc/self/fd").iterdir() if place.exists()]
+        unlinked = [found for found in held if found.st_nlink == 0 and found.st_dev == tmp_path.stat().st_dev]
+        assert sum(found.st_blocks for found in unlinked) == 0
+
+
+def test_a_log_without_room_is_a_clear_error(monkeypatch):
+    # closing it fails, too, as what it could not write is still in its buffer
+    with contextlib.suppress(OSError), open("/dev/full", "w") as log, monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", log)
+        with pytest.raises(RunError, match=r"cannot write the log: No space left.*free some space"):
+            Progress("run", 1).say("a word")
 
 
 def test_a_disk_without_any_room_is_noticed_before_training(stopped, full_disk, monkeypatch):
