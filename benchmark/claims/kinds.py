@@ -104,7 +104,7 @@ def cost_ratio(claim: Claim, series: Series, place: Place) -> list[Part]:
     for size, metric in itertools.product(place.sizes(claim.arms), claim.metrics):
         for first, second in itertools.product(claim.first, claim.second):
             a, b = (series.find(arm, place, size, metric) for arm in (first, second))
-            label = f"{_where(place, size, metric)}: {first.name} / {second.name}"
+            label = f"{_where(place, size, metric)}: {a.name} / {b.name}"
             costs = np.log(_common([a, b]))
             parts.append(_part(label, costs[0] - costs[1], low=low, high=high, unit=RATIO, note=a.note or b.note))
     return parts
@@ -117,7 +117,7 @@ KINDS: Mapping[str, Kind] = {
 
 def _pair(first: Arm, second: Arm, series: Series, place: Place, size: int | None, metric: str, **ends: float) -> Part:
     a, b = series.find(first, place, size, metric), series.find(second, place, size, metric)
-    label = f"{_where(place, size, metric)}: {first.name} - {second.name}"
+    label = f"{_where(place, size, metric)}: {a.name} - {b.name}"
     if a.source is not None and a.source == b.source:
         return Part(label, note="both sides are the same runs here")
     values = _common([a, b])

@@ -23,10 +23,18 @@ class Arm:
     @property
     def name(self) -> str:
         """Returns the arm as text: "fast_ap bins=10"."""
-        facts = [self.conditions[0].replace(";", " "), self.backbone]
+        return self.found_as(self.conditions[0])
+
+    def found_as(self, condition: str) -> str:
+        """Returns the arm as text when its runs meet ``condition``, one of its alternatives.
+
+        Runs as they stand in place of a named condition say so: "fast_ap (plain for bins=10)".
+        """
+        plain = f"(plain for {self.conditions[0]})" if self.conditions[0] and not condition else ""
+        facts = [condition.replace(";", " "), self.backbone]
         facts.append(f"dim {self.embedding_dim}" if self.embedding_dim else "")
         facts.append(f"batch {self.batch_size}" if self.batch_size else "")
-        return " ".join([self.loss, *filter(None, facts)])
+        return " ".join([self.loss, *filter(None, [*facts, plain])])
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Found:
-    """Values indexed by seed, or none and the reason; ``source`` is the cell and split that they come from."""
+    """Values indexed by seed, or none and the reason; ``source`` is the cell and split that they come from, ``name``
+    the arm in the words of the alternative that it meets."""
 
     values: pd.Series = field(default_factory=lambda: NOTHING)
     note: str = ""
     source: tuple | None = None
+    name: str = ""
 
 
 class Series:
@@ -84,8 +86,9 @@ class Series:
             if match.cell is not None:
                 split = COST_SPLIT if metric in self.cost_metrics else match.split
                 values = self.values.get((*match.cell, split, metric), NOTHING)
-                return Found(values, "" if len(values) else self._why(match.cell, metric), (*match.cell, split))
-        return Found(note=note)
+                why = "" if len(values) else self._why(match.cell, metric)
+                return Found(values, why, (*match.cell, split), arm.found_as(condition))
+        return Found(note=note, name=arm.name)
 
     def _why(self, cell: tuple, metric: str) -> str:
         statuses = self.cells.statuses[cell]

@@ -15,10 +15,12 @@ import benchmark.study
 from benchmark.__main__ import app
 from benchmark.claims import COLUMNS, PART_COLUMNS, judge_claims, load_claims, summary_text
 from benchmark.claims.model import Arm, Claim, Condition
-from benchmark.errors import RunError
+from benchmark.errors import ConfigError, RunError
 from benchmark.study.model import References
 from benchmark.tables.claims import build
 from benchmark.tables.table import NothingToShow
+from benchmark.verdicts.facts import study_facts
+from benchmark.verdicts.search import find_verdicts
 
 AP_LOSSES = ("fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap")
 
@@ -106,6 +108,32 @@ def test_an_arm_without_a_dimension_is_the_recipe_s_own():
     large, own = Arm("roadmap", embedding_dim="2048"), Arm("roadmap")
     runs = pd.concat([on("sop", "r50", roadmap=0.5), on("sop", "r50~dim2048", roadmap=0.55)])
     assert set(verdicts(runs, claim((Condition(("sop",)),), (large,), (own,)))["verdict"]) == {"supported"}
+
+
+def larger_embeddings(*settings: tuple[str, float], dataset, facts):
+    runs = pd.concat([on(dataset, setting, (128,), roadmap=score) for setting, score in settings])
+    found = next(each for each in load_claims() if each.name == "larger_embeddings_help_roadmap")
+    return judge_claims(runs, [found], facts)[0].set_index("reading")
+
+
+def test_2048_dimensions_are_compared_with_512_and_never_with_the_recipe_s_128():
+    facts = {("glyphs_1k", name): {"embedding_dim": 128, "backbone": "r"} for name in ("r", "r~dim512", "r~dim2048")}
+    large, recipe = ("r~dim2048", 0.55), ("r", 0.5)
+    row = larger_embeddings(large, recipe, ("r~dim512", 0.6), dataset="glyphs_1k", facts=facts).loc["here"]
+    assert row["verdict"] == "contradicted", "against the recipe's 128 it would hold"
+    assert "roadmap dim 2048 (plain for setup=sota) - roadmap dim 512 (plain for setup=sota)" in row["part"]
+    alone = larger_embeddings(large, recipe, dataset="glyphs_1k", facts=facts).loc["here"]
+    assert alone["verdict"] == "not_run" and "embedding dimension 512" in alone["reason"]
+
+
+def test_2048_dimensions_are_compared_with_the_512_of_the_paper_s_recipe():
+    facts = study_facts(benchmark.study.load_study("roadmap"))
+    settings = [setting for name, setting in facts if name == "sop" and "sota" in setting and "resnet50" in setting]
+    large = next(each for each in settings if each.endswith("~dim2048"))
+    plain = large.removesuffix("~dim2048")
+    assert plain in settings and facts["sop", plain]["embedding_dim"] == 512
+    row = larger_embeddings((large, 0.55), (plain, 0.5), dataset="sop", facts=facts).loc["here"]
+    assert row["verdict"] == "supported" and row["part"].endswith("dim 2048 - roadmap setup=sota dim 512")
 
 
 def test_two_sides_that_are_the_same_runs_decide_nothing():
@@ -221,6 +249,17 @@ def test_the_verb_writes_both_tables(tmp_path, monkeypatch, made_up):
     parts = pd.read_csv(tmp_path / "made_up" / "claims_parts.csv")
     assert (list(table), list(parts)) == (COLUMNS, PART_COLUMNS)
     assert np.isfinite(table.loc[table["verdict"] == "supported", "p"]).all()
+
+
+def test_a_misspelt_claim_and_a_study_without_references_are_explained(tmp_path, monkeypatch, made_up):
+    study = made_up[0]
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
+    (tmp_path / "made_up").mkdir()
+    made_up_runs(study).to_csv(tmp_path / "made_up" / "runs.csv", index=False)
+    done = CliRunner().invoke(app, ["explain", "sup_ap_beats_smoothap", "--results", str(tmp_path)])
+    assert isinstance(done.exception, ConfigError) and "near: sup_ap_beats_smooth_ap" in str(done.exception)
+    with pytest.raises(ConfigError, match="names no references"):
+        find_verdicts(pd.DataFrame(), "glyphs_1k/sup_ap")
 
 
 def test_the_verb_lists_claims_and_asks_for_a_study_otherwise():
