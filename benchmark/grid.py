@@ -41,7 +41,7 @@ def expand(study: Study) -> dict[str, Run]:
                             loss={"name": loss.name, "variant": loss.label, "params": loss.params},
                             batch_size=batch_size,
                             seed=seed,
-                            recipe=block.recipe,
+                            recipe=block.recipe_of(loss.name),
                         )
                         runs[name] = Run(spec, spec.digest, (block.name,), block.resources or study.resources, threads)
     return runs

@@ -65,7 +65,9 @@ class Context:
         off: what is looked at are batches.
         """
         block = self.block
-        recipe = {**block.recipe, "memory": {**block.recipe["memory"], "size": None}}
+        chosen_loss = self._loss(loss)
+        recipe = block.recipe_of(chosen_loss["name"])
+        recipe = {**recipe, "memory": {**recipe["memory"], "size": None}}
         chosen = block.datasets[0]
         dataset = {"name": chosen.name, "params": chosen.params}
         if self.quick:
@@ -75,7 +77,7 @@ class Context:
             run_id=run_id(self.dataset, block.setting, loss, batch_size, seed),
             dataset=dataset,
             setting=block.setting,
-            loss=self._loss(loss),
+            loss=chosen_loss,
             batch_size=batch_size,
             seed=seed,
             recipe=recipe,

@@ -55,6 +55,7 @@ class BlockReader:
         """Returns what is wrong with the hyperparameters that a recipe gives to losses."""
         found = []
         places = {"losses": file.losses}
+        places["loss_precision"] = {name: {} for name in file.loss_precision}
         places |= {f"options.{name}.losses": partial.get("losses", {}) for name, partial in file.options.items()}
         for place, losses in places.items():
             for name, params in losses.items():
@@ -156,6 +157,7 @@ class BlockReader:
             self.resources(block, file),
             recipe_name,
             file.sources,
+            file.loss_precision,
         )
 
     def resources(self, block: dict[str, Any], file: RecipeFile) -> Resources | None:

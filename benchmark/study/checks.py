@@ -153,7 +153,13 @@ class Checker(BlockReader):
         resources = ResourcesFile(**data.get("resources", {}))
         tables, figures = data.get("tables"), data.get("figures")
         content = json.dumps(
-            [data, [[block.recipe, [vars(loss) for loss in block.losses]] for block in blocks]],
+            [
+                data,
+                [
+                    [block.recipe, [vars(loss) for loss in block.losses], *filter(None, [block.loss_precision])]
+                    for block in blocks
+                ],
+            ],
             sort_keys=True,
             default=str,
         )

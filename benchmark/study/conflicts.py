@@ -16,7 +16,8 @@ def conflicts(blocks: list[Block]) -> list[str]:
         for dataset in block.datasets:
             for loss in block.losses:
                 key = (dataset.label, block.setting, loss.label)
-                content = {"dataset": [dataset.name, dataset.params], "loss": loss.params, "recipe": block.recipe}
+                recipe = block.recipe_of(loss.name)
+                content = {"dataset": [dataset.name, dataset.params], "loss": loss.params, "recipe": recipe}
                 for other, other_content in seen.setdefault(key, []):
                     sizes = sorted(set(block.batch_sizes) & set(other.batch_sizes))
                     seeds = sorted(set(block.seeds) & set(other.seeds))
@@ -30,9 +31,9 @@ def conflicts(blocks: list[Block]) -> list[str]:
 def _message(block: Block, other: Block, content: dict, other_content: dict, first: str) -> str:
     different = [part for part in content if content[part] != other_content[part]]
     if "recipe" in different:
-        pairs = ((name, section) for name, section in block.recipe.items())
+        pairs = content["recipe"].items()
         different.remove("recipe")
-        different += [f"recipe.{name}" for name, section in pairs if section != other.recipe[name]]
+        different += [f"recipe.{name}" for name, section in pairs if section != other_content["recipe"][name]]
     return (
         f"'{other.name}' and '{block.name}' ask for the same run with different contents "
         f"({', '.join(different)}); "

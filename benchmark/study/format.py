@@ -156,6 +156,11 @@ def recipe_file_schema() -> dict[str, Any]:
         "resources": schema_of(ResourcesFile)
         | {"description": "what one run needs, where it differs from the study's"},
         "losses": losses,
+        "loss_precision": {
+            "type": "object",
+            "description": "losses that train in a precision of their own: {registry name: precision}",
+            "additionalProperties": {"enum": schema["properties"]["training"]["properties"]["precision"]["enum"]},
+        },
         "options": {
             "type": "object",
             "description": "named partial recipes that a block asks for with 'option'",

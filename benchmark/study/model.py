@@ -45,7 +45,8 @@ class Block:
 
     A block of the file whose datasets have different recipes becomes one of these for each, under one name.
     ``overrides`` is what was laid over the recipe file, and ``stand_in`` the recipe that takes its place on a
-    stand-in dataset. ``resources`` is None where the study's hold.
+    stand-in dataset. ``resources`` is None where the study's hold. ``loss_precision`` names the losses, by registry
+    name, that train in another precision than the recipe's: ``recipe_of`` gives the recipe of a loss.
     """
 
     name: str
@@ -60,6 +61,13 @@ class Block:
     resources: Resources | None = None
     recipe_name: str = ""
     sources: dict[str, str] = field(default_factory=dict)  # place in the recipe -> where its value comes from
+    loss_precision: dict[str, str] = field(default_factory=dict)
+
+    def recipe_of(self, loss: str) -> dict[str, Any]:
+        """Returns what trains a loss (registry name): the recipe, in the precision that the loss has of its own."""
+        if loss not in self.loss_precision:
+            return self.recipe
+        return {**self.recipe, "training": {**self.recipe["training"], "precision": self.loss_precision[loss]}}
 
 
 @dataclass(frozen=True)

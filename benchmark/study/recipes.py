@@ -16,7 +16,7 @@ from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.format import ROOT, recipe_file_schema
 
 # What a recipe file holds besides the sections of a recipe.
-FILE_KEYS = ("label", "extends", "source", "sources", "stand_in", "resources", "losses", "options")
+FILE_KEYS = ("label", "extends", "source", "sources", "stand_in", "resources", "losses", "loss_precision", "options")
 _UNKNOWN_KEY = re.compile(r"^unknown key '([^']+)'")
 
 
@@ -25,6 +25,7 @@ class RecipeFile:
     """A recipe as read: its label and sections when sound, and what is wrong with it otherwise.
 
     losses     {registry name: hyperparameters} that hold for this recipe
+    loss_precision  {registry name: precision} of losses that do not train in the recipe's
     options    {name: partial recipe, with its own "losses"}
     sources    {place in the recipe: where its value comes from}
     stand_in   recipe that takes its place on a stand-in dataset
@@ -40,6 +41,7 @@ class RecipeFile:
     sources: dict[str, str] = field(default_factory=dict)
     stand_in: str | None = None
     resources: dict[str, int] = field(default_factory=dict)
+    loss_precision: dict[str, str] = field(default_factory=dict)
 
 
 def placed(document: Document, found: list[str], prefix: str = "") -> list[str]:
@@ -83,6 +85,7 @@ def read_recipe(name: str, study_path: Path) -> RecipeFile:
         data.get("sources", {}),
         data.get("stand_in"),
         data.get("resources", {}),
+        data.get("loss_precision", {}),
     )
 
 
@@ -129,7 +132,7 @@ def leaves(data: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Returns the dotted place of every value in the parts of a recipe that decide numbers."""
     found = []
     for key, value in data.items():
-        if not prefix and key in FILE_KEYS and key not in ("losses", "options"):
+        if not prefix and key in FILE_KEYS and key not in ("losses", "loss_precision", "options"):
             continue
         place = f"{prefix}{key}"
         found += leaves(value, f"{place}.") if isinstance(value, dict) and value else [place]

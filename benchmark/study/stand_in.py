@@ -133,6 +133,7 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
         resources=None,
         recipe_name=file.name,
         sources=file.sources,
+        loss_precision=file.loss_precision,
     )
 
 

@@ -112,6 +112,37 @@ def test_wrong_hyperparameters_in_a_recipe_are_named(study_data, recipe_data, wr
     assert "losses.roadmap" in text and "'rhoo'" in text
 
 
+def test_a_loss_with_a_precision_of_its_own_keeps_the_rest_of_the_recipe(study_data, recipe_data, write_study):
+    plain = expand(load_study(write_study(study_data)))
+    recipe_data["loss_precision"] = {"roadmap": "bfloat16"}
+    found = expand(load_study(write_study(study_data)))
+    for name, run in found.items():
+        before = plain[name].spec
+        if run.spec.loss["name"] != "roadmap":
+            assert run.digest == plain[name].digest
+            continue
+        assert run.spec.recipe["training"] == {**before.recipe["training"], "precision": "bfloat16"}
+        assert {**run.spec.recipe, "training": before.recipe["training"]} == before.recipe
+    assert any(run.spec.loss["name"] == "roadmap" for run in found.values())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"), [({"roadmapp": "float32"}, "did you mean 'roadmap'"), ({"roadmap": "float8"}, "float16")]
+)
+def test_a_wrong_loss_or_precision_is_named(study_data, recipe_data, write_study, wrong, words):
+    recipe_data["loss_precision"] = wrong
+    text = problems_of(write_study(study_data))
+    assert "loss_precision" in text and words in text
+
+
+def test_roadmap_trains_blackbox_ap_alone_without_mixed_precision():
+    found = {
+        (run.spec.loss["name"] == "blackbox_ap", run.spec.recipe["training"]["precision"])
+        for run in expand(load_study("roadmap")).values()
+    }
+    assert found == {(True, "float32"), (False, "float16")}
+
+
 def test_datasets_of_a_block_can_have_recipes_of_their_own(study_data, write_study, write_recipe):
     write_recipe("longer", extends="tiny", training={"epochs": 5})
     study_data["blocks"][0] |= {
