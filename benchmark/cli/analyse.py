@@ -36,8 +36,9 @@ def analyse(
 ) -> None:
     """Make an analysis: a figure, a table, and the papers' claims held against them.
 
-    Examples: analyse toy_ranking; analyse decomposability_gap embedded --seed 0; analyse all smoke --quick;
-    analyse decomposability_gap roadmap --dataset sop
+    Example: python -m benchmark analyse toy_ranking
+
+    Example: python -m benchmark analyse decomposability_gap roadmap --dataset sop --seed 0
     """
     from benchmark.analyses import ANALYSES
 

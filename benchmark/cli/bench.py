@@ -10,9 +10,11 @@ import typer
 
 from benchmark.errors import ConfigError
 
-group = typer.Typer(help="Measure speed and memory against the alternatives, in one process.")
+group = typer.Typer()
 
-Quick = Annotated[bool, typer.Option("--quick", help="fewer sizes and repeats: all parts in under two minutes")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="fewer sizes and repeats, no trainings on JPEGs, no studies: under two minutes")
+]
 Threads = Annotated[int, typer.Option(help="threads of torch, numpy and faiss", min=1)]
 Out = Annotated[Path, typer.Option(help="folder to write to")]
 
@@ -24,7 +26,10 @@ def register(app: typer.Typer) -> None:
 
 @group.callback(invoke_without_command=True)
 def bench(context: typer.Context, quick: Quick = False, threads: Threads = 2, out: Out = Path("results/bench")) -> None:
-    """Measure losses, loss beside network, evaluation, input, training and workflow; writes tables and figures."""
+    """Measure losses, loss beside network, evaluation, input, training and workflow; writes tables and figures.
+
+    Example: python -m benchmark bench --quick
+    """
     if context.invoked_subcommand is not None:
         return
     _limit(threads)
@@ -42,7 +47,10 @@ def losses(
     threads: Threads = 2,
     out: Out = Path("results/bench"),
 ) -> None:
-    """Time forward + backward of every loss, of pytorch-metric-learning, of dense formulas and of the bare scores."""
+    """Time forward + backward of every loss, of pytorch-metric-learning, of dense formulas and of the bare scores.
+
+    Example: python -m benchmark bench losses --batch-sizes 32,384
+    """
     sizes = None if batch_sizes is None else _parse(batch_sizes)
     _limit(threads)
     from benchmark.bench import losses as measured

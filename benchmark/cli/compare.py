@@ -22,7 +22,7 @@ def compare(
 ) -> None:
     """Show what two runs, or all seeds of two cells, have different: specification, versions, scores, paired test.
 
-    Example: compare glyphs_1k/test_resnet/smooth_ap/bs32 glyphs_1k/test_resnet/sup_ap/bs32
+    Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32 glyphs_1k/test_resnet/sup_ap/bs32
     """
     from benchmark.compare import compare_text
 

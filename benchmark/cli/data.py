@@ -32,7 +32,10 @@ def register(app: typer.Typer) -> None:
 
 
 def list_datasets() -> None:
-    """Print the registered datasets: what they are, how many images, from which files and where these are."""
+    """Print the registered datasets: what they are, how many images, from which files and where these are.
+
+    Example: python -m benchmark data list
+    """
     from benchmark.datasets import DATASETS
     from benchmark.preparing.describe import describe
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -29,12 +30,16 @@ def explain(
 
     CELL is any words of the verdict's row, in any order: of the printed table or of the run; '*' stands for anything.
 
-    Examples: explain glyphs_1k/sup_ap/bs32/map_at_r; explain roadmap2021v2/table1/SmoothAP/cub/recall_at_1 --study
-    roadmap; explain sup_ap_beats_smooth_ap
+    Example: python -m benchmark explain glyphs_1k/sup_ap/bs32/map_at_r
+
+    Example: python -m benchmark explain roadmap2021v2/table1/SmoothAP/cub/recall_at_1 --study roadmap
+
+    Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
     from benchmark.claims import judge_claims, load_claims
     from benchmark.claims.explain import explain_claim
     from benchmark.cli.verdicts import judged
+    from benchmark.errors import ConfigError
     from benchmark.references import load_frozen
     from benchmark.stats import load_runs
     from benchmark.study import load_study
@@ -49,6 +54,8 @@ def explain(
         verdicts, parts = judge_claims(runs, [claims[cell]], study_facts(loaded))
         typer.echo(explain_claim(cell, verdicts, parts))
         return
+    if near := difflib.get_close_matches(cell, claims, n=3):
+        raise ConfigError(f"cell {cell}", [f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"])
     table = judged(loaded, results, selection)
     found = find_verdicts(table, cell)
     if len(found) == 1:

@@ -25,7 +25,7 @@ def gallery(
 ) -> None:
     """Show what two losses find for chosen queries: results/STUDY/gallery, which the report embeds.
 
-    Examples: gallery embedded; gallery embedded --first sup_ap --second roadmap --batch-size 32
+    Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
     """
     from benchmark.gallery import write_gallery
     from benchmark.gallery.pairs import Asked

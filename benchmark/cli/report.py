@@ -39,7 +39,7 @@ def plots(study: Name, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark plots embedded
     """
-    from benchmark.plots.write import write_figures
+    from benchmark.plots.kept import write_figures
     from benchmark.study import load_study
     from benchmark.tables.inputs import load_inputs
 
@@ -58,7 +58,7 @@ def report(
 ) -> None:
     """Write the report page of a study: one file that opens from disk, without network.
 
-    Examples: report embedded; report embedded --pdf
+    Example: python -m benchmark report embedded --pdf
     """
     from benchmark.errors import RunError
     from benchmark.report import write_report

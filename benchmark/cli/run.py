@@ -28,7 +28,10 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="show the jobs, start none")] = False,
     results: Results = RESULTS,
 ) -> None:
-    """Run a study up to its report, then print the verdicts and where the report lies."""
+    """Run a study up to its report, then print the verdicts and where the report lies.
+
+    Example: python -m benchmark run embedded --cores 2
+    """
     from benchmark.study import load_study
     from benchmark.study.format import ROOT
 
@@ -46,7 +49,10 @@ def run(
 
 
 def finish(context: typer.Context, study: StudyName, results: Results = RESULTS) -> None:
-    """Build tables, figures and the report from the runs there are; the report names what is missing."""
+    """Build tables, figures and the report from the runs there are; the report names what is missing.
+
+    Example: python -m benchmark finish embedded
+    """
     from benchmark.study import load_study
 
     path = str(load_study(study).path)

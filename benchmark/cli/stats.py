@@ -19,7 +19,10 @@ def stats(
     study: Annotated[str, typer.Argument(help="name or path of the study")],
     results: Results = Path("results"),
 ) -> None:
-    """Compute intervals, paired tests, the ablation and relative gains: results/STUDY/stats/*.csv."""
+    """Compute intervals, paired tests, the ablation and relative gains: results/STUDY/stats/*.csv.
+
+    Example: python -m benchmark stats embedded
+    """
     from benchmark.stats import analyse, load_runs, write_stats
     from benchmark.study import load_study
 

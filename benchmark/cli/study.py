@@ -25,7 +25,10 @@ def validate(
         bool, typer.Option("--write-schemas", help="write workflow/schemas from the code, then validate")
     ] = False,
 ) -> None:
-    """Check study files; every problem of every study is printed."""
+    """Check study files; every problem of every study is printed.
+
+    Example: python -m benchmark validate embedded
+    """
     from benchmark.errors import ConfigError
     from benchmark.files import write_text
     from benchmark.grid import expand
@@ -56,7 +59,10 @@ def plan(
         bool, typer.Option("--sources", help="also say where the values of its recipes are from")
     ] = False,
 ) -> None:
-    """Show the grid of a study: runs, what is done, what is missing, and the time left."""
+    """Show the grid of a study: runs, what is done, what is missing, and the time left.
+
+    Example: python -m benchmark plan roadmap --sources
+    """
     from benchmark.plan import as_text, sources_text
     from benchmark.plan import plan as plan_of
     from benchmark.study import load_study
@@ -68,7 +74,10 @@ def plan(
 
 
 def specs(study: StudyName, results: Results = RESULTS) -> None:
-    """Write the spec.json of every run; results of other specifications are kept under previous/."""
+    """Write the spec.json of every run; results of other specifications are kept under previous/.
+
+    Example: python -m benchmark specs embedded
+    """
     from benchmark.grid import expand
     from benchmark.specs import write_specs
     from benchmark.study import load_study
@@ -78,7 +87,10 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
 
 
 def collect(study: StudyName, results: Results = RESULTS) -> None:
-    """Write the long table runs.csv and provenance.json from whatever runs there are."""
+    """Write the long table runs.csv and provenance.json from whatever runs there are.
+
+    Example: python -m benchmark collect embedded
+    """
     from benchmark.collect import RUNS_TABLE
     from benchmark.collect import collect as collect_study
     from benchmark.study import load_study
@@ -90,7 +102,10 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
 
 
 def coverage(results: Results = RESULTS) -> None:
-    """Show how many published numbers have a run in a study, how many are finished, and why the others have none."""
+    """Show how many published numbers have a run in a study, how many are finished, and why the others have none.
+
+    Example: python -m benchmark coverage
+    """
     from benchmark.coverage import as_text
     from benchmark.coverage import coverage as coverage_of
     from benchmark.study import load_study, study_names

@@ -26,7 +26,10 @@ def register(app: typer.Typer) -> None:
 
 
 def prepare(study: Study, results: Results = RESULTS, strict: Strict = False) -> None:
-    """Make the MLflow store and the study's experiment, once, before runs start."""
+    """Make the MLflow store and the study's experiment, once, before runs start.
+
+    Example: python -m benchmark track prepare embedded
+    """
     from benchmark.study import load_study
     from benchmark.tracking import store
 
@@ -36,7 +39,10 @@ def prepare(study: Study, results: Results = RESULTS, strict: Strict = False) ->
 
 
 def import_(study: Study, results: Results = RESULTS, strict: Strict = False) -> None:
-    """Bring every finished run that is missing or incomplete into MLflow, exactly once."""
+    """Bring every finished run that is missing or incomplete into MLflow, exactly once.
+
+    Example: python -m benchmark track import embedded
+    """
     from benchmark.grid import expand
     from benchmark.study import load_study
     from benchmark.tracking.importer import import_runs
@@ -51,7 +57,10 @@ def ui(
     results: Results = RESULTS,
     port: Annotated[int, typer.Option(help="port of the web page", min=1, max=65535)] = 5000,
 ) -> None:
-    """Serve the MLflow UI on this machine's loopback address, until Ctrl-C."""
+    """Serve the MLflow UI on this machine's loopback address, until Ctrl-C.
+
+    Example: python -m benchmark track ui --port 5001
+    """
     from benchmark.tracking import store
     from benchmark.tracking.notes import publish_reports
 

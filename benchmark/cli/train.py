@@ -22,7 +22,10 @@ def train(
     spec: Annotated[Path, typer.Option(help="spec.json of the run")],
     out: Annotated[Path | None, typer.Option(help="folder of the result; default: beside the spec")] = None,
 ) -> None:
-    """Train and evaluate one run; continues from its checkpoint. Exit status 75: stopped on request, run again."""
+    """Train and evaluate one run; continues from its checkpoint. Exit status 75: stopped on request, run again.
+
+    Example: python -m benchmark train --spec results/runs/glyphs_1k/test_resnet/smooth_ap/bs32/seed0/spec.json
+    """
     started = time.monotonic()
     _check(spec)
     _limit_threads(spec)

@@ -19,7 +19,10 @@ def register(app: typer.Typer) -> None:
 
 
 def verdicts(study: StudyName, results: Results = Path("results"), selection: Selection = "last") -> None:
-    """Judge every reference number of STUDY: results/STUDY/verdicts.csv (verdicts_best.csv for --selection best)."""
+    """Judge every reference number of STUDY: results/STUDY/verdicts.csv (verdicts_best.csv for --selection best).
+
+    Example: python -m benchmark verdicts embedded --selection best
+    """
     from benchmark.files import write_text
     from benchmark.study import load_study
 
@@ -32,7 +35,10 @@ def verdicts(study: StudyName, results: Results = Path("results"), selection: Se
 
 
 def check(study: StudyName, results: Results = Path("results"), selection: Selection = "last") -> None:
-    """Print the verdicts on STUDY; exit status 1 when any number drifted."""
+    """Print the verdicts on STUDY; exit status 1 when any number drifted.
+
+    Example: python -m benchmark check embedded
+    """
     from benchmark.study import load_study
     from benchmark.verdicts import summary_text
     from benchmark.verdicts.vocabulary import DRIFTED
@@ -48,7 +54,10 @@ def claims(
     results: Results = Path("results"),
     listing: Annotated[bool, typer.Option("--list", help="print the claims themselves, without any study")] = False,
 ) -> None:
-    """Test the papers' sentences on STUDY's runs: results/STUDY/claims.csv and claims_parts.csv."""
+    """Test the papers' sentences on STUDY's runs: results/STUDY/claims.csv and claims_parts.csv.
+
+    Example: python -m benchmark claims sweeps
+    """
     from benchmark.claims import judge_claims, list_text, load_claims, summary_text
     from benchmark.files import write_text
     from benchmark.stats import load_runs
@@ -75,7 +84,10 @@ def freeze(
     out: Annotated[Path | None, typer.Option(help="file to write; default: the study's frozen reference")] = None,
     partial: Annotated[bool, typer.Option("--partial", help="accept missing, failed or stale runs")] = False,
 ) -> None:
-    """Freeze the headline scores of STUDY's runs as its reference."""
+    """Freeze the headline scores of STUDY's runs as its reference.
+
+    Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
+    """
     from benchmark.references import freeze as freeze_runs
     from benchmark.stats import load_runs
     from benchmark.study import load_study
@@ -94,7 +106,10 @@ def simulate(
     seed: Annotated[int, typer.Option(help="seed of the simulation")] = 0,
     figure: Annotated[Path | None, typer.Option(help="SVG file to draw the rates in", dir_okay=False)] = None,
 ) -> None:
-    """Print the error rates and the power of the verdict rule on simulated tables; exit status 1 beyond 5%."""
+    """Print the error rates and the power of the verdict rule on simulated tables; exit status 1 beyond 5%.
+
+    Example: python -m benchmark simulate --tables 4000 --figure rates.svg
+    """
     from benchmark.verdicts.simulate import LIMITED, beyond_limits, worst
     from benchmark.verdicts.simulate import simulate as run
 

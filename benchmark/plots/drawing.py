@@ -57,6 +57,11 @@ def to_svg(drawing: Drawing) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
+def to_csv(drawing: Drawing) -> str:
+    """Returns the numbers behind the figure."""
+    return drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n")
+
+
 def inline_svg(svg: str, name: str, alt: str) -> str:
     """Returns the ``svg`` element for use inside a page: ids made unique, text and grid in the page's colours."""
     from html import escape
@@ -90,7 +95,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
     with replacing(pdf) as temporary, styled():
         metadata = {"CreationDate": None, "Creator": None, "Producer": None, "Title": drawing.title}
         drawing.figure.savefig(temporary, format="pdf", metadata=metadata)
-    write_text(numbers, drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n"))
+    write_text(numbers, to_csv(drawing))
     return [svg, pdf, numbers]
 
 

@@ -29,6 +29,7 @@ class ShownGallery:
 def load_gallery(folder: Path, limit: int = LIMIT) -> ShownGallery:
     """Returns the gallery below ``folder`` (``results/<study>/gallery``), its pictures as data addresses."""
     path = Path(folder) / "gallery.json"
+    command = f"python -m benchmark gallery {Path(folder).parent.name}"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.get("schema") != SCHEMA:
@@ -51,9 +52,9 @@ def load_gallery(folder: Path, limit: int = LIMIT) -> ShownGallery:
                 {**place, "title": words, "metric_label": metric_label(place["metric"]), "queries": queries}
             )
     except FileNotFoundError:
-        return ShownGallery(reason="no gallery has been made: run 'python -m benchmark gallery STUDY'")
+        return ShownGallery(reason=f"no gallery has been made: run '{command}'")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        words = f"its files cannot be read ({type(error).__name__}); make it again with 'python -m benchmark gallery'"
+        words = f"its files cannot be read ({type(error).__name__}); make it again with '{command}'"
         return ShownGallery(reason=words)
     return shown
 

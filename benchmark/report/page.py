@@ -10,10 +10,10 @@ from typing import Any
 from benchmark import __version__
 from benchmark.files import write_text
 from benchmark.plots import FIGURES
-from benchmark.plots.drawing import Drawing, inline_svg, to_svg
+from benchmark.plots.drawing import inline_svg
+from benchmark.plots.kept import Shown, shown_figures
 from benchmark.plots.papers.arrangement import paper_figures, sweep_figures
 from benchmark.plots.papers.render import title_of
-from benchmark.plots.write import build_figures
 from benchmark.report.analyses import ShownAnalysis, load_analyses
 from benchmark.report.answer import answer
 from benchmark.report.gallery import load_gallery
@@ -97,7 +97,7 @@ def build_page(inputs: Inputs, folder: Path | None = None) -> str:
         lstrip_blocks=True,
     )
     loader = environment.loader
-    items = _items(inputs)
+    items = _items(inputs, folder)
     for item in items.values():
         item.body = Markup(item.body)  # escaped where it was made
     gallery = load_gallery(folder / GALLERY) if folder else None
@@ -126,13 +126,13 @@ def build_page(inputs: Inputs, folder: Path | None = None) -> str:
     )
 
 
-def _items(inputs: Inputs) -> dict[str, Item]:
+def _items(inputs: Inputs, folder: Path | None) -> dict[str, Item]:
     tables = {each.name for each in arrangements().values()}
     figures = {each.name: each for each in (*paper_figures(), *sweep_figures())}
     items = {}
     for name, table in build_tables(inputs).items():
         items[f"table:{name}"] = _table(name, table, name in tables)
-    for name, drawing in build_figures(inputs).items():
+    for name, drawing in shown_figures(inputs, folder / "figures" if folder else None).items():
         item = _figure(name, drawing, name in figures)
         item.sweep = name in figures and not figures[name].printed
         item.paper = name in figures and not item.sweep
@@ -184,15 +184,14 @@ def _measured(table: Table) -> bool:
     return any(cell.numbers and cell.numbers[0] is not None for cell in cells)
 
 
-def _figure(name: str, drawing: Drawing | NothingToShow, paper: bool) -> Item:
+def _figure(name: str, drawing: Shown | NothingToShow, paper: bool) -> Item:
     if isinstance(drawing, NothingToShow):
         title = title_of(name) if paper else FIGURES[name].display
         return Item("figure", name, title, reason=str(drawing))
-    numbers = drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n")
-    body = inline_svg(to_svg(drawing), name, drawing.alt)
+    body = inline_svg(drawing.svg, name, drawing.alt)
     item = Item("figure", name, drawing.title, body, drawing.caption)
     item.downloads = [
-        _download("Numbers (CSV)", f"{name}.csv", numbers, "text/csv", "figures"),
+        _download("Numbers (CSV)", f"{name}.csv", drawing.numbers, "text/csv", "figures"),
     ]
     return item
 

@@ -23,6 +23,9 @@ def find_verdicts(table: pd.DataFrame, cell: str) -> list[dict[str, Any]]:
     (glyphs_1k/sup_ap/bs32/map_at_r), in any order and number. A word fits a field that equals it, letter case and
     signs apart; with "*" it is a pattern. Where no field equals a word, it may be a part of one.
     """
+    if table.empty:
+        words = "there are no verdicts: the study names no references, or nothing of it has been run"
+        raise ConfigError(f"cell {cell}", [f"{words}; 'python -m benchmark check STUDY' says which"])
     rows = table.to_dict("records")
     names = [_names(row) for row in rows]
     known = {name for found in names for name in found}
@@ -32,7 +35,7 @@ def find_verdicts(table: pd.DataFrame, cell: str) -> list[dict[str, Any]]:
         fits = _fitting(word, known)
         if not fits:
             near = difflib.get_close_matches(word, known, n=4, cutoff=0.5)
-            problems.append(f"'{word}' is in no verdict; near: {', '.join(near) or 'nothing'}")
+            problems.append(f"'{word}' is in no verdict" + (f"; near: {', '.join(near)}" if near else ""))
         kept = [index for index in kept if names[index] & fits]
     if not kept and not problems:
         problems.append(f"each word of '{cell}' is in some verdict, but no verdict has all of them; leave one out")

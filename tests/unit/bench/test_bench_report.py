@@ -130,7 +130,8 @@ def with_parts(monkeypatch):
     def set_parts(**parts):
         monkeypatch.setattr(everything, "PARTS", tuple(parts))
         modules = {name: types.SimpleNamespace(section=part) for name, part in parts.items()}
-        monkeypatch.setattr(everything.importlib, "import_module", lambda name: modules[name.split(".")[-1]])
+        found = types.SimpleNamespace(import_module=lambda name: modules[name.split(".")[-1]])
+        monkeypatch.setattr(everything, "importlib", found)  # of that module alone: torch imports parts of itself late
 
     return set_parts
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -8,10 +9,10 @@ import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import LOSSES, made_up_runs, made_up_study
 
-from benchmark.plots import FIGURES
+from benchmark.plots import FIGURES, kept
 from benchmark.plots.drawing import inline_svg, save, to_svg
+from benchmark.plots.kept import FILE, shown_figures, write_figures
 from benchmark.plots.style import DOUBLE, FONT, GRID, INK, LOOKS, TONES, line, look
-from benchmark.plots.write import write_figures
 from benchmark.tables.table import NothingToShow
 
 
@@ -185,3 +186,22 @@ def test_a_figure_without_data_takes_its_old_files_away(tmp_path):
         made_up_inputs(made_up_study(losses=("smooth_ap",), seeds=(0, 1), figures=("seed_differences",))), tmp_path
     )
     assert not (tmp_path / "seed_differences.svg").exists() and "no seed has finished" in report["seed_differences"]
+
+
+def test_drawn_figures_are_taken_from_disk_only_while_they_would_look_the_same(tmp_path, monkeypatch):
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), seeds=(0, 1), figures=("seed_differences", "loss_cost"))
+    inputs = made_up_inputs(study)
+    drawn = shown_figures(inputs, None)
+    write_figures(inputs, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(kept, "build_figures", lambda _: pytest.fail("drawn again"))
+        found = shown_figures(inputs, tmp_path)
+    assert found["seed_differences"] == drawn["seed_differences"] and set(found) == set(drawn)
+    assert str(found["loss_cost"]) == str(drawn["loss_cost"])
+
+    changed = inputs.runs.assign(value=inputs.runs["value"] + 0.01)
+    other = dataclasses.replace(inputs, runs=changed)
+    assert shown_figures(other, tmp_path)["seed_differences"] == shown_figures(other, None)["seed_differences"]
+    (tmp_path / FILE).write_text("{")  # torn
+    (tmp_path / "seed_differences.svg").unlink()
+    assert shown_figures(inputs, tmp_path)["seed_differences"] == drawn["seed_differences"]

@@ -265,7 +265,8 @@ def test_verbs_write_tables_and_figures(tmp_path, monkeypatch):
         f"comparison.{kind}" for kind in ("csv", "html", "md", "tex")
     ]
     assert sorted(path.name for path in (folder / "figures").iterdir()) == [
-        f"loss_cost.{kind}" for kind in ("csv", "pdf", "svg")
+        "figures.json",
+        *(f"loss_cost.{kind}" for kind in ("csv", "pdf", "svg")),
     ]
 
 
