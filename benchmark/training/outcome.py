@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from benchmark import provenance
-from benchmark.files import replacing, write_json
+from benchmark.files import replacing, require_folder, write_json
 from benchmark.records import NEIGHBOURS, PROVENANCE, RESULT, SCHEMA
 from benchmark.seeding import derive
 from benchmark.training.measure import EmbeddedProtocol
@@ -65,10 +65,15 @@ def write_outcome(
     timing: dict[str, float],
     reason: str = "",
 ) -> dict[str, Any]:
-    """Writes provenance.json, then result.json, whose presence says that the run is finished."""
-    write_json(folder / PROVENANCE, provenance_record(parts, state, identity, timing))
+    """Writes provenance.json, then result.json, whose presence says that the run is finished; returns the latter.
+
+    Raises RunError when the folder is gone.
+    """
+    source = provenance_record(parts, state, identity, timing)
     result = result_record(parts, state, identity, reason)
-    write_json(folder / RESULT, result)
+    for name, content in ((PROVENANCE, source), (RESULT, result)):
+        require_folder(folder)
+        write_json(folder / name, content)
     return result
 
 
@@ -105,7 +110,7 @@ def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedPro
 
     The sample depends on the number of queries only, so that all runs on a dataset show the same queries. Beside
     the neighbours stand ``positive_ranks``, the ranks of all that a query is to find (``positives`` of them each,
-    query after query), and ``query_categories``, -1 where a dataset has none.
+    query after query), and ``query_categories``, -1 where a dataset has none. Raises RunError when the folder is gone.
     """
     config = parts.evaluation
     item = next(iter(embedded.values()))
@@ -131,6 +136,7 @@ def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedPro
         "query_images": _thumbnails(query_set, queries),
         "neighbour_images": _thumbnails(gallery_set, neighbours.ravel()),
     }
+    require_folder(folder)
     with replacing(folder / NEIGHBOURS) as temporary, open(temporary, "wb") as stream:
         np.savez_compressed(stream, **arrays)
 

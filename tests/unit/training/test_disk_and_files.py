@@ -17,7 +17,7 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.errors import ConfigError, RunError
 from benchmark.grid import expand
-from benchmark.records import RESULT, SPEC
+from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC
 from benchmark.study import load_study
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from benchmark.training.interrupt import Interrupted
@@ -134,6 +134,22 @@ def test_a_folder_deleted_while_its_run_trains_ends_the_run_and_stays_deleted(
     path = write_spec_in(tmp_path / "run", tiny_spec(training=training))
     steps = iter(range(100))
     monkeypatch.setattr(Progress, "step", lambda self: shutil.rmtree(path.parent) if next(steps) == 2 else None)
+    with pytest.raises(RunError, match="is gone"):
+        train(path)
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("last", [METRICS, NEIGHBOURS, PROVENANCE])
+def test_a_folder_deleted_between_the_last_writes_stays_deleted(last, tmp_path, monkeypatch):
+    path = write_spec_in(tmp_path / "run", tiny_spec(training={"epochs": 1}))
+    replace = os.replace
+
+    def and_delete(source, target):
+        replace(source, target)
+        if Path(target).name == last:
+            shutil.rmtree(path.parent)
+
+    monkeypatch.setattr("benchmark.files.os.replace", and_delete)
     with pytest.raises(RunError, match="is gone"):
         train(path)
     assert not path.parent.exists()
