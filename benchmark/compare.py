@@ -110,6 +110,7 @@ def _computed_by(side: Side) -> dict[str, Any]:
     for seed, result in side.results.items():
         source = side.provenance.get(seed, {})
         facts = {"code version": result.get("code_version"), "platform": source.get("platform")}
+        facts["vector instructions"] = source.get("numerics", {}).get("instructions")
         facts |= {f"package {name}": version for name, version in source.get("packages", {}).items()}
         facts["data"] = result.get("dataset", {}).get("fingerprint")
         for name, value in facts.items():

@@ -98,6 +98,15 @@ def hardware() -> dict[str, Any]:
     }
 
 
+def instructions() -> str | None:
+    """Returns the vector instructions that torch computes with (AVX512, AVX2, DEFAULT), None where it is not loaded.
+
+    The processor's model does not tell them: a variable, a hypervisor or another build of torch may choose fewer.
+    """
+    torch = sys.modules.get("torch")
+    return None if torch is None else torch.backends.cpu.get_cpu_capability()
+
+
 def packages() -> dict[str, str]:
     """Returns the versions of Python and of the installed packages that matter for numbers or figures."""
     versions = {name: _version(name) for name in PACKAGES}

@@ -42,7 +42,7 @@ class Summary:
         source = state.provenance
         if source:
             self.platforms[str(source.get("platform"))] += 1
-            self.hardware[json.dumps(source.get("hardware"), sort_keys=True)] += 1
+            self.hardware[json.dumps(_hardware(source), sort_keys=True)] += 1
             self.weights[json.dumps(source.get("weights"), sort_keys=True)] += 1
             self.seconds += source.get("timing", {}).get("total_seconds") or 0.0
             if len(source.get("machines", ())) > 1:
@@ -113,6 +113,12 @@ class Summary:
             f"runs that were continued on another kind of machine: {len(self.moved)} (first: {self.moved[0]}); they "
             "may differ in their last digits from runs on either"
         ]
+
+
+def _hardware(source: dict[str, Any]) -> Any:
+    """Returns the hardware of a run and, where they were recorded, the vector instructions it computed with."""
+    hardware, used = source.get("hardware"), (source.get("numerics") or {}).get("instructions")
+    return {**hardware, "instructions": used} if used and isinstance(hardware, dict) else hardware
 
 
 def _shares(found: Counter[str]) -> str:

@@ -65,6 +65,8 @@ def _machine(machine: Any) -> str:
     facts = [str(machine.get("cpu") or "processor not recorded")]
     if machine.get("cores"):
         facts.append(f"{machine.get('usable_cores') or machine['cores']} of {count(machine['cores'], 'core')} used")
+    if machine.get("instructions"):
+        facts.append(f"{machine['instructions']} instructions")
     if machine.get("memory_gb"):
         facts.append(f"{machine['memory_gb']} GB of memory")
     gpus = machine.get("gpus") or []

@@ -193,6 +193,7 @@ def write_metrics(folder: Path, records: list[dict[str, Any]]) -> None:
 
 
 def machine() -> str:
-    """Returns the models of this machine's processor and GPUs: what the last bits of a number may depend on."""
+    """Returns the models of this machine's processor, with the vector instructions in use, and of its GPUs: what the
+    last bits of a number may depend on."""
     found = provenance.hardware()
-    return ", ".join([found["cpu"], *found["gpus"]])
+    return ", ".join([f"{found['cpu']} ({provenance.instructions()})", *found["gpus"]])

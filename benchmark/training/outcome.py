@@ -100,6 +100,7 @@ def provenance_record(
             "device": parts.device.type,
             "precision": parts.training.precision if parts.device.type == "cuda" else "float32",
             "threads": torch.get_num_threads(),
+            "instructions": provenance.instructions(),
             "deterministic": torch.are_deterministic_algorithms_enabled(),
         },
     }

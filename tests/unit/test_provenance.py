@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
+import platform
 import re
 import shutil
 import socket
@@ -93,6 +95,14 @@ def test_hardware_and_packages_are_plain_facts():
     assert isinstance(hardware["cpu"], str) and isinstance(hardware["gpus"], list)
     packages = provenance.packages()
     assert {"python", "torch", "timm", "numpy", "mlflow", "snakemake"} <= set(packages)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the variable chooses among instructions of x86")
+def test_instructions_are_those_that_torch_was_told_to_use():
+    code = "import torch, benchmark.provenance as p; print(p.instructions())"
+    variables = {**os.environ, "ATEN_CPU_CAPABILITY": "default"}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "DEFAULT"
 
 
 def test_nothing_names_a_person_a_machine_or_a_folder():

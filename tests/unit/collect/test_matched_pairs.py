@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -13,14 +14,20 @@ OTHER = {"batches": 50, "sha256": "07e4"}
 
 
 @pytest.fixture
-def warnings_of(study, results):
-    """Returns a function that collects the study and gives the warnings of its provenance."""
+def collected(study, results):
+    """Returns a function that collects the study and gives its provenance."""
 
-    def warnings() -> list[str]:
+    def record() -> dict[str, Any]:
         collect(study, results)
-        return json.loads((results / "four" / "provenance.json").read_text())["warnings"]
+        return json.loads((results / "four" / "provenance.json").read_text())
 
-    return warnings
+    return record
+
+
+@pytest.fixture
+def warnings_of(collected):
+    """Returns a function that collects the study and gives the warnings of its provenance."""
+    return lambda: collected()["warnings"]
 
 
 def test_losses_that_saw_the_same_batches_need_no_warning(runs, finish, warnings_of):
@@ -51,3 +58,10 @@ def test_a_run_continued_on_another_kind_of_machine_is_named(runs, finish, warni
     finish(second, provenance={"machines": ["some processor"]})
     (warning,) = warnings_of()
     assert "another kind of machine: 1 " in warning and first.spec.run_id in warning
+
+
+def test_runs_with_other_vector_instructions_are_counted_apart(runs, finish, collected):
+    for run, used in zip(runs.values(), ("AVX512", "AVX512", "AVX2", None), strict=True):
+        finish(run, provenance={"numerics": {"instructions": used}} if used else {})
+    found = {machine.get("instructions"): machine["runs"] for machine in collected()["hardware"]}
+    assert found == {"AVX512": 2, "AVX2": 1, None: 1}

@@ -15,6 +15,7 @@ from benchmark.report import pdf
 from benchmark.report.analyses import load_analyses
 from benchmark.report.answer import answer
 from benchmark.report.glance import claim_counts, claims_words
+from benchmark.report.origin import origin
 from benchmark.report.page import build_page
 from benchmark.report.sources import recipe_sources
 from benchmark.tables.inputs import tidy
@@ -99,6 +100,14 @@ def test_sources_of_the_recipes_stand_under_provenance_once_each():
     shown = section(build_page(dataclasses.replace(made_up_inputs(STUDY), study=study)), "provenance")
     assert "Paper &lt;3.2&gt;" in shown
     assert recipe_sources(STUDY) is None
+
+
+def test_machines_are_told_with_the_vector_instructions_in_use():
+    made = made_up_inputs(STUDY)
+    machines = [{"cpu": "some", "gpus": [], "instructions": used} for used in ("AVX512", "AVX2")]
+    told = origin(dataclasses.replace(made, provenance={"hardware": machines}))
+    for used in ("AVX512", "AVX2"):
+        assert ("Hardware", f"some, {used} instructions, no GPU") in told
 
 
 def claims(*verdicts: tuple[str, str]) -> pd.DataFrame:

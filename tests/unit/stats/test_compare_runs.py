@@ -64,6 +64,14 @@ def test_different_versions_and_diverged_runs_are_named(cells):
     assert "code version: 1 | 1, 2" in text and "diverged: B seed 1" in text and "n 2" in text
 
 
+def test_other_vector_instructions_are_named(cells):
+    for loss, used in (("smooth_ap", "AVX512"), ("sup_ap", "AVX2")):
+        folder = cells / "runs" / made(cells, loss, 0)
+        write_json(folder / PROVENANCE, {"platform": "p", "numerics": {"instructions": used}})
+    text = compare_text("glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells)
+    assert "vector instructions: AVX512 | AVX2" in text
+
+
 def test_unknown_runs_are_met_with_near_names_both_at_once(cells):
     with pytest.raises(ConfigError) as found:
         compare_text("glyphs_1k/r10/smoth_ap/bs32", "glyphs/r10/sup_ap/bs32/seed7", cells)
