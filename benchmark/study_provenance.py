@@ -18,7 +18,7 @@ class Summary:
         self.code_versions: Counter[str] = Counter()
         self.platforms: Counter[str] = Counter()
         self.hardware: Counter[str] = Counter()
-        self.weights: Counter[str] = Counter()
+        self.weights: dict[str, Counter[str]] = defaultdict(Counter)  # settings of the runs
         self.packages: dict[str, Counter[str]] = defaultdict(Counter)
         self.fingerprints: dict[str, Counter[str]] = defaultdict(Counter)
         self.streams: dict[tuple, Counter[str]] = defaultdict(Counter)
@@ -43,7 +43,7 @@ class Summary:
         if source:
             self.platforms[str(source.get("platform"))] += 1
             self.hardware[json.dumps(_hardware(source), sort_keys=True)] += 1
-            self.weights[json.dumps(source.get("weights"), sort_keys=True)] += 1
+            self.weights[json.dumps(source.get("weights"), sort_keys=True)][run.spec.setting] += 1
             self.seconds += source.get("timing", {}).get("total_seconds") or 0.0
             if len(source.get("machines", ())) > 1:
                 self.moved.append(run.spec.run_id)
@@ -59,7 +59,10 @@ class Summary:
             "platforms": dict(self.platforms),
             "packages": {name: dict(versions) for name, versions in self.packages.items()},
             "hardware": [{**_mapping(text), "runs": count} for text, count in self.hardware.most_common()],
-            "weights": [{**_mapping(text), "runs": count} for text, count in self.weights.most_common()],
+            "weights": [
+                {**_mapping(text), "settings": sorted(settings), "runs": settings.total()}
+                for text, settings in sorted(self.weights.items(), key=lambda item: -item[1].total())
+            ],
             "datasets": {
                 label: {"fingerprints": dict(found), "counts": self.counts[label]}
                 for label, found in self.fingerprints.items()

@@ -43,13 +43,15 @@ def class_images(root: Path, categories: bool) -> list[Path]:
         found.append(misplaced)
     if strangers:
         found.append(
-            f"{len(strangers)} files with other endings: {some(strangers)}; convert images to one of {endings}, "
+            f"{_count(strangers, 'file')} with other endings: {some(strangers)}; convert images to one of {endings}, "
             "and move other files out of the root"
         )
     if empty:
-        found.append(f"{len(empty)} empty folders: {some(empty)}; add their images, or remove them")
+        advice = "add its images, or remove it" if len(empty) == 1 else "add their images, or remove them"
+        found.append(f"{_count(empty, 'empty folder')}: {some(empty)}; {advice}")
     if garbled:
-        found.append(f"{len(garbled)} names that are not UTF-8 text: {some(garbled)}; rename them")
+        are, them = ("is", "it") if len(garbled) == 1 else ("are", "them")
+        found.append(f"{_count(garbled, 'name')} that {are} not UTF-8 text: {some(garbled)}; rename {them}")
     if found:
         raise DataError("\n  ".join([f"dataset 'folder' at {root}: expected {expected}", *found]))
     return sorted(images)
@@ -67,7 +69,12 @@ def _misplaced(images: list[Path], categories: bool, expected: str) -> str | Non
         advice = f"give each class a folder of its own and {advice}, or name each image's class in a split_csv"
     elif depths == {other}:
         advice += f", or set categories: {'false' if categories else 'true'}"
-    return f"{len(wrong)} images at another depth: {some(wrong)}; {advice}"
+    return f"{_count(wrong, 'image')} at another depth: {some(wrong)}; {advice}"
+
+
+def _count(found: list[Path], noun: str) -> str:
+    """Returns "1 file" or "3 files"."""
+    return f"{len(found)} {noun}" if len(found) == 1 else f"{len(found)} {noun}s"
 
 
 def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:

@@ -31,6 +31,7 @@ def origin(inputs: Inputs) -> list[tuple[str, str]]:
         found.append(("Study file", f"{inputs.study.name}, digest {inputs.study.digest}"))
     for machine in rest.pop("hardware", None) or []:
         found.append(("Hardware", _machine(machine)))
+    found.extend(_weights(rest.pop("weights", None) or []))
     packages = rest.pop("packages", None) or {}
     if packages:
         found.append(("Packages", ", ".join(f"{name} {_versions(found)}" for name, found in sorted(packages.items()))))
@@ -74,6 +75,32 @@ def _machine(machine: Any) -> str:
     if machine.get("runs"):
         facts.append(count(machine["runs"], "run"))
     return ", ".join(facts)
+
+
+def _weights(entries: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Returns one line per architecture and source of its weights: the first weights (those of a seed are the same for
+    all losses), and which settings make networks of which size."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in entries:
+        if "backbone" in entry:
+            groups.setdefault((str(entry["backbone"]), str(entry.get("weights"))), []).append(entry)
+    found = []
+    for (backbone, source), part in groups.items():
+        digests: dict[str, int] = {}
+        sizes: dict[Any, tuple[set[str], int]] = {}
+        for entry in part:
+            runs, digest, size = entry.get("runs", 0), str(entry.get("initial_digest")), entry.get("parameters")
+            digests[digest] = digests.get(digest, 0) + runs
+            settings, number = sizes.get(size, (set(), 0))
+            sizes[size] = (settings | set(entry.get("settings", ())), number + runs)
+        first = ", ".join(f"{digest} ({count(runs, 'run')})" for digest, runs in digests.items())
+        of_size = [
+            f"{size} parameters{' in ' if names else ''}{', '.join(sorted(names))} ({count(runs, 'run')})"
+            for size, (names, runs) in sizes.items()
+        ]
+        value = f"{source}; first weights of the backbone by digest: {first}; networks of {'; '.join(of_size)}"
+        found.append((f"Weights: {backbone}", value))
+    return found
 
 
 def _data(data: Any) -> str:

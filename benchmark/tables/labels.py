@@ -18,8 +18,9 @@ def _catalogue() -> dict[str, dict[str, Any]]:
 def loss_label(label: str, study: Any) -> str:
     """Returns the display name of a variant: "SmoothAP", or "SmoothAP (tau=0.1)" for a named variant.
 
-    Hyperparameters are printed where they differ from the loss's defaults. A label that no block of
-    the study asks for (a frozen or published row) falls back to the catalogue, then to itself.
+    Hyperparameters are printed where they differ from the loss's defaults, without the underscore that keeps one
+    from being a word of Python (lambda). A label that no block of the study asks for (a frozen or published row)
+    falls back to the catalogue, then to itself.
     """
     catalogue = _catalogue()
     variant = study.losses.get(label)
@@ -29,7 +30,7 @@ def loss_label(label: str, study: Any) -> str:
         return display
     fields = catalogue.get(name, {}).get("schema", {}).get("properties", {})
     other = {
-        key: value
+        key.rstrip("_"): value
         for key, value in variant.params.items()
         if value != fields.get(key, {}).get("default", object()) and key not in variant.recipe
     }

@@ -177,6 +177,18 @@ def test_provenance_of_equal_runs_has_no_warning(study, results, runs, finish):
     assert record["errors"] == [] and record["warnings"] == []
 
 
+def test_provenance_says_which_settings_began_with_which_weights(study, results, runs, finish):
+    small, large = ({"backbone": "r", "weights": "from scratch", "parameters": size} for size in (10, 20))
+    for run, weights in zip(runs.values(), (small, large, large, large), strict=True):
+        finish(run, provenance={"weights": weights})
+    collect(study, results)
+    setting = next(iter(runs.values())).spec.setting
+    assert json.loads((results / "four" / "provenance.json").read_text())["weights"] == [
+        {**large, "settings": [setting], "runs": 3},
+        {**small, "settings": [setting], "runs": 1},
+    ]
+
+
 def test_a_stale_run_does_not_mix_into_the_provenance(study, results, first, finish):
     finish(first, spec_digest="old", code_version="0.0.1+old")
     collect(study, results)

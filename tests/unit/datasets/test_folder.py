@@ -131,8 +131,8 @@ def test_everything_that_would_be_left_out_is_named_in_one_error(root):
         load_dataset("folder", {"root": str(root)})
     message = str(caught.value)
     assert "2 images at another depth: class 0/deeper/nested.png, loose.png; move" in message
-    assert "1 files with other endings: class 1/phone.heic; convert" in message
-    assert "1 empty folders: class 9; add" in message
+    assert "1 file with other endings: class 1/phone.heic; convert" in message
+    assert "1 empty folder: class 9; add its images, or remove it" in message
 
 
 def test_a_long_list_names_the_first_ten(root):

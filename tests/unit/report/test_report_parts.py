@@ -102,6 +102,21 @@ def test_sources_of_the_recipes_stand_under_provenance_once_each():
     assert recipe_sources(STUDY) is None
 
 
+def test_weights_are_told_by_architecture_and_digest_with_the_settings_of_each_size():
+    same = {"backbone": "test_resnet", "weights": "from scratch"}
+    entries = [
+        {**same, "initial_digest": digest, "parameters": size, "settings": [setting], "runs": runs}
+        for setting, size, runs in (("r", 384816, 40), ("r~dim32", 375504, 1))
+        for digest in ("38107c8e", "07651f4a")
+    ]
+    made = made_up_inputs(STUDY)
+    told = origin(dataclasses.replace(made, provenance={**made.provenance, "weights": entries}))
+    assert [value for term, value in told if term.startswith("Weights")] == [
+        "from scratch; first weights of the backbone by digest: 38107c8e (41 runs), 07651f4a (41 runs); networks of "
+        "384816 parameters in r (80 runs); 375504 parameters in r~dim32 (2 runs)"
+    ]
+
+
 def test_machines_are_told_with_the_vector_instructions_in_use():
     made = made_up_inputs(STUDY)
     machines = [{"cpu": "some", "gpus": [], "instructions": used} for used in ("AVX512", "AVX2")]

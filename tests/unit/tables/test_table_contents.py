@@ -10,6 +10,7 @@ from made_up_results import made_up_runs, made_up_study
 
 from benchmark.study.model import Variant
 from benchmark.tables import TABLES
+from benchmark.tables.labels import loss_label
 from benchmark.tables.table import NothingToShow, Table
 
 
@@ -67,6 +68,13 @@ def test_named_variants_are_labelled_by_the_hyperparameters_that_differ():
     study = dataclasses.replace(study, blocks=(block,))
     table = build("comparison", made_up_inputs(study))
     assert [row[0].text for row in table.sections[0].rows] == ["SmoothAP", "SmoothAP (tau=0.1)"]
+
+
+def test_an_option_is_printed_without_the_underscore_that_python_needs():
+    study = made_up_study(losses=("roadmap",), batch_sizes=(32,))
+    heavy = Variant("roadmap_lambda_0.8", "roadmap", {"lambda_": 0.8})
+    block = dataclasses.replace(study.blocks[0], losses=(heavy,))
+    assert loss_label("roadmap_lambda_0.8", dataclasses.replace(study, blocks=(block,))) == "ROADMAP (lambda=0.8)"
 
 
 def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
