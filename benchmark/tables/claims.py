@@ -31,7 +31,7 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     # Where no sentence could be tested under its own conditions, the columns for them would say nothing but that.
     published = any(pair[PUBLISHED]["verdict"] != "not_run" for pair in tested.values())
     readings = ((PUBLISHED, "As published"), (HERE, "Does it hold here?"))[0 if published else 1 :]
-    columns = [text_column("What the paper says"), text_column("Its condition")]
+    columns = [text_column("What the paper says"), text_column("Name"), text_column("Its condition")]
     for _, group in readings:
         columns += [text_column(group, "Verdict"), *_number_columns(group)]
     columns.append(text_column("Rests on (as published, else here)" if published else "Rests on"))
@@ -43,7 +43,8 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
         "“As published” needs the paper's datasets, backbone and batch sizes; “Does it hold here?” asks the same of "
         "what this study ran, on whatever data, and says nothing about the paper's. A sentence is supported when every "
         "part of it holds in a one-sided paired test, contradicted when some part shows the opposite after Holm. The "
-        "numbers are those of the part that decides, with the interval that its test uses."
+        "numbers are those of the part that decides, with the interval that its test uses. "
+        f"'python -m benchmark explain NAME --study {study.name}' prints every part of a claim."
     )
     rest = len(pairs) - len(tested)
     notes = [f"{count(rest, 'further claim')} cannot be tested with the runs of this study."] if rest else []
@@ -84,6 +85,7 @@ def _row(pair: dict[str, dict[str, Any]], readings: list[str]) -> list[Cell]:
     why = f"; not run as published: {outside}" if isinstance(outside, str) and outside else ""
     return [
         Cell(str(here["sentence"]), note=str(here["place"])),
+        Cell(str(here["claim"])),
         Cell(str(published["condition"])),
         *(cell for name in readings for cell in _reading(pair[name])),
         Cell(f"{shown['reason']}{why}"),

@@ -15,9 +15,12 @@ from benchmark.plots.style import DOUBLE, FAINT, SINGLE, styled
 from benchmark.study.stand_in import JOINT
 from benchmark.tables.labels import confidence, loss_label, metric_label
 from benchmark.tables.numbers import count
-from benchmark.tables.papers.arrangement import place
+from benchmark.tables.papers.arrangement import place, place_in_short
 from benchmark.tables.table import NothingToShow
+from benchmark.verdicts.vocabulary import CLAIM_VERDICTS
 
+Claims = dict[str, tuple[str, str]]
+TITLE = 34  # characters of a line above a panel
 _WORDS = {
     "sweep": "test score at the last epoch, mean over seeds with its {confidence} t interval",
     "gain": "gain in percent of the score without the added term, mean over seeds with its {confidence} t interval",
@@ -32,7 +35,7 @@ def build_paper_figures(
     """Returns each paper's figure that belongs to the study, or the reason why it cannot be drawn, by name; last the
     sweeps on the embedded data. ``claims`` are the study's verdicts on the papers' sentences."""
     points = Points(runs, study)
-    verdicts = _verdicts_here(claims)
+    verdicts = claims_here(claims)
     found: dict[str, Drawing | NothingToShow] = {}
     for figure in (*paper_figures(), *sweep_figures()):
         figure = on_stand_in(figure, points.stand_in) if points.stand_in else figure
@@ -52,17 +55,20 @@ def title_of(name: str) -> str:
     return f"{place(figure.paper, figure.figure)}: {figure.title}" if figure.printed else figure.title
 
 
-def _verdicts_here(claims: pd.DataFrame | None) -> dict[str, str]:
+def claims_here(claims: pd.DataFrame | None) -> Claims:
+    """Returns {name of a claim: (where the paper says it, whether it holds here)}."""
     if claims is None or claims.empty:
         return {}
-    here = claims[claims["reading"] == "here"]
-    return {str(name): str(verdict) for name, verdict in zip(here["claim"], here["verdict"], strict=True)}
+    here = claims[claims["reading"] == "here"].to_dict("records")
+    return {
+        str(row["claim"]): (place_in_short(str(row["paper"]), str(row["place"])), str(row["verdict"])) for row in here
+    }
 
 
-def draw(figure: PaperFigure, points: Points, verdicts: dict[str, str] | None = None) -> Drawing:
+def draw(figure: PaperFigure, points: Points, verdicts: Claims | None = None) -> Drawing:
     """Returns the figure; a panel without runs says so. Raises NothingToShow when that holds for all.
 
-    ``verdicts`` are those of the claims that a panel names, which stand above it.
+    ``verdicts`` are those of the claims that a panel names (``claims_here``), which stand above it.
     """
     columns = min(3, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
@@ -103,14 +109,22 @@ def _asked(figure: PaperFigure, panel: Panel, points: Points) -> int:
     return len({cell.batch_size for cell in cells})
 
 
-def _judged(panel: Panel, verdicts: dict[str, str]) -> list[str]:
-    """Returns the lines above a panel: each of its claims in short, and whether it holds here."""
-    return [
-        line
-        for name in panel.claims
-        if name in verdicts
-        for line in textwrap.wrap(f"“{name.replace('_', ' ')}”: {verdicts[name].replace('_', ' ')}", 30)
-    ]
+def _judged(panel: Panel, verdicts: Claims) -> list[str]:
+    """Returns the lines above a panel: where a paper says something about it, and whether that holds here.
+
+    Several claims of one place share a line: "ROADMAP, figure 4b: 1 supported, 1 inconclusive".
+    """
+    found: dict[str, list[str]] = {}
+    for name in panel.claims:
+        if name in verdicts:
+            where, verdict = verdicts[name]
+            found.setdefault(where, []).append(verdict)
+    lines = []
+    for where, words in found.items():
+        counted = [(word.replace("_", " "), words.count(word)) for word in CLAIM_VERDICTS if word in words]
+        text = ", ".join(f"{number} {word}" if len(words) > 1 else word for word, number in counted)
+        lines += textwrap.wrap(f"{where}: {text}", TITLE)
+    return lines
 
 
 def _reason(figure: PaperFigure, points: Points) -> str:
@@ -128,7 +142,7 @@ def _caption(figure: PaperFigure, points: Points, data: pd.DataFrame) -> str:
     if (data["side"] == PUBLISHED).any():
         text += " Open marks and dotted lines are published values."
     if any(panel.claims for panel in figure.panels):
-        text += " Above each panel: the papers' sentences about it, and whether they hold here."
+        text += " Above each panel: where papers say something about it, and whether that holds here."
     facts = {(panel.backbone, panel.batch_size) for panel in figure.panels}
     if points.stand_in:
         return f"{text} Measured on stand-in data ({points.stand_in}) with a small network: no reproduction."

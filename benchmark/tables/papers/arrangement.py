@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,12 @@ def place(paper: str, table: str) -> str:
     """Returns a place in a paper for people: "ROADMAP, table 1", "Smooth-AP, section 6.2"."""
     prefix, word = next(((p, word) for p, word in _PLACES.items() if table.startswith(p)), ("", "table"))
     return f"{paper_name(paper)}, {word} {table.removeprefix(prefix)}"
+
+
+def place_in_short(paper: str, where: str) -> str:
+    """Returns the printed place of a claim for people: "section 6.4, table 5" of a paper is "Smooth-AP, table 5"."""
+    printed = re.search(r"(table|figure)s? .*", where)
+    return f"{paper_name(paper)}, {printed.group() if printed else where}"
 
 
 @functools.cache

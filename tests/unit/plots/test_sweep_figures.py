@@ -15,6 +15,8 @@ from benchmark.study import load_study
 from benchmark.study.model import Block, DatasetChoice
 from benchmark.tables.inputs import tidy
 
+BINS = {"paper": "fastap2019", "place": "section 5.3"}
+SLOPE = {"paper": "roadmap2021v2", "place": "section 4.3, figure 4b"}
 RECIPE = {"model": {"backbone": "test_resnet", "embedding_dim": 128}}
 
 
@@ -40,8 +42,10 @@ def study():
 def figures(study):
     claims = pd.DataFrame(
         [
-            {"claim": "fast_ap_bins_hardly_matter", "reading": "published", "verdict": "not_run"},
-            {"claim": "fast_ap_bins_hardly_matter", "reading": "here", "verdict": "supported"},
+            {"claim": "fast_ap_bins_hardly_matter", "reading": "published", "verdict": "not_run", **BINS},
+            {"claim": "fast_ap_bins_hardly_matter", "reading": "here", "verdict": "supported", **BINS},
+            {"claim": "rho_10_to_100_improves_on_smooth_ap", "reading": "here", "verdict": "inconclusive", **SLOPE},
+            {"claim": "large_rho_hurts", "reading": "here", "verdict": "supported", **SLOPE},
         ]
     )
     return build_paper_figures(tidy(made_up_runs(study)), study, claims)
@@ -63,9 +67,10 @@ def test_sweeps_over_hyperparameters_batches_and_options_take_the_right_runs(fig
 
 def test_a_panel_says_what_its_claims_came_to_here(figures):
     axes = {each.get_title(loc="left").split("\n")[0]: each for each in figures["sweeps_losses"].figure.axes}
-    title = axes["FastAP's bins"].get_title(loc="left")
-    assert "“fast ap bins hardly matter”:" in " ".join(title.split("\n")) and title.endswith("supported")
-    assert "\n" not in axes["SupAP's slope"].get_title(loc="left")
+    assert axes["FastAP's bins"].get_title(loc="left") == "FastAP's bins\nFastAP, section 5.3: supported"
+    slope = axes["SupAP's slope"].get_title(loc="left").split("\n", 1)[1].replace("\n", " ")
+    assert slope == "ROADMAP, figure 4b: 1 supported, 1 inconclusive", "claims of one place share a line"
+    assert "\n" not in axes["SupAP's temperature"].get_title(loc="left")
     assert "<svg" in to_svg(figures["sweeps_losses"]) and title_of("sweeps_losses").startswith("Sweeps")
 
 

@@ -4,7 +4,14 @@ import pytest
 
 from benchmark.errors import ReferenceDataError
 from benchmark.references import published_names, published_results
-from benchmark.tables.papers.arrangement import arrangements, arrangements_for, footnote_rules, place, read_arrangements
+from benchmark.tables.papers.arrangement import (
+    arrangements,
+    arrangements_for,
+    footnote_rules,
+    place,
+    place_in_short,
+    read_arrangements,
+)
 from benchmark.tables.papers.footnotes import footnotes, printed
 
 ASKED = {
@@ -25,6 +32,12 @@ def test_every_printed_table_that_a_study_may_name_is_arranged():
     for paper, tables in ASKED.items():
         assert {f"{paper}/{table}" for table in tables} <= set(arrangements())
     assert {key for key in arrangements() if key not in published_names()} == set()
+
+
+def test_the_place_of_a_claim_is_its_paper_and_what_is_printed_there():
+    assert place_in_short("smoothap2020", "section 6.4, table 5") == "Smooth-AP, table 5"
+    assert place_in_short("roadmap2021v2", "section 4.2, tables 4, 6 and 7") == "ROADMAP, tables 4, 6 and 7"
+    assert place_in_short("fastap2019", "section 5.3") == "FastAP, section 5.3"
 
 
 @pytest.mark.parametrize("key", list(arrangements()))
