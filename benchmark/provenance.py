@@ -114,6 +114,11 @@ def packages() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
+def packages_digest() -> str:
+    """Returns 12 hex digits that are others when the version of one of ``packages`` is."""
+    return hashlib.sha256(repr(sorted(packages().items())).encode()).hexdigest()[:12]
+
+
 def _decisive_files() -> list[tuple[str, Path]]:
     files = []
     for part in DECISIVE:

@@ -23,6 +23,7 @@ class Summary:
         self.fingerprints: dict[str, Counter[str]] = defaultdict(Counter)
         self.streams: dict[tuple, Counter[str]] = defaultdict(Counter)
         self.moved: list[str] = []
+        self.updated: list[str] = []
         self.counts: dict[str, Any] = {}
         self.seconds = 0.0
 
@@ -47,6 +48,8 @@ class Summary:
             self.seconds += source.get("timing", {}).get("total_seconds") or 0.0
             if len(source.get("machines", ())) > 1:
                 self.moved.append(run.spec.run_id)
+            if len(source.get("package_digests", ())) > 1:
+                self.updated.append(run.spec.run_id)
             for name, version in source.get("packages", {}).items():
                 self.packages[name][str(version)] += 1
 
@@ -83,7 +86,7 @@ class Summary:
 
     def warnings(self) -> list[str]:
         """Returns what a reader should know before comparing runs: pairs that do not match, mixed code, platforms or
-        packages, and runs that changed the machine on their way."""
+        packages, and runs that changed the machine or packages on their way."""
         mixed = [
             f"runs of different {what}: {_shares(found)}"
             for what, found in (("code versions", self.code_versions), ("platforms", self.platforms))
@@ -109,12 +112,16 @@ class Summary:
         ]
 
     def _moved(self) -> list[str]:
-        """Returns a warning about runs that were continued on another model of processor or GPU."""
-        if not self.moved:
-            return []
+        """Returns warnings about runs that were continued on another model of processor or GPU, or with packages of
+        other versions."""
         return [
-            f"runs that were continued on another kind of machine: {len(self.moved)} (first: {self.moved[0]}); they "
-            "may differ in their last digits from runs on either"
+            f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in their last digits "
+            "from runs on either"
+            for how, names in (
+                ("on another kind of machine", self.moved),
+                ("with other versions of packages", self.updated),
+            )
+            if names
         ]
 
 

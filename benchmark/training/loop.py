@@ -34,7 +34,7 @@ class Trainer:
     def __init__(self, parts: Parts, folder: Path, identity: dict[str, str], progress: Progress):
         self.parts, self.folder, self.identity, self.progress = parts, folder, identity, progress
         self.epochs = parts.training.epochs
-        self.state = RunState(machines=[machine()])
+        self.state = RunState(machines=[machine()], package_digests=[provenance.packages_digest()])
         self.optimizer = create_optimizer(parts.optimizer, parts.model, parts.loss)
         memory = None
         if parts.memory.size is not None:
@@ -176,10 +176,7 @@ class Trainer:
         memory = content.pop("memory")
         if self.stepper.memory is not None:
             self.stepper.memory.load_state_dict(memory)
-        here = self.state.machines
-        self.state = RunState(**content)
-        self.state.machines += [name for name in here if name not in self.state.machines]
-        self.state.resumed += 1
+        self.state = self.state.continuing(RunState(**content))
 
     def total_seconds(self) -> float:
         """Returns the seconds spent on this run in all its attempts that left a checkpoint, and this one."""

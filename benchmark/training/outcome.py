@@ -95,6 +95,7 @@ def provenance_record(
         "hardware": provenance.hardware(),
         "machines": state.machines,
         "packages": provenance.packages(),
+        "package_digests": state.package_digests,
         "weights": parts.model.provenance(),
         "numerics": {
             "device": parts.device.type,

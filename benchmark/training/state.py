@@ -23,6 +23,7 @@ class RunState:
     records             one dict per finished epoch, the lines of metrics.jsonl
     batch_digests       digests of the first batches, for the matched-pairs check
     machines            models of the machines that took part, first one first
+    package_digests     digests of the versions of packages that it was computed with, first ones first
     """
 
     epoch: int = 0
@@ -39,6 +40,15 @@ class RunState:
     total_seconds: float = 0.0
     resumed: int = 0
     machines: list[str] = field(default_factory=list)
+    package_digests: list[str] = field(default_factory=list)
+
+    def continuing(self, before: RunState) -> RunState:
+        """Returns the state ``before`` of an earlier attempt, with the machine and packages of this one added."""
+        for name in ("machines", "package_digests"):
+            known = getattr(before, name)
+            known += [value for value in getattr(self, name) if value not in known]
+        before.resumed += 1
+        return before
 
     def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
         """Notes the digest of one of the first batches: which images, in which augmented form."""

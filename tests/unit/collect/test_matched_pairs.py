@@ -60,6 +60,14 @@ def test_a_run_continued_on_another_kind_of_machine_is_named(runs, finish, warni
     assert "another kind of machine: 1 " in warning and first.spec.run_id in warning
 
 
+def test_a_run_continued_with_other_packages_is_named(runs, finish, warnings_of):
+    first, second, *_ = runs.values()
+    finish(first, provenance={"package_digests": ["3f", "a7"]})
+    finish(second, provenance={"package_digests": ["3f"]})
+    (warning,) = warnings_of()
+    assert "other versions of packages: 1 " in warning and first.spec.run_id in warning
+
+
 def test_runs_with_other_vector_instructions_are_counted_apart(runs, finish, collected):
     for run, used in zip(runs.values(), ("AVX512", "AVX512", "AVX2", None), strict=True):
         finish(run, provenance={"numerics": {"instructions": used}} if used else {})

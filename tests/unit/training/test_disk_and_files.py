@@ -17,6 +17,7 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.errors import ConfigError, RunError
 from benchmark.grid import expand
+from benchmark.provenance import packages, packages_digest
 from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC
 from benchmark.study import load_study
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
@@ -249,6 +250,16 @@ def test_a_run_continued_on_another_kind_of_machine_names_both(stopped, monkeypa
     train(stopped)
     record = json.loads((stopped.parent / "provenance.json").read_text())
     assert len(record["machines"]) == 2 and record["machines"][1] == "another processor"
+
+
+def test_a_run_continued_with_other_packages_says_so(stopped, whole, monkeypatch):
+    versions = {**packages(), "numpy": "0.1"}
+    monkeypatch.setattr("benchmark.provenance.packages", lambda: versions)
+    train(stopped)
+    record, alone = (json.loads((folder / PROVENANCE).read_text()) for folder in (stopped.parent, whole))
+    (first,) = alone["package_digests"]
+    assert record["package_digests"] == [first, packages_digest()] and packages_digest() != first
+    assert record["packages"] == versions
 
 
 def test_a_checkpoint_of_another_platform_is_a_fresh_start(stopped, whole, monkeypatch, capsys):
