@@ -12,8 +12,12 @@ from workplace import ROOT, Workplace, jobs, small_study
 
 from benchmark.grid import expand
 from benchmark.study import load_study, study_names
+from benchmark.study.stand_in import stand_in_name
 
 STEPS = ("collect", "stats", "verdicts", "claims", "tables", "figures", "report", "import_runs")
+
+STAND_IN = "glyphs_1k"
+RUNS_OF_STAND_INS = {"roadmap": 94, "smooth_ap": 16, "fast_ap": 20, "listwise": 16}  # as docs/papers.md says
 
 
 def dry_run(*arguments: str, folder=ROOT) -> subprocess.CompletedProcess:
@@ -30,6 +34,18 @@ def test_every_study_plans_one_training_per_run(name, tmp_path):
     assert done.returncode == 0, done.stderr
     counts = jobs(done)
     assert counts["train"] == counts["spec"] == len(expand(load_study(name)))
+    assert all(counts[step] == 1 for step in STEPS)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["roadmap", "smooth_ap", "fast_ap", "listwise"])
+def test_every_study_of_a_paper_plans_its_stand_in(name, tmp_path):
+    chosen = ("--config", f"study={name}", f"dataset={STAND_IN}", f"results={tmp_path}/new")
+    done = dry_run("--profile", "workflow/profiles/local", *chosen)
+    assert done.returncode == 0, done.stderr
+    counts = jobs(done)
+    runs = expand(load_study(stand_in_name(name, STAND_IN)))
+    assert counts["train"] == counts["spec"] == len(runs) == RUNS_OF_STAND_INS[name]
     assert all(counts[step] == 1 for step in STEPS)
     assert not (tmp_path / "new").exists()
 
