@@ -39,5 +39,5 @@ rule all:
 
 include: "workflow/rules/hooks.smk"
 include: "workflow/rules/runs.smk"
-include: "workflow/rules/report.smk"
 include: "workflow/rules/analyses.smk"
+include: "workflow/rules/report.smk"

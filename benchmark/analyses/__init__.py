@@ -2,7 +2,8 @@
 
 An analysis is registered with ``@ANALYSES.register("name", display="Title", places=("Smooth-AP Fig. 4",))`` on a
 function ``build(context) -> Analysis``. Analyses may train what they look at and may import torch, inside ``build``:
-asking for names and titles imports neither torch nor matplotlib. Nothing else in the package may import this one;
+asking for names and titles imports neither torch nor matplotlib. Those with ``trains=False`` take seconds and are part
+of every study of the papers' numbers. Nothing else in the package may import this one;
 the report reads the files that ``benchmark.analyses.write`` leaves.
 """
 

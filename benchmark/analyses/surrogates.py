@@ -99,6 +99,7 @@ def curves() -> pd.DataFrame:
     "surrogates",
     display="Surrogates of the step and their derivatives",
     places=("Smooth-AP Fig. 2", "ROADMAP Fig. 3", "FastAP Eq. 8", "listwise loss Eq. 7", "BlackBoxAP"),
+    trains=False,
 )
 def build(context: Context) -> Analysis:
     """Returns the functions as the losses compute them; nothing is trained."""

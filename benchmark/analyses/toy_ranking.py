@@ -76,6 +76,7 @@ def properties(loss: Any, rankings: list[tuple[np.ndarray, np.ndarray]]) -> dict
     "toy_ranking",
     display="Toy ranking: values and gradients",
     places=("ROADMAP Fig. 1(a)", "ROADMAP v1 Fig. 7 and 8, v2 Fig. 8 and 9", "ROADMAP v2 supplement A.1"),
+    trains=False,
 )
 def build(context: Context) -> Analysis:
     """Returns the gradients on the toy ranking, and how often the losses' properties hold on random rankings."""

@@ -28,6 +28,7 @@ class ShownAnalysis:
     claims: tuple[dict[str, str], ...] = ()  # each with place, says, found, verdict, tone
     findings: tuple[str, ...] = ()  # sentences that judge no claim
     note: str = ""
+    trained: bool = False
     files: tuple[tuple[str, str, Path], ...] = ()  # (label, name to save under, file)
     reason: str = ""
 
@@ -57,6 +58,7 @@ def _load(folder: Path) -> ShownAnalysis:
             claims=tuple({**claim, "tone": CLAIM_TONES.get(claim["verdict"], "")} for claim in summary["claims"]),
             findings=tuple(sentence for sentence in summary["sentences"] if sentence not in judged),
             note=_note(summary),
+            trained=bool(summary.get("runs")),
             files=tuple(
                 (label, f"{name}_{file}", folder / file)
                 for label, file in (("Numbers of the figure (CSV)", "figure.csv"), ("Table (CSV)", "table.csv"))

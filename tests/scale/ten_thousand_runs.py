@@ -2,9 +2,10 @@
 
     python tests/scale/ten_thousand_runs.py [--losses 50] [--seeds 50]
 
-Every step is a process of its own, as a person or the workflow starts it. Prints one line per step; the exit
-status is 1 when planning takes 2 minutes, or all steps from the run folders to the report together take 60 seconds, or
-any of them 2 GiB. What counts are processor seconds, which other load on the machine hardly changes.
+Every step is a process of its own, as a person or the workflow starts it; 'finish' makes all of them in one. Prints
+one line per step; the exit status is 1 when planning takes 2 minutes, or 'finish', from the run folders to the report,
+takes 60 seconds, or any of them 2 GiB. What counts are processor seconds, which other load on the machine hardly
+changes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from workplace import LOCAL, small_study  # noqa: E402
 from benchmark.cli.run import STEPS  # noqa: E402
 from benchmark.records import METRICS, PROVENANCE, RESULT, SCHEMA, SPEC  # noqa: E402
 
-STUDY = "scale"
+STUDY, FINISH = "scale", "finish"
 PLAN_SECONDS, REPORT_SECONDS, MEMORY_MB = 120.0, 60.0, 2048.0
 
 
@@ -107,6 +108,7 @@ def measure(losses: int, seeds: int) -> dict[str, tuple[float, float]]:
         timed([sys.executable, __file__, "--finish", str(study)], folder)
         step("plan, all done", "benchmark", "plan", str(study))
         step("snakemake -n, all done", *workflow)
+        step(FINISH, "benchmark", FINISH, str(study))
         for verb in STEPS:
             step(verb, "benchmark", verb, str(study))
         page = folder / "results" / STUDY / "report" / "index.html"
@@ -130,10 +132,10 @@ def main() -> int:
         return 0
     found = measure(arguments.losses, arguments.seeds)
     together = sum(found[verb][0] for verb in STEPS)
-    print(f"from run folders to the report: {together:.1f} CPU s")
-    planning = max(seconds for name, (seconds, _) in found.items() if name not in STEPS)
+    print(f"from run folders to the report: {found[FINISH][0]:.1f} CPU s in one process, {together:.1f} in one for each")
+    planning = max(seconds for name, (seconds, _) in found.items() if name not in (FINISH, *STEPS))
     memory = max(megabytes for _, megabytes in found.values())
-    return int(planning >= PLAN_SECONDS or together >= REPORT_SECONDS or memory >= MEMORY_MB)
+    return int(planning >= PLAN_SECONDS or found[FINISH][0] >= REPORT_SECONDS or memory >= MEMORY_MB)
 
 
 if __name__ == "__main__":

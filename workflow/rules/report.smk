@@ -95,6 +95,7 @@ rule report:
         rules.tables.output,
         rules.figures.output,
         rules.gallery.output,
+        expand(OUT + "/analyses/{name}/summary.json", name=WITH_THE_REPORT),
     output:
         OUT + "/report/index.html",
     params:
