@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ UNREADABLE = (
     ValueError,
     pickle.UnpicklingError,
     zipfile.BadZipFile,
+    zlib.error,
 )
 
 
@@ -72,8 +74,15 @@ def remove_checkpoint(folder: Path) -> None:
 
 
 def _check_sums(path: Path) -> None:
-    """Raises BadZipFile for a changed byte: torch writes check sums, but does not compare them when it reads."""
+    """Raises BadZipFile for a changed byte: torch writes check sums, but does not compare them when it reads.
+
+    The sums are those of the parts; an entry of the directory that torch would not have written is refused before
+    them. One that calls its part a folder lets torch read nothing and continue with whatever the memory held.
+    """
     with zipfile.ZipFile(path) as archive:
+        for part in archive.infolist():
+            if (part.compress_type, part.external_attr, part.compress_size) != (zipfile.ZIP_STORED, 0, part.file_size):
+                raise zipfile.BadZipFile(f"its part {part.filename} is damaged")
         damaged = archive.testzip()
     if damaged is not None:
         raise zipfile.BadZipFile(f"its part {damaged} is damaged")
