@@ -25,7 +25,8 @@ _FOOTNOTE_KEYS = ("at", "where", "also", "also_where", "text")
 class Arrangement:
     """One printed table: which published columns make its sections, rows and columns.
 
-    read_as  {column: {printed value: the value it is arranged under}}
+    read_as     {column: {printed value: the value it is arranged under}}
+    deviations  sentences on what our runs of this paper knowingly do otherwise
     """
 
     paper: str
@@ -36,6 +37,7 @@ class Arrangement:
     columns: tuple[str, ...]
     sections: tuple[str, ...] = ()
     read_as: dict[str, dict[str, str]] = field(default_factory=dict)
+    deviations: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -101,6 +103,7 @@ def read_arrangements(path: Path) -> list[Arrangement]:
             columns=tuple(entry["columns"]),
             sections=tuple(entry.get("sections", ())),
             read_as=entry.get("read_as", {}),
+            deviations=tuple(data.get("deviations", ())),
         )
         for table, entry in tables.items()
     ]

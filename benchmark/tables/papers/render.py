@@ -61,6 +61,7 @@ def paper_table(arrangement: Arrangement, measured: Measured) -> Table:
         title = " · ".join(_valued(name, value) for name, value in zip(arrangement.sections, section, strict=True))
         sections.append(Section(title, lines))
     remarks = [f"{letter} {text}" for text, letter in letters.items()]
+    remarks += arrangement.deviations
     return Table(
         f"{arrangement.place}: {arrangement.title}",
         _caption(arrangement, rows, ours, measured),

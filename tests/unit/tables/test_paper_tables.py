@@ -10,6 +10,8 @@ from made_up_papers import RECIPE, paper_inputs, roadmap_study, variant
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.errors import RunError
+from benchmark.grid import expand
+from benchmark.study import load_study
 from benchmark.study.model import Block, DatasetChoice, References
 from benchmark.tables.as_csv import to_csv
 from benchmark.tables.as_html import to_html
@@ -157,6 +159,20 @@ def test_verdicts_of_other_published_numbers_are_refused(inputs):
     verdicts = inputs.stats["verdicts"].iloc[1:]
     with pytest.raises(RunError, match="benchmark verdicts roadmap"):
         paper_tables(inputs.runs, {**inputs.stats, "verdicts": verdicts}, inputs.study)
+
+
+def test_every_table_of_fast_ap_says_that_our_batches_hold_four_images_of_a_class(inputs):
+    study = dataclasses.replace(inputs.study, references=References(("fastap2019", "roadmap2021v2/table10"), None))
+    tables = paper_tables(inputs.runs.iloc[:0], {}, study)
+    notes = {name: [note for note in table.notes if "our runs put four" in note] for name, table in tables.items()}
+    assert {name: len(found) for name, found in notes.items()} == {
+        **{f"fastap2019_table{number}": 1 for number in (1, 2, 3, 5, 6)},
+        "roadmap2021v2_table10": 0,
+    }
+    samplers = {
+        run.spec.recipe["sampler"]["params"]["samples_per_class"] for run in expand(load_study("fast_ap")).values()
+    }
+    assert samplers == {4}
 
 
 def test_a_study_without_runs_still_shows_what_was_published(inputs):
