@@ -55,10 +55,14 @@ class Workplace:
         """Writes a study file."""
         (self.folder / f"{study['study']}.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
-    def snakemake(self, study: str, *arguments: str, collect_only: bool = True, hooks: bool = False):
-        """Runs Snakemake up to runs.csv (or to the report) and returns the finished process."""
+    def snakemake(
+        self, study: str, *arguments: str, target: str = "", collect_only: bool = True, hooks: bool = False
+    ) -> subprocess.CompletedProcess:
+        """Runs Snakemake up to runs.csv (or to ``target``, or to the end) and returns the finished process."""
         command = [sys.executable, "-m", "snakemake"]
-        if collect_only:
+        if target:
+            command += [target]
+        elif collect_only:
             command += ["runs", f"results/{study}/runs.csv"]
         command += ["--snakefile", str(ROOT / "Snakefile"), "--profile", str(LOCAL), "--cores", "2"]
         command += ["--config", f"study={study}.yaml", *([] if hooks else ["--no-hooks"]), *arguments]

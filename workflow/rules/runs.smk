@@ -30,6 +30,9 @@ rule spec:
     params:
         digest=lambda wildcards: RUNS[wildcards.run].digest,
     run:
+        if FOLDER.is_gone():
+            workflow.scheduler.keepgoing = False  # no other run is started in its place
+        FOLDER.require()
         write_spec(RUNS[wildcards.run], Path(RESULTS))
 
 
@@ -54,8 +57,18 @@ rule train:
         "exec {TRAINER:q} -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
 
 
+# A server that is away fails no study, but what it missed is not done: the list stays empty, and the next call
+# imports again.
+def no_input_but_force_import(wildcards):
+    path = Path(OUT) / "imported.txt"
+    if workflow.is_main_process and path.is_file() and not path.stat().st_size:
+        workflow.dag.forcefiles.add(path.as_posix())
+    return []
+
+
 rule import_runs:
     input:
+        no_input_but_force_import,
         FLOW.files("result.json"),
     output:
         OUT + "/imported.txt",
