@@ -1,4 +1,4 @@
-"""Table -> CSV with full precision: one column per number behind a cell, sections as a first column."""
+"""Table -> CSV with full precision: one column per number or word behind a cell, sections as a first column."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ def _noted(table: Table, index: int) -> bool:
 
 def _names(column: Column, noted: bool) -> list[str]:
     name = " ".join(part for part in column.header if part)
-    names = [f"{name} {part}".strip() for part in (*column.parts, *column.words)] or [name]
+    names = [f"{name} {part}".strip() for part in (*column.parts, *column.words)]
+    names = names if column.parts else [name, *names]
     return [*names, f"{name} note"] if noted else names
 
 
 def _fields(column: Column, noted: bool, cell: Cell) -> list[str]:
     if not column.parts:
-        return [cell.text]
+        return [cell.text, *(cell.words or ("",) * len(column.words))]
     numbers = cell.numbers or (None,) * len(column.parts)
     fields = ["" if number is None else f"{number:.10g}" for number in numbers]
     fields += cell.words or ("",) * len(column.words)

@@ -9,7 +9,7 @@ import pandas as pd
 from benchmark.tables import TABLES
 from benchmark.tables.numbers import DASH, count, known, p_value, plain
 from benchmark.tables.papers.arrangement import paper_name
-from benchmark.tables.table import Cell, Column, NothingToShow, Section, Table, text_column
+from benchmark.tables.table import Cell, Column, Line, NothingToShow, Section, Table, text_column
 
 CLAIM_TONES = {"supported": "good", "contradicted": "bad", "inconclusive": "unsure", "not_run": "muted"}
 PUBLISHED, HERE = "published", "here"
@@ -31,7 +31,7 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     # Where no sentence could be tested under its own conditions, the columns for them would say nothing but that.
     published = any(pair[PUBLISHED]["verdict"] != "not_run" for pair in tested.values())
     readings = ((PUBLISHED, "As published"), (HERE, "Does it hold here?"))[0 if published else 1 :]
-    columns = [text_column("What the paper says"), text_column("Name"), text_column("Its condition")]
+    columns = [Column(("What the paper says",), numeric=False, words=("name",)), text_column("Its condition")]
     for _, group in readings:
         columns += [text_column(group, "Verdict"), *_number_columns(group)]
     columns.append(text_column("Rests on (as published, else here)" if published else "Rests on"))
@@ -44,7 +44,8 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
         "what this study ran, on whatever data, and says nothing about the paper's. A sentence is supported when every "
         "part of it holds in a one-sided paired test, contradicted when some part shows the opposite after Holm. The "
         "numbers are those of the part that decides, with the interval that its test uses. "
-        f"'python -m benchmark explain NAME --study {study.name}' prints every part of a claim."
+        "'python -m benchmark explain NAME "
+        f"--study {study.name}' prints every part of a claim, by the name below it."
     )
     rest = len(pairs) - len(tested)
     notes = [f"{count(rest, 'further claim')} cannot be tested with the runs of this study."] if rest else []
@@ -80,12 +81,12 @@ def _number_columns(group: str) -> list[Column]:
 
 def _row(pair: dict[str, dict[str, Any]], readings: list[str]) -> list[Cell]:
     published, here = pair[PUBLISHED], pair[HERE]
+    name = str(here["claim"])
     shown = here if published["verdict"] == "not_run" else published
     outside = published.get("outside")
     why = f"; not run as published: {outside}" if isinstance(outside, str) and outside else ""
     return [
-        Cell(str(here["sentence"]), note=str(here["place"])),
-        Cell(str(here["claim"])),
+        Cell(str(here["sentence"]), note=str(here["place"]), lines=(Line(name),), words=(name,)),
         Cell(str(published["condition"])),
         *(cell for name in readings for cell in _reading(pair[name])),
         Cell(f"{shown['reason']}{why}"),
