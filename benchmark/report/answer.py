@@ -8,6 +8,7 @@ import pandas as pd
 
 from benchmark.report import overview
 from benchmark.report.glance import claims_reading
+from benchmark.report.swept import sweeps
 from benchmark.tables.inputs import Inputs
 from benchmark.tables.labels import loss_label, loss_order, metric_label, metric_order, place_label
 from benchmark.tables.numbers import count
@@ -22,7 +23,8 @@ def answer(inputs: Inputs) -> list[str]:
 
     All speak of the headline metric (the first of the study that has values). Where a study has several places,
     they count conditions. Where published numbers or claims were judged, their counts come first; the counts of what
-    the claims come to on other data come last. With nothing finished, the one sentence says so.
+    the claims come to on other data come last, except in a study of sweeps, whose first sentences are on the claims
+    and on the sweeps. With nothing finished, the one sentence says so.
     """
     try:
         values = scores(inputs.runs, inputs.study)
@@ -46,6 +48,8 @@ def answer(inputs: Inputs) -> list[str]:
             *_ablation(steps, metric, inputs.study),
         ]
     judged = _judged(inputs)
+    if swept := sweeps(inputs.runs, inputs.study):
+        return [*judged, *swept, *found][:SENTENCES]
     return ([*judged, *found] if _about_papers(inputs) else [*found, *judged])[:SENTENCES]
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from benchmark import __version__
 from benchmark.files import write_text
 from benchmark.plots import FIGURES
@@ -29,6 +31,7 @@ from benchmark.tables.inputs import Inputs, load_inputs
 from benchmark.tables.papers.arrangement import arrangements
 from benchmark.tables.table import NothingToShow, Table
 from benchmark.tables.write import build_tables
+from benchmark.verdicts.vocabulary import NOT_RUN
 
 # Stand for whatever the study has of: the papers' own tables and figures, sweeps, the gallery, analyses.
 PAPERS, SWEEPS, GALLERY, ANALYSES = "papers", "sweeps", "gallery", "analyses"
@@ -37,7 +40,7 @@ FOLDED = ("all_pairs", "best_epoch")  # tables for a second look start closed
 
 LONG = 60  # rows from which the flat list of reference numbers starts closed as well
 
-# What papers say comes first where a study asks for it, else after the study's own results.
+# What papers say comes first where there is something to compare with it, else after the study's own results.
 OF_PAPERS = ("claims", "verdicts")
 
 # (anchor, title, tables and figures in reading order); what is not named here comes in a section of its own.
@@ -45,7 +48,7 @@ SECTIONS = (
     ("claims", "Claims of the papers", ("table:claims",)),
     ("verdicts", "Published numbers and verdicts", ("figure:verdicts", "table:published", "table:outside")),
     ("papers", "The papers' tables and figures", (PAPERS,)),
-    ("sweeps", "Sweeps", (SWEEPS,)),
+    ("sweeps", "Sweeps", (SWEEPS, "table:sweeps")),
     ("results", "Results", ("table:comparison", "figure:metric_by_batch_size", "table:best_epoch")),
     ("tests", "Tests", ("table:paired", "figure:seed_differences", "table:all_pairs")),
     ("ablation", "Ablation", ("table:ablation", "figure:calibration_gain")),
@@ -112,7 +115,7 @@ def build_page(inputs: Inputs, folder: Path | None = None) -> str:
         claims=claim_counts(inputs),
         claims_words=claims_words(inputs),
         stand_in=getattr(inputs.study, "stand_in", None),
-        sections=_sections(items, inputs.study, {GALLERY: gallery is not None, ANALYSES: bool(analyses)}),
+        sections=_sections(items, inputs, {GALLERY: gallery is not None, ANALYSES: bool(analyses)}),
         gallery=gallery,
         analyses=analyses,
         analysis_files={each.name: _analysis_files(each) for each in analyses},
@@ -140,14 +143,14 @@ def _items(inputs: Inputs, folder: Path | None) -> dict[str, Item]:
     return items
 
 
-def _sections(items: dict[str, Item], study: Any, extra: dict[str, bool]) -> list[tuple[str, str, list[Item]]]:
+def _sections(items: dict[str, Item], inputs: Inputs, extra: dict[str, bool]) -> list[tuple[str, str, list[Item]]]:
     """Returns (anchor, title, items) of the sections that the page has; those of ``extra`` bring their own content."""
     groups = {
         PAPERS: [key for key, item in items.items() if item.paper],
         SWEEPS: [key for key, item in items.items() if item.sweep],
     }
     sections = []
-    for anchor, title, keys in _in_order(study):
+    for anchor, title, keys in _in_order(inputs):
         found = [name for key in keys for name in groups.get(key, [key]) if name in items]
         if found or extra.get(anchor):
             sections.append((anchor, title, [items[name] for name in found]))
@@ -156,9 +159,12 @@ def _sections(items: dict[str, Item], study: Any, extra: dict[str, bool]) -> lis
     return [*sections, ("more", "More", rest)] if rest else sections
 
 
-def _in_order(study: Any) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Returns SECTIONS in the order of this study's page: images of one's own are in no paper's table."""
-    if study.references.published or study.references.frozen:
+def _in_order(inputs: Inputs) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Returns SECTIONS in the order of this study's page: what papers say comes later where there is nothing to
+    compare with it, neither a number nor a claim that was judged."""
+    references = inputs.study.references
+    claims = inputs.stats.get("claims", pd.DataFrame())
+    if references.published or references.frozen or (len(claims) and (claims["verdict"] != NOT_RUN).any()):
         return list(SECTIONS)
     last = [section for section in SECTIONS if section[0] in OF_PAPERS]
     rest = [section for section in SECTIONS if section[0] not in OF_PAPERS]

@@ -12,14 +12,13 @@ from benchmark.tables.as_latex import to_latex
 from benchmark.tables.as_markdown import to_markdown
 from benchmark.tables.inputs import Inputs
 from benchmark.tables.papers.render import paper_tables
+from benchmark.tables.sweeps import sweep_tables
 from benchmark.tables.table import NothingToShow, Table
 
 
 def build_tables(inputs: Inputs) -> dict[str, Table | NothingToShow]:
-    """Returns each table of the study, or the reason why there is none, by name; last the papers' own tables.
-
-    Of the latter a study shows those that its ``references.published`` names.
-    """
+    """Returns each table of the study, or the reason why there is none, by name; last the papers' own tables, of which
+    a study shows those that its ``references.published`` names, and that of its sweeps."""
     found: dict[str, Table | NothingToShow] = {}
     wanted = TABLES.names() if inputs.study.tables is None else inputs.study.tables
     for name in wanted:
@@ -28,6 +27,7 @@ def build_tables(inputs: Inputs) -> dict[str, Table | NothingToShow]:
         except NothingToShow as reason:
             found[name] = reason
     found.update(paper_tables(inputs.runs, inputs.stats, inputs.study))
+    found.update(sweep_tables(inputs.runs, inputs.stats, inputs.study))
     return found
 
 

@@ -63,6 +63,7 @@ class Panel:
     second: Any = None
     options: tuple[tuple[str, Any], ...] = ()
     claims: tuple[str, ...] = ()
+    default: Any = None
 
 
 @dataclass(frozen=True)

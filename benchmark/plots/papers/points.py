@@ -83,15 +83,32 @@ class Points:
 
     def by_x(self, panel: Panel, place: Place, loss: str, x_of: Callable[[Asked], float | None]) -> list[dict]:
         """Returns one mark per x that has finished runs, in order of x."""
-        marks: dict[float, dict] = {}
+        found = self.rows_by_x(panel, place, loss, x_of)
+        return [{"x": x, **self.summary(100 * rows["value"])} for x, rows in found.items()]
+
+    def rows_by_x(
+        self, panel: Panel, place: Place, loss: str, x_of: Callable[[Asked], float | None]
+    ) -> dict[float, pd.DataFrame]:
+        """Returns the finished runs of the first cell at each x that has any, in order of x."""
+        found: dict[float, pd.DataFrame] = {}
         free = {"any_size": panel.x == "batch_size", "any_option": panel.x == OPTION}
         for cell in self.cells(panel, place, loss, **free):
             x = x_of(cell)
             rows = self.values(cell, place, panel.metric)
-            if x is None or rows.empty or x in marks:
-                continue
-            marks[x] = {"x": x, **self.summary(100 * rows["value"])}
-        return [marks[x] for x in sorted(marks)]
+            if x is not None and len(rows) and x not in found:
+                found[x] = rows
+        return {x: found[x] for x in sorted(found)}
+
+    def plain_x(self, panel: Panel, place: Place, x_of: Callable[[Asked], float | None]) -> float | None:
+        """Returns the x of the setting that the others are compared with: the panel's ``default``, else where the loss
+        and the recipe stand as they are; None when nothing stands there."""
+        if panel.default is not None:
+            options = [name for name, _ in panel.options]
+            return options.index(panel.default) if in_words(panel) else panel.default
+        free = {"any_size": panel.x == "batch_size", "any_option": panel.x == OPTION}
+        cells = self.cells(panel, place, panel.loss, **free)
+        plain = [x_of(cell) for cell in cells if not cell.variant.own and "~" not in cell.setting]
+        return plain[0] if plain else None
 
     def summary(self, values: pd.Series) -> dict[str, float | None]:
         """Returns value (the mean), low, high and n over seeds."""

@@ -4,38 +4,23 @@ import dataclasses
 
 import pandas as pd
 import pytest
-from made_up_papers import variant
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import made_up_runs
+from made_up_sweeps import sweep_study
 
 from benchmark.claims import load_claims
 from benchmark.plots.drawing import to_svg
 from benchmark.plots.papers.arrangement import paper_figures, sweep_figures
 from benchmark.plots.papers.render import build_paper_figures, title_of
 from benchmark.study import load_study
-from benchmark.study.model import Block, DatasetChoice
 from benchmark.tables.inputs import tidy
 
 BINS = {"paper": "fastap2019", "place": "section 5.3"}
 SLOPE = {"paper": "roadmap2021v2", "place": "section 4.3, figure 4b"}
-RECIPE = {"model": {"backbone": "test_resnet", "embedding_dim": 128}}
-
-
-def block(setting: str, losses, sizes=(128,)) -> Block:
-    choice = DatasetChoice("glyphs_1k", "glyphs_1k", {})
-    return Block(setting, setting, (choice,), tuple(losses), sizes, (0, 1), RECIPE)
 
 
 @pytest.fixture(scope="module")
 def study():
-    bins = [variant(f"fast_ap_bins_{count}", "fast_ap", bins=count) for count in (5, 20)]
-    blocks = (
-        block("test_resnet", [*map(variant, ("smooth_ap", "fast_ap")), *bins]),
-        block("test_resnet", [variant("fast_ap")], (32, 64)),
-        block("test_resnet~p8", [variant("smooth_ap")]),
-        block("test_resnet~hard", [variant("fast_ap")], (64,)),
-        block("test_resnet~random", [variant("fast_ap")], (64,)),
-    )
-    return made_up_study(name="sweeps", blocks=blocks, seeds=(0, 1))
+    return sweep_study()
 
 
 @pytest.fixture(scope="module")

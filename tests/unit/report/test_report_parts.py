@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -125,9 +126,13 @@ def test_machines_are_told_with_the_vector_instructions_in_use():
         assert ("Hardware", f"some, {used} instructions, no GPU") in told
 
 
+CLAIM = {"paper": "fastap2019", "place": "table 1", "sentence": "s", "condition": "c", "reason": "r", "unit": "points"}
+CLAIM.update(dict.fromkeys(("estimate", "ci_low", "ci_high", "p", "parts_run", "parts_holding", "parts")))
+
+
 def claims(*verdicts: tuple[str, str]) -> pd.DataFrame:
     rows = [
-        {"claim": str(number), "reading": reading, "verdict": verdict}
+        {"claim": str(number), "reading": reading, "verdict": verdict, **CLAIM}
         for number, pair in enumerate(verdicts)
         for reading, verdict in zip(("published", "here"), pair, strict=True)
     ]
@@ -148,6 +153,16 @@ def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
     decided = with_claims(("inconclusive", "supported"), ("not_run", "contradicted"))
     assert [number for _, number, _, _ in claim_counts(decided)] == [0, 0, 1, 1]
     assert "their own conditions" in claims_words(decided) and claims_words(made_up_inputs(STUDY)) == ""
+
+
+def test_claims_come_first_as_soon_as_one_was_judged():
+    def order(inputs):
+        return re.findall(r'<section id="(\w+)"', build_page(inputs))
+
+    study = dataclasses.replace(STUDY, tables=("comparison", "claims"))
+    judged, none = with_claims(("not_run", "supported")), with_claims(("not_run", "not_run"))
+    first, last = (order(dataclasses.replace(inputs, study=study)) for inputs in (judged, none))
+    assert first.index("claims") < first.index("results") and last.index("results") < last.index("claims")
 
 
 def test_runs_that_were_made_to_be_timed_are_no_contestants():
