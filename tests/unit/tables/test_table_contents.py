@@ -70,6 +70,28 @@ def test_named_variants_are_labelled_by_the_hyperparameters_that_differ():
     assert [row[0].text for row in table.sections[0].rows] == ["SmoothAP", "SmoothAP (tau=0.1)"]
 
 
+def test_an_option_with_one_loss_is_a_row_and_an_option_with_several_has_columns():
+    study = made_up_study(losses=("smooth_ap", "roadmap"), batch_sizes=(32, 128), seeds=(0, 1))
+    plain = study.blocks[0]
+    roadmap = dataclasses.replace(plain, losses=plain.losses[1:], batch_sizes=(128,))
+    options = [dataclasses.replace(roadmap, setting=f"r10~{name}") for name in ("dim512", "dim2048")]
+    study = dataclasses.replace(study, blocks=(plain, *options, dataclasses.replace(plain, setting="r10~xbm")))
+    inputs = made_up_inputs(study, bad={("roadmap", 32, 0): "diverged"})
+    table = build("comparison", inputs)
+    assert len({column.header[0] for column in table.columns[1:]}) == 2, "r10 and r10~xbm"
+    assert [row[0].text for row in table.sections[0].rows] == ["SmoothAP", "ROADMAP"]
+    assert [row[0].text for row in table.sections[1].rows] == [
+        "SmoothAP",
+        "ROADMAP",
+        "ROADMAP, dim512",
+        "ROADMAP, dim2048",
+    ]
+    runs = inputs.runs[(inputs.runs["setting"] == "r10~dim512") & (inputs.runs["selection"] == "last")]
+    score = runs[runs["metric"] == "recall_at_1"]["value"].mean()
+    assert row_of(table, 1, "ROADMAP, dim512")[1].numbers[0] == pytest.approx(score)
+    assert [cell.text for cell in row_of(table, 1, "ROADMAP, dim512")[4:]] == ["–"] * 3, "not run with the memory"
+
+
 def test_an_option_is_printed_without_the_underscore_that_python_needs():
     study = made_up_study(losses=("roadmap",), batch_sizes=(32,))
     heavy = Variant("roadmap_lambda_0.8", "roadmap", {"lambda_": 0.8})
