@@ -7,12 +7,14 @@ which validates both a live call (``build``) and a study file (without importing
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, TypeChecker
+from jsonschema.validators import extend
 
 from benchmark.errors import ConfigError, unknown_name
 
@@ -23,6 +25,19 @@ _BOUNDS = {
     "below": "exclusiveMaximum",
     "at_most": "maximum",
 }
+
+
+def _is_integer(_: TypeChecker, value: Any) -> bool:
+    """JSON Schema takes 32.0 for an integer; what is then built with it does not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(_: TypeChecker, value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_STRICT = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
+_Validator = extend(Draft202012Validator, type_checker=_STRICT)
 
 
 def option(default: Any = dataclasses.MISSING, *, help: str, **bounds: float) -> Any:
@@ -62,9 +77,12 @@ def schema_of(config: type) -> dict[str, Any]:
 
 
 def problems(schema: Mapping[str, Any], values: Mapping[str, Any], where: str = "") -> list[str]:
-    """Returns one line for each way in which ``values`` breaks ``schema``; empty when all is right."""
+    """Returns one line for each way in which ``values`` breaks ``schema``; empty when all is right.
+
+    Stricter than JSON Schema: whole numbers are written as such, and numbers are finite.
+    """
     found = []
-    validator = Draft202012Validator(schema)
+    validator = _Validator(schema)
     for error in sorted(validator.iter_errors(values), key=lambda error: list(map(str, error.absolute_path))):
         place = ".".join([where, *map(str, error.absolute_path)]).strip(".") or "value"
         if error.validator == "additionalProperties":

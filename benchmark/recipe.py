@@ -195,6 +195,8 @@ SECTIONS: dict[str, type] = {
 def recipe_schema() -> dict[str, Any]:
     """Returns the JSON Schema of a recipe; the sampler section is checked by its own registry."""
     sections = {name: schema_of(config) for name, config in SECTIONS.items()}
+    recall_at = sections["evaluation"]["properties"]["recall_at"]
+    recall_at |= {"minItems": 1, "items": {"type": "integer", "minimum": 1}}
     sampler = {
         "type": "object",
         "required": ["name"],

@@ -222,9 +222,9 @@ def file_run(tmp_path):
             evaluation=evaluation,
         )
         dataset = {"name": name, "params": {"root": str(tmp_path / name), "allow_counts": True, **params}}
-        return train(write_spec_in(tmp_path, dataclasses.replace(spec, dataset=dataset, batch_size=9)))["metrics"][
-            "last"
-        ]
+        name = spec.run_id.replace("bs32", "bs9")
+        changed = dataclasses.replace(spec, run_id=name, dataset=dataset, batch_size=9)
+        return train(write_spec_in(tmp_path, changed))["metrics"]["last"]
 
     return run
 

@@ -41,7 +41,7 @@ def spec_of(root: Path, workers: int) -> RunSpec:
         training={"epochs": 2, "checkpoint_seconds": 1e9},
     )
     dataset = {"name": "folder", "params": {"root": str(root)}}
-    return dataclasses.replace(spec, dataset=dataset, batch_size=16)
+    return dataclasses.replace(spec, run_id=spec.run_id.replace("bs32", "bs16"), dataset=dataset, batch_size=16)
 
 
 def numbers(folder: Path) -> dict:

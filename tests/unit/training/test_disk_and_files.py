@@ -15,11 +15,9 @@ import pytest
 import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
-from benchmark.errors import ConfigError, RunError
-from benchmark.grid import expand
+from benchmark.errors import RunError
 from benchmark.provenance import packages, packages_digest
-from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC
-from benchmark.study import load_study
+from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.progress import Progress
@@ -161,28 +159,6 @@ def test_a_torn_result_is_made_again(text, stopped, whole):
     (stopped.parent / RESULT).write_text(text)
     train(stopped)
     assert same(stopped.parent, whole)
-
-
-def test_a_specification_edited_into_nonsense_names_every_problem_and_starts_nothing(tmp_path):
-    path = write_spec_in(tmp_path, tiny_spec())
-    data = json.loads(path.read_text())
-    data["batch_size"] = "32"
-    data["recipe"]["training"]["epochs"] = 0
-    data["recipe"]["optimizer"]["lrate"] = 1.0
-    del data["recipe"]["sampler"]
-    path.write_text(json.dumps(data))
-    with pytest.raises(ConfigError) as caught:
-        train(path)
-    text = str(caught.value)
-    for part in ("batch_size", "recipe.training.epochs", "lrate", "'sampler' is a required", "specs STUDY"):
-        assert part in text
-    assert [entry.name for entry in tmp_path.iterdir()] == [SPEC]
-
-
-@pytest.mark.parametrize("name", ["roadmap", "listwise"])
-def test_specifications_that_studies_write_are_accepted(name, tmp_path):
-    for spec in {run.spec.setting: run.spec for run in expand(load_study(name)).values()}.values():
-        assert read_spec(write_spec_in(tmp_path, spec)) == spec
 
 
 def test_an_edited_specification_does_not_continue_the_checkpoint_of_the_old_one(stopped, capsys):
