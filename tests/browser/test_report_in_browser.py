@@ -1,15 +1,24 @@
-"""The report in headless Chromium: no errors, no requests, nothing wider than the screen, sorting works."""
+"""The report in headless Chromium: no errors, no requests, nothing wider than the screen, sorting works.
+
+A picture of it is kept for people in results/test-artifacts (or BENCHMARK_TEST_ARTIFACTS).
+"""
 
 from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+import yaml
+from devtools import Page, artifacts
 from made_up_inputs import WENT_WRONG, made_up_inputs
+from workplace import ROOT, small_study
 
 from benchmark.report.page import build_page
 
@@ -63,6 +72,20 @@ def page():
     return build_page(made_up_inputs(bad=WENT_WRONG, references=True))
 
 
+@pytest.fixture(scope="module")
+def real_report(tmp_path_factory) -> Path:
+    """Returns the report of a small study that has really been run."""
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "small.yaml").write_text(yaml.safe_dump(small_study("small", ["smooth_ap", "roadmap"])))
+    command = [sys.executable, "-m", "benchmark", "run", "small.yaml", "--cores", "2", "--results", "results"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return folder / "results" / "small" / "report" / "index.html"
+
+
 def opened(page: str, folder, width: int, *options: str) -> dict:
     """Opens the page in a frame of the given width (a window itself is never narrower than 500) and looks at it."""
     inner = page.replace("</title>", "</title>" + WATCH, 1)
@@ -112,6 +135,33 @@ def test_dark_scheme_turns_ink_and_paper(page, tmp_path):
     dark = opened(page, tmp_path, 1280, "--blink-settings=preferredColorScheme=0")
     assert _lightness(light["background"]) > 0.9 > 0.4 > _lightness(light["ink"])
     assert _lightness(dark["background"]) < 0.2 < 0.6 < _lightness(dark["ink"])
+
+
+@pytest.mark.slow
+def test_the_report_of_a_real_study_opened_from_disk_logs_no_error_and_asks_for_nothing_else(real_report, tmp_path):
+    with Page(tmp_path / "profile", width=1280) as shown:
+        shown.open(real_report.as_uri())
+        shown.wait_for("document.readyState === 'complete' && document.querySelector('#table-comparison')")
+        shown.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true })")
+        shown.evaluate("document.querySelectorAll('th button').forEach((node) => node.click())")
+        shown.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        shown.evaluate("new Promise((done) => setTimeout(done, 500))")  # what is loaded late
+        assert shown.problems() == []
+        assert shown.requests() == [real_report.as_uri()]
+        shown.evaluate("window.scrollTo(0, 0)")
+        assert shown.screenshot(artifacts() / "report.png").stat().st_size > 20_000
+
+
+def test_a_page_that_logs_an_error_or_asks_for_a_file_is_noticed(page, tmp_path):
+    wrong = '<img src="missing.png"><script>console.error("went wrong")</script>'
+    report = tmp_path / "index.html"
+    unguarded = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page)
+    report.write_text(unguarded.replace("</body>", f"{wrong}</body>"), encoding="utf-8")
+    with Page(tmp_path / "profile") as shown:
+        shown.open(report.as_uri())
+        shown.wait_for("document.readyState === 'complete'")
+        assert any("went wrong" in problem for problem in shown.problems())
+        assert any("missing.png" in address for address in shown.requests())
 
 
 def _lightness(colour: str) -> float:
