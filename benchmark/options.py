@@ -33,7 +33,7 @@ def _is_integer(_: TypeChecker, value: Any) -> bool:
 
 
 def _is_number(_: TypeChecker, value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return _is_integer(_, value) or (isinstance(value, float) and math.isfinite(value))
 
 
 _STRICT = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
