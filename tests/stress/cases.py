@@ -1,9 +1,12 @@
-"""What is killed: every loss, the memory, every sampler and multi-stage backpropagation, each in a run of seconds."""
+"""What is killed: every loss, the memory, every sampler, multi-stage backpropagation and images in files, each in a run
+of seconds."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from picture_files import save
 from tiny_runs import tiny_spec
 
 from benchmark.losses import LOSSES
@@ -37,8 +40,27 @@ def cases() -> dict[str, RunSpec]:
     found["memory fifo, noise"] = tiny_spec("blackbox_ap", training=TRAINING, memory=late)
     parts = {**TRAINING, "micro_batch": 12}
     found["micro-batches"] = tiny_spec("smooth_ap", training=parts, model=FROZEN)
+    found["files, workers"] = _on_files()
     found["micro-batches, memory"] = tiny_spec("contrastive", training=parts, model=FROZEN, memory={"size": -1})
     return found
+
+
+def with_pictures(spec: RunSpec, root: Path) -> RunSpec:
+    """Returns ``spec``; one on a folder gets ``root``, where twelve classes of twelve small JPEGs are written."""
+    if spec.dataset["name"] != "folder":
+        return spec
+    for label in range(12):
+        for number in range(12):
+            save(root / f"class{label}" / f"{number}.jpg", seed=12 * label + number, size=(44, 40))
+    return replace(spec, dataset={"name": "folder", "params": {"root": str(root)}})
+
+
+def _on_files() -> RunSpec:
+    """Returns a run whose images are decoded and augmented by two other processes."""
+    images = {"augmentation": "crop_flip", "image_size": 32, "mean": [0.5], "std": [0.5], "workers": 2}
+    spec = tiny_spec("smooth_ap", training=TRAINING, model={"channels": 3}, input=images)
+    name = spec.run_id.replace("glyphs_tiny", "folder").replace("bs32", "bs16")
+    return replace(spec, run_id=name, dataset={"name": "folder", "params": {}}, batch_size=16)
 
 
 def missing_samplers() -> set[str]:

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
 import numpy as np  # noqa: E402
-from cases import cases  # noqa: E402
+from cases import cases, with_pictures  # noqa: E402
 from tiny_runs import curve, write_spec_in  # noqa: E402
 
 from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC, RunSpec  # noqa: E402
@@ -85,6 +85,7 @@ class Killer:
 def endure(name: str, spec: RunSpec, kills: int, killers: list[Killer], folder: Path) -> Tally:
     """Returns the tally of one case that was killed ``kills`` times, by the killers in turn."""
     tally = Tally()
+    spec = with_pictures(spec, folder / "images")
     whole = folder / "whole"
     killers[-1].attempt(write_spec_in(whole, spec))
     phases = list(PHASES)

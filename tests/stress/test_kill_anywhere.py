@@ -1,4 +1,4 @@
-"""SIGKILL at random moments costs time and nothing else: every loss, memory, sampler and micro-batches."""
+"""SIGKILL at random moments costs time and nothing else: every loss, memory, sampler, micro-batches and files."""
 
 from __future__ import annotations
 
