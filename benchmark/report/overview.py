@@ -38,7 +38,7 @@ def best_losses(means: pd.DataFrame, metric: str, study: Any) -> str:
     places = len(compared.groupby(GROUP[:3], observed=True))
     text = (
         f"The highest mean {metric_label(metric)} was reached by {named}{others} of {count(len(groups), 'condition')} "
-        f"(places times batch sizes, over {count(places, 'place')})"
+        f"({'batch sizes of one place' if places == 1 else f'places times batch sizes, over {places} places'})"
     )
     if places == 1:
         top = first.loc[first["mean"].idxmax()]

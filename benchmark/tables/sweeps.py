@@ -27,17 +27,17 @@ def _table(found: pd.DataFrame, claims: pd.DataFrame, study: Any) -> Table:
     here = claims[claims["reading"] == "here"] if len(claims) else claims
     verdicts = dict(zip(here["claim"], here["verdict"], strict=True)) if len(here) else {}
     columns = [
-        text_column("Swept option"),
-        text_column("Value"),
+        Column(("Value",), numeric=False, words=("of option",)),
         Column(("Score",), parts=("mean", "sd", "n")),
         *(test_columns(study)[index] for index in _SHOWN),
-        text_column("Claims about the sweep, and whether they hold here"),
+        text_column("Claims, and whether they hold here"),
     ]
     most = int(found["score_n"].max())
     sections = []
     for title, part in found.groupby("title", sort=False):
         first = part.iloc[0]
-        heading = [str(title), metric_label(first["metric"])]
+        swept = title if first["option"] in title else f"{title} ({first['option']})"
+        heading = [swept, metric_label(first["metric"])]
         heading += [] if pd.isna(first["batch_size"]) else [f"batch size {first['batch_size']:.0f}"]
         told = "; ".join(f"{name}: {verdicts[name].replace('_', ' ')}" for name in first["claims"] if name in verdicts)
         rows = [_row(row, most, told if number == 0 else "") for number, row in enumerate(part.itertuples())]
@@ -68,4 +68,4 @@ def _row(row: Any, most: int, told: str) -> list[Cell]:
     else:
         cells = test_cells(row)
         test = [cells[index] for index in _SHOWN]
-    return [Cell(row.option), Cell(row.value), score, *test, Cell(told)]
+    return [Cell(row.value, words=(row.option,)), score, *test, Cell(told)]

@@ -20,7 +20,7 @@ from benchmark.tables.table import NothingToShow
 from benchmark.verdicts.vocabulary import CLAIM_VERDICTS
 
 Claims = dict[str, tuple[str, str]]
-TITLE = 34  # characters of a line above a panel
+TITLE = 30  # characters of a line above a panel
 _WORDS = {
     "sweep": "test score at the last epoch, mean over seeds with its {confidence} t interval",
     "gain": "gain in percent of the score without the added term, mean over seeds with its {confidence} t interval",

@@ -36,8 +36,8 @@ def test_a_setting_that_was_run_once_can_be_the_best():
         ("r~dim32", 128, "roadmap", 0.9),
     )
     assert best_losses(table, "recall_at_1", STUDY) == (
-        "The highest mean R@1 was reached by FastAP in 1, SmoothAP (tau=0.1) in 1 of 2 conditions (places times batch "
-        "sizes, over 1 place); the highest of all by SmoothAP (tau=0.1) at batch size 128 (82.08 ± 1.00%, n=3)."
+        "The highest mean R@1 was reached by FastAP in 1, SmoothAP (tau=0.1) in 1 of 2 conditions (batch sizes of one "
+        "place); the highest of all by SmoothAP (tau=0.1) at batch size 128 (82.08 ± 1.00%, n=3)."
     )
 
 
