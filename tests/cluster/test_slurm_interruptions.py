@@ -97,3 +97,17 @@ def test_runs_longer_than_the_time_limit_save_themselves_before_it(checkout: Che
     assert cut and last["JobState"] == "COMPLETED"
     assert {(job["JobState"], job["ExitCode"]) for job in cut} == {("FAILED", "1:0")}, "none was let run into its limit"
     assert 1 <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] <= len(cut)
+
+
+def test_a_job_that_runs_into_its_time_limit_without_a_warning_is_submitted_again_and_goes_on(
+    checkout: Checkout, tmp_path: Path
+):
+    # Slurm looks every 30 s, so the end comes after 60 to 90 s: SIGTERM, and SIGKILL 10 s (KillWait) later.
+    checkout.change_profile({"retries": 10, "default-resources": {"slurm_extra": "'--open-mode=append'"}})
+    checkout.write(long_study(checkpoint_seconds=0.5, minutes=1))
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "2"
+    assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
+    *cut, last = checkout.jobs()
+    assert cut and last["JobState"] == "COMPLETED"
+    assert {job["JobState"] for job in cut} == {"TIMEOUT"}
+    assert 1 <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] <= len(cut)
