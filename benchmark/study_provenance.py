@@ -22,6 +22,7 @@ class Summary:
         self.packages: dict[str, Counter[str]] = defaultdict(Counter)
         self.fingerprints: dict[str, Counter[str]] = defaultdict(Counter)
         self.streams: dict[tuple, Counter[str]] = defaultdict(Counter)
+        self.starts: dict[tuple, Counter[str]] = defaultdict(Counter)
         self.moved: list[str] = []
         self.updated: list[str] = []
         self.counts: dict[str, Any] = {}
@@ -36,15 +37,19 @@ class Summary:
         label = run.spec.run_id.split("/", 1)[0]
         self.fingerprints[label][str(dataset.get("fingerprint"))] += 1
         self.counts.setdefault(label, dataset.get("counts", {}))
+        pair = (label, run.spec.setting, run.spec.batch_size, run.spec.seed)
         stream = state.result.get("batch_stream")
         if stream:  # a diverged run may have seen fewer batches than the others
-            pair = (label, run.spec.setting, run.spec.batch_size, run.spec.seed)
             self.streams[*pair, stream.get("batches")][str(stream.get("sha256"))] += 1
         source = state.provenance
         if source:
             self.platforms[str(source.get("platform"))] += 1
             self.hardware[json.dumps(_hardware(source), sort_keys=True)] += 1
             self.weights[json.dumps(source.get("weights"), sort_keys=True)][run.spec.setting] += 1
+            weights = source.get("weights") or {}
+            if "initial_digest" in weights:  # settings are labels: networks of several kinds are not compared
+                kind = tuple(weights.get(name) for name in ("backbone", "weights", "parameters"))
+                self.starts[*pair, kind][str(weights["initial_digest"])] += 1
             self.seconds += source.get("timing", {}).get("total_seconds") or 0.0
             if len(source.get("machines", ())) > 1:
                 self.moved.append(run.spec.run_id)
@@ -100,16 +105,22 @@ class Summary:
         return self._unmatched() + mixed + self._moved()
 
     def _unmatched(self) -> list[str]:
-        """Returns a warning when losses that are compared seed by seed did not see the same batches."""
-        apart = [pair for pair, found in self.streams.items() if len(found) > 1]
-        if not apart:
-            return []
-        label, setting, batch_size, seed, _ = apart[0]
-        return [
-            f"in {len(apart)} of {len(self.streams)} groups of runs with one seed the losses saw different batches or "
-            f"augmentations (first: {label}/{setting}, batch size {batch_size}, seed {seed}), so that their "
-            "differences are not paired: train them with one version of the code on one kind of machine"
-        ]
+        """Returns warnings when losses that are compared seed by seed did not see the same batches, or did not start
+        from the same weights of the backbone."""
+        warnings = []
+        for what, groups in (
+            ("saw different batches or augmentations", self.streams),
+            ("started from different weights", self.starts),
+        ):
+            apart = [pair for pair, found in groups.items() if len(found) > 1]
+            if apart:
+                label, setting, batch_size, seed, _ = apart[0]
+                warnings.append(
+                    f"in {len(apart)} of {len(groups)} groups of runs with one seed the losses {what} (first: "
+                    f"{label}/{setting}, batch size {batch_size}, seed {seed}), so that their differences are not "
+                    "paired: train them with one version of the code on one kind of machine"
+                )
+        return warnings
 
     def _moved(self) -> list[str]:
         """Returns warnings about runs that were continued on another model of processor or GPU, or with packages of

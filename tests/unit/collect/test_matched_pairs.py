@@ -52,6 +52,22 @@ def test_a_diverged_run_that_saw_fewer_batches_is_no_mismatch(runs, finish, warn
     assert not warnings_of()
 
 
+def test_a_pair_that_started_from_different_weights_is_named(runs, finish, warnings_of):
+    for run in runs.values():
+        alone = run.spec.seed == 1 and run.spec.loss["name"] == "roadmap"
+        digest = "07e4" if alone else f"seed {run.spec.seed}"
+        finish(run, provenance={"weights": {"backbone": "test_resnet", "parameters": 9, "initial_digest": digest}})
+    (warning,) = warnings_of()
+    assert "in 1 of 2 groups" in warning and "different weights" in warning and "batch size 32, seed 1" in warning
+
+
+def test_networks_that_are_meant_to_differ_are_no_mismatch(runs, finish, warnings_of):
+    for run in runs.values():
+        kind = run.spec.loss["name"]
+        finish(run, provenance={"weights": {"backbone": kind, "parameters": 9, "initial_digest": f"that of {kind}"}})
+    assert not warnings_of()
+
+
 def test_a_run_continued_on_another_kind_of_machine_is_named(runs, finish, warnings_of):
     first, second, *_ = runs.values()
     finish(first, provenance={"machines": ["some processor", "another processor"]})

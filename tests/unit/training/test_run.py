@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,14 +50,20 @@ def test_stopped_run_continues_to_the_same_bits(name, steps, finished, tmp_path,
     assert json.loads((tmp_path / PROVENANCE).read_text())["timing"]["resumed"] == 1
 
 
-def test_losses_with_one_seed_see_the_same_batches(finished):
+def initial_digest(folder: Path) -> str:
+    return json.loads((folder / PROVENANCE).read_text())["weights"]["initial_digest"]
+
+
+def test_losses_with_one_seed_start_from_the_same_weights_and_see_the_same_batches(finished):
     streams = {json.loads((folder / RESULT).read_text())["batch_stream"]["sha256"] for folder in finished.values()}
     assert len(streams) == 1
+    assert len({initial_digest(folder) for folder in finished.values()}) == 1
 
 
-def test_other_seed_sees_other_batches(finished, tmp_path):
+def test_other_seed_starts_from_other_weights_and_sees_other_batches(finished, tmp_path):
     result = train(write_spec_in(tmp_path, tiny_spec("smooth_ap", seed=1)))
     assert result["batch_stream"] != json.loads((finished["smooth_ap"] / RESULT).read_text())["batch_stream"]
+    assert initial_digest(tmp_path) != initial_digest(finished["smooth_ap"])
 
 
 def test_result_holds_last_and_best_scores_of_every_metric(finished):
