@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ from benchmark.tables.tests_of_pairs import test_cells, test_columns
 
 NAME = "sweeps"
 TITLE = "The sweeps in numbers"
-_SHOWN = (0, 1, 2, 4, 6)  # of the cells of a test: difference, interval, outcome, p after Holm, detectable
+_SHOWN, DETECTABLE = (0, 1, 2, 4), 6  # of the cells of a test; shown are difference, interval, outcome, p after Holm
 
 
 def sweep_tables(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> dict[str, Table]:
@@ -31,6 +32,7 @@ def _table(found: pd.DataFrame, claims: pd.DataFrame, study: Any) -> Table:
         Column(("Score",), parts=("mean", "sd", "n")),
         *(test_columns(study)[index] for index in _SHOWN),
         text_column("Claims, and whether they hold here"),
+        test_columns(study)[DETECTABLE],
     ]
     most = int(found["score_n"].max())
     sections = []
@@ -64,8 +66,10 @@ def _row(row: Any, most: int, told: str) -> list[Cell]:
     )
     if row.default:
         test = [Cell("default", tone="muted"), Cell(DASH, numbers=(None, None)), Cell(DASH)]
-        test += [Cell(DASH, numbers=(None,))] * 2
+        test += [Cell(DASH, numbers=(None,))]
+        detectable = Cell(DASH, numbers=(None,))
     else:
         cells = test_cells(row)
-        test = [cells[index] for index in _SHOWN]
-    return [Cell(row.value, words=(row.option,)), score, *test, Cell(told)]
+        test = [replace(cells[0], note=row.note), *(cells[index] for index in _SHOWN[1:])]
+        detectable = cells[DETECTABLE]
+    return [Cell(row.value, words=(row.option,)), score, *test, Cell(told), detectable]

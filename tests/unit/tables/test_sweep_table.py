@@ -67,7 +67,7 @@ def test_each_swept_setting_is_tested_against_the_default_of_its_sweep(inputs, t
     assert few[2].numbers[0] == pytest.approx((ours[5] - plain).mean()) and few[5].numbers[0] == pytest.approx(p[0])
     assert many[1].numbers == pytest.approx((ours[20].mean(), ours[20].std(ddof=1), 3))
     assert many[4].text == "lower" and many[5].numbers[0] == pytest.approx(p[1])
-    assert few[-1].text == "fast_ap_bins_hardly_matter: contradicted", "the reading of the paper's data is another"
+    assert few[-2].text == "fast_ap_bins_hardly_matter: contradicted", "the reading of the paper's data is another"
 
 
 def test_batch_sizes_and_samplings_are_compared_with_the_default_that_the_sweep_names(table):
@@ -103,6 +103,11 @@ def test_without_its_default_a_sweep_has_scores_and_no_test(inputs):
     runs = inputs.runs[inputs.runs["loss"] != "fast_ap"]
     found = sweep_tests(runs, inputs.study).query('title == "FastAP\'s bins"')
     assert list(found["value"]) == ["5", "20"] and found["p_holm"].isna().all() and not found["significant"].any()
+
+
+def test_a_setting_whose_runs_are_those_of_the_default_says_so(table):
+    section = next(each for each in table.sections if each.title.startswith("images per class"))
+    assert section.rows[1][2].note == "identical runs, no test" and section.rows[1][4].text == "no test"
 
 
 def test_one_seed_gives_no_test_and_the_sentence_says_so():
