@@ -103,7 +103,9 @@ def last_step(steps: pd.DataFrame, metric: str, study: Any) -> list[str]:
     sure = last["significant"].astype(str) == "True"
     up, down = int((sure & (last["difference"] > 0)).sum()), int((sure & (last["difference"] < 0)).sum())
     span = f"{points(last['difference'].min())} to {points(last['difference'].max())} points"
-    return [f"{text}{span} over {len(last)} conditions: significantly up in {up}, down in {down}."]
+    ways = [f"{word} in {number}" for word, number in (("up", up), ("down", down)) if number]
+    found = f"significantly {', '.join(ways)}" if ways else "significantly in none"
+    return [f"{text}{span} over {len(last)} conditions, {found}."]
 
 
 def step_words(row: Any) -> str:

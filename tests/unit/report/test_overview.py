@@ -65,4 +65,4 @@ def test_a_step_in_one_condition_is_given_with_its_interval_and_verdict():
     (found,) = last_step(one, "recall_at_1", STUDY)
     assert found.endswith("changes R@1 by +0.08 points [−0.92, +1.08] at batch size 128 (not significant).")
     two = pd.concat([one, compared(("roadmap", 32, 0.02, True), against="sup_ap")])
-    assert "+0.08 to +2.00 points over 2 conditions: significantly up in 1" in last_step(two, "recall_at_1", STUDY)[0]
+    assert "+0.08 to +2.00 points over 2 conditions, significantly up in 1." in last_step(two, "recall_at_1", STUDY)[0]
