@@ -132,7 +132,7 @@ def main() -> int:
         return 0
     found = measure(arguments.losses, arguments.seeds)
     together = sum(found[verb][0] for verb in STEPS)
-    print(f"from run folders to the report: {found[FINISH][0]:.1f} CPU s in one process, {together:.1f} in one for each")
+    print(f"from run folders to the report: {found[FINISH][0]:.1f} CPU s, each in its own process: {together:.1f}")
     planning = max(seconds for name, (seconds, _) in found.items() if name not in (FINISH, *STEPS))
     memory = max(megabytes for _, megabytes in found.values())
     return int(planning >= PLAN_SECONDS or found[FINISH][0] >= REPORT_SECONDS or memory >= MEMORY_MB)
