@@ -133,7 +133,7 @@ class _NoEvaluation:
         """Returns no protocol."""
         return {}
 
-    def measure(self, embedded: dict[str, Any]) -> dict[str, dict[str, float]]:
+    def measure(self, embedded: dict[str, Any], device: torch.device) -> dict[str, dict[str, float]]:
         """Returns no metric."""
         return {}
 
