@@ -2,13 +2,13 @@
 #   snakemake --profile workflow/profiles/local                        the study 'embedded'
 #   snakemake --profile slurm --config study=smoke                     another study, on a cluster
 #   snakemake --profile workflow/profiles/local --configfile my.yaml   a study file of your own
-# What is run comes from benchmark.study; what it needs, from benchmark.grid. This file has no logic.
+# What is run comes from benchmark.study; what it needs, from benchmark.study.grid. This file has no logic.
 import os
 import sys
 from pathlib import Path
 
-from benchmark.flow import load_for_workflow
-from benchmark.specs import write_spec
+from benchmark.study.workflow import load_for_workflow
+from benchmark.runs.specs import write_spec
 
 FLOW = load_for_workflow(config, workflow.overwrite_configfiles)
 RUNS = FLOW.runs

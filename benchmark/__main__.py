@@ -9,7 +9,7 @@ import sys
 import typer
 
 from benchmark import cli
-from benchmark.errors import BenchmarkError, tell
+from benchmark.core.errors import BenchmarkError, tell
 
 app = typer.Typer(
     no_args_is_help=True,

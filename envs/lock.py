@@ -27,7 +27,14 @@ UV = "uv==0.13.8"
 FAISS = {"faiss-cpu.lock": "faiss-cpu==1.15.1", "faiss-gpu.lock": "faiss-gpu-cu12==1.14.1.post1"}
 LEFT_OUT = re.compile(r"pip|ranking-loss-benchmark|faiss-.*")
 OF_TORCH = re.compile(r"torch|triton|(nvidia|cuda)-.*")
-OPTIONS = ["--universal", "--python-version=3.11", "--generate-hashes", "--no-config", "--no-header", "--no-annotate"]
+OPTIONS = [
+    "--universal",
+    "--python-version=3.11",
+    "--generate-hashes",
+    "--no-config",
+    "--no-header",
+    "--no-annotate",
+]
 HEADER = "# Written by 'make lock', not by hand. Installed with pip --require-hashes --no-deps (see README.md here).\n"
 
 Locked = dict[str, str]  # name: its requirement, with platforms and hashes, as pip reads it
@@ -47,26 +54,58 @@ def locked(python: Path, requirements: list[str], pins: list[str]) -> Locked:
     """Returns the requirements and all that they need, at the pinned versions where there are any."""
     certificates = {"SSL_CERT_FILE": os.environ["PIP_CERT"]} if "PIP_CERT" in os.environ else {}
     with tempfile.TemporaryDirectory() as folder:
-        asked, constraints, answer = (Path(folder) / name for name in ("asked.in", "pins.txt", "answer.txt"))
+        asked, constraints, answer = (
+            Path(folder) / name for name in ("asked.in", "pins.txt", "answer.txt")
+        )
         asked.write_text("\n".join(requirements) + "\n")
         constraints.write_text("\n".join(pins) + "\n")
-        command = [python, "-m", "uv", "pip", "compile", "-q", *OPTIONS, "-c", constraints, "-o", answer, asked]
+        command = [
+            python,
+            "-m",
+            "uv",
+            "pip",
+            "compile",
+            "-q",
+            *OPTIONS,
+            "-c",
+            constraints,
+            "-o",
+            answer,
+            asked,
+        ]
         subprocess.run(command, check=True, env={**os.environ, **certificates})
-        return {block.split("==")[0]: block.strip() for block in re.split(r"\n(?=\S)", answer.read_text())}
+        return {
+            block.split("==")[0]: block.strip()
+            for block in re.split(r"\n(?=\S)", answer.read_text())
+        }
 
 
 def hashed_file(requirement: str) -> str:
     """Returns the requirement with the hash of the one file that pip gets for it."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "-qq", "--no-deps", "--dest", folder, requirement]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-qq",
+            "--no-deps",
+            "--dest",
+            folder,
+            requirement,
+        ]
         subprocess.run(command, check=True)
         (path,) = Path(folder).iterdir()
-        return f"{requirement} \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        return (
+            f"{requirement} \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        )
 
 
 def write(path: Path, packages: Locked) -> None:
     """Writes one lock file, in alphabetical order."""
-    path.write_text(HEADER + "\n".join(text for _, text in sorted(packages.items())) + "\n", encoding="utf-8")
+    path.write_text(
+        HEADER + "\n".join(text for _, text in sorted(packages.items())) + "\n", encoding="utf-8"
+    )
     print(f"{path}: {len(packages)} packages")
 
 
@@ -81,8 +120,14 @@ def main(folder: Path) -> None:
         packages = locked(python, pins, pins)
         faiss = {name: locked(python, [requirement], pins) for name, requirement in FAISS.items()}
     write(folder / "torch-cpu.lock", {"torch": hashed_file(f"torch=={versions['torch']}+cpu")})
-    write(folder / "torch.lock", {name: text for name, text in packages.items() if OF_TORCH.fullmatch(name)})
-    write(folder / "requirements.lock", {name: text for name, text in packages.items() if not OF_TORCH.fullmatch(name)})
+    write(
+        folder / "torch.lock",
+        {name: text for name, text in packages.items() if OF_TORCH.fullmatch(name)},
+    )
+    write(
+        folder / "requirements.lock",
+        {name: text for name, text in packages.items() if not OF_TORCH.fullmatch(name)},
+    )
     for name, found in faiss.items():
         write(folder / name, {key: text for key, text in found.items() if key not in packages})
 

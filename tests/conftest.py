@@ -13,7 +13,13 @@ import pytest
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 # A test must not talk to somebody's server, nor use somebody's plugins.
-for _variable in ("MLFLOW_TRACKING_URI", "BENCHMARK_PLUGINS", "BENCHMARK_STUDY", "SNAKEMAKE_PROFILE", "BENCHMARK_WARM"):
+for _variable in (
+    "MLFLOW_TRACKING_URI",
+    "BENCHMARK_PLUGINS",
+    "BENCHMARK_STUDY",
+    "SNAKEMAKE_PROFILE",
+    "BENCHMARK_WARM",
+):
     os.environ.pop(_variable, None)
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
@@ -33,7 +39,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "stress" not in config.getoption("markexpr"):
         for item in items:
             if item.get_closest_marker("stress"):
-                item.add_marker(pytest.mark.skip(reason="takes minutes; choose it with '-m stress'"))
+                item.add_marker(
+                    pytest.mark.skip(reason="takes minutes; choose it with '-m stress'")
+                )
     for marker, reason in (("gpu", no_gpu), ("cluster", no_cluster), ("browser", no_browser)):
         marked = [item for item in items if item.get_closest_marker(marker)]
         missing = reason() if marked else None

@@ -9,6 +9,6 @@ the report reads the files that ``benchmark.analyses.write`` leaves.
 
 from __future__ import annotations
 
-from benchmark.registry import Registry
+from benchmark.core.registry import Registry
 
 ANALYSES = Registry("analysis", "benchmark.analyses")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from benchmark.plots.drawing import Drawing
-from benchmark.tables.table import Table
-from benchmark.verdicts.vocabulary import CONTRADICTED, INCONCLUSIVE, SUPPORTED
+from benchmark.papers.verdicts.vocabulary import CONTRADICTED, INCONCLUSIVE, SUPPORTED
+from benchmark.report.figures.drawing import Drawing
+from benchmark.report.tables.table import Table
 
 WORDS = {
     SUPPORTED: "This agrees with the paper.",

@@ -12,10 +12,10 @@ from benchmark.analyses.analysis import Analysis, Claim, judged
 from benchmark.analyses.context import Context
 from benchmark.analyses.exact_ap import batch_ap
 from benchmark.analyses.shown import listed, number, numeric, rising, shades
-from benchmark.plots.drawing import Drawing, legend_below, new_figure
-from benchmark.plots.style import DOUBLE, LOOKS, line, styled
-from benchmark.seeding import derive
-from benchmark.tables.table import Cell, Section, Table, text_column
+from benchmark.core.seeding import derive
+from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
+from benchmark.report.figures.style import DOUBLE, LOOKS, line, styled
+from benchmark.report.tables.table import Cell, Section, Table, text_column
 
 TRAINED = "smooth_ap"
 TAUS = (0.001, 0.005, 0.01, 0.05, 0.1)
@@ -66,7 +66,10 @@ def errors_of(steps: list[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
             for step, (scores, labels, exact) in enumerate(prepared):
                 generator = torch.Generator().manual_seed(derive(0, "analysis noise", step))
                 targets = torch.from_numpy(labels[:, None] == labels[None])
-                predicted = 1 - loss.per_query(scores, targets, self_pairs=True, generator=generator).numpy()
+                predicted = (
+                    1
+                    - loss.per_query(scores, targets, self_pairs=True, generator=generator).numpy()
+                )
                 difference = predicted - exact
                 rows.append(
                     {
@@ -95,15 +98,23 @@ def build(context: Context) -> Analysis:
         steps = list(context.trained(TRAINED, batch_size, seed).steps())
         parts.append(errors_of(steps).assign(seed=seed))
     data = pd.concat(parts, ignore_index=True)
-    means = data.groupby(["loss", "setting", "width"], sort=False)[["error", "signed", "over"]].mean().reset_index()
+    means = (
+        data.groupby(["loss", "setting", "width"], sort=False)[["error", "signed", "over"]]
+        .mean()
+        .reset_index()
+    )
     runs = f"{context.dataset}, batch size {batch_size}, {'seeds' if len(context.seeds) > 1 else 'seed'} "
     runs += listed(context.seeds)
-    return Analysis(_draw(data, means, runs), _table(means, runs), _claims(data, means), _notes(means))
+    return Analysis(
+        _draw(data, means, runs), _table(means, runs), _claims(data, means), _notes(means)
+    )
 
 
 def _claims(data: pd.DataFrame, means: pd.DataFrame) -> list[Claim]:
     smooth = means[means["loss"] == "smooth_ap"].sort_values("width")
-    per_step = data[data["loss"] == "smooth_ap"].pivot_table(index=["seed", "step"], columns="width", values="error")
+    per_step = data[data["loss"] == "smooth_ap"].pivot_table(
+        index=["seed", "step"], columns="width", values="error"
+    )
     always = float((per_step.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).mean())
     sup = means[means["loss"] == "sup_ap"]
     return [
@@ -129,10 +140,19 @@ def _claims(data: pd.DataFrame, means: pd.DataFrame) -> list[Claim]:
 def _notes(means: pd.DataFrame) -> list[str]:
     from benchmark.losses import LOSSES as REGISTRY
 
-    usual = {"smooth_ap": 0.01, "sup_ap": 0.01, "fast_ap": 2 / 10, "softbin_ap": 2 / 19, "blackbox_ap": 0.02}
-    at_default = means[[abs(row.width - usual[row.loss]) < 1e-9 for row in means.itertuples()]].sort_values("error")
+    usual = {
+        "smooth_ap": 0.01,
+        "sup_ap": 0.01,
+        "fast_ap": 2 / 10,
+        "softbin_ap": 2 / 19,
+        "blackbox_ap": 0.02,
+    }
+    at_default = means[
+        [abs(row.width - usual[row.loss]) < 1e-9 for row in means.itertuples()]
+    ].sort_values("error")
     words = ", ".join(
-        f"{REGISTRY[row.loss].display} {row.error:.4f} ({row.setting})" for row in at_default.itertuples()
+        f"{REGISTRY[row.loss].display} {row.error:.4f} ({row.setting})"
+        for row in at_default.itertuples()
     )
     return [f"Mean error at each loss's default smoothing, from the tightest: {words}."]
 
@@ -140,7 +160,12 @@ def _notes(means: pd.DataFrame) -> list[str]:
 def _table(means: pd.DataFrame, runs: str) -> Table:
     from benchmark.losses import LOSSES as REGISTRY
 
-    columns = [text_column("loss"), text_column("smoothing"), numeric("width (cosine)"), numeric("mean |AP_pred - AP|")]
+    columns = [
+        text_column("loss"),
+        text_column("smoothing"),
+        numeric("width (cosine)"),
+        numeric("mean |AP_pred - AP|"),
+    ]
     columns += [numeric("mean AP_pred - AP"), numeric("share of queries with AP_pred > AP")]
     rows = [
         [
@@ -170,16 +195,29 @@ def _draw(data: pd.DataFrame, means: pd.DataFrame, runs: str) -> Drawing:
             curve = smooth.loc[tau]
             left.plot(curve.index, curve, color=tone)
             left.annotate(
-                f"{tau:g}", (curve.index[-1], curve.iloc[-1]), xytext=(4, 0), textcoords="offset points", va="center"
+                f"{tau:g}",
+                (curve.index[-1], curve.iloc[-1]),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
             )
-        left.annotate("tau", (1, 1), xycoords="axes fraction", xytext=(4, 2), textcoords="offset points", ha="left")
+        left.annotate(
+            "tau",
+            (1, 1),
+            xycoords="axes fraction",
+            xytext=(4, 2),
+            textcoords="offset points",
+            ha="left",
+        )
         left.set_yscale("log")
         left.set_xlabel("step of the last epoch")
         left.set_ylabel("|AP_pred - AP|, mean over queries")
         left.set_title("SmoothAP along the epoch", loc="left")
         for name in LOSSES:
             points = means[means["loss"] == name].sort_values("width")
-            handles[REGISTRY[name].display] = right.plot(points["width"], points["error"], **line(name))[0]
+            handles[REGISTRY[name].display] = right.plot(
+                points["width"], points["error"], **line(name)
+            )[0]
         right.set_xscale("log")
         right.set_yscale("log")
         right.xaxis.set_major_formatter("{x:g}")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.analyses.recording import Recording, recorded
-from benchmark.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.options import defaults_of
+from benchmark.core.records import RunSpec, run_id
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.options import defaults_of
-from benchmark.records import RunSpec, run_id
 from benchmark.study.model import Block, Study, Variant
 
 QUICK_DATASET = "glyphs_tiny"
@@ -37,7 +37,13 @@ class Context:
 
     @classmethod
     def of(
-        cls, study: Study, results: Path, seeds: Sequence[int] = (), *, quick: bool = False, say: Callable = print
+        cls,
+        study: Study,
+        results: Path,
+        seeds: Sequence[int] = (),
+        *,
+        quick: bool = False,
+        say: Callable = print,
     ) -> Context:
         """Returns the context; without ``seeds`` the study's first three, or its first one when quick."""
         default = study.seeds[: 1 if quick else DEFAULT_SEEDS]
@@ -113,7 +119,11 @@ class Context:
 
         They are those of the block's setting on its dataset, else of its recipe, else of any block.
         """
-        setting, place, recipe = self.block.setting, self.block.datasets[0].label, self.block.recipe_name
+        setting, place, recipe = (
+            self.block.setting,
+            self.block.datasets[0].label,
+            self.block.recipe_name,
+        )
         here = [each for each in self.study.blocks if each.setting == setting]
         nearest = [each for each in here if any(choice.label == place for choice in each.datasets)]
         alike = [each for each in here if each.recipe_name == recipe]
@@ -134,7 +144,9 @@ def on_dataset(study: Study, label: str) -> Study:
             if choice.label == label:
                 return replace(study, blocks=(replace(block, datasets=(choice,)), *study.blocks))
     known = dict.fromkeys(choice.label for block in study.blocks for choice in block.datasets)
-    raise ConfigError("analyse --dataset", [unknown_name(f"dataset of study '{study.name}'", label, known)])
+    raise ConfigError(
+        "analyse --dataset", [unknown_name(f"dataset of study '{study.name}'", label, known)]
+    )
 
 
 def doubled(sizes: Sequence[int]) -> list[int]:

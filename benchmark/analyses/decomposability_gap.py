@@ -22,8 +22,8 @@ from benchmark.analyses.gap_bounds import (
 from benchmark.analyses.gap_shown import CALIBRATED, PLAIN, gap_figure, gap_table
 from benchmark.analyses.recording import Recording
 from benchmark.analyses.shown import listed, rising
-from benchmark.references.published import published_results
-from benchmark.seeding import derive
+from benchmark.core.seeding import derive
+from benchmark.papers.references.published import published_results
 from benchmark.stats.intervals import t_interval
 
 QUERIES = 800  # a fixed sample of the test set
@@ -31,7 +31,9 @@ BATCHES = 4  # of one query at most: Eq. 9 is evaluated in all their orders
 ROUNDING = 1e-12
 
 
-def measure(recording: Recording, sizes: list[int], each: int, alpha: float, beta: float) -> pd.DataFrame:
+def measure(
+    recording: Recording, sizes: list[int], each: int, alpha: float, beta: float
+) -> pd.DataFrame:
     """Returns one row per query and batch size, on batches drawn from the query's gallery.
 
     Each batch has ``each`` positives, as a training batch has, and negatives up to its size. Columns: gap (mean
@@ -41,7 +43,9 @@ def measure(recording: Recording, sizes: list[int], each: int, alpha: float, bet
     own = not len(recording.gallery)
     gallery = recording.query if own else recording.gallery
     gallery_labels = recording.query_labels if own else recording.gallery_labels
-    order = np.random.default_rng(derive(0, "gap queries", len(recording.query))).permutation(len(recording.query))
+    order = np.random.default_rng(derive(0, "gap queries", len(recording.query))).permutation(
+        len(recording.query)
+    )
     rows: list[dict[str, Any]] = []
     for query in np.sort(order[:QUERIES]):
         scores = gallery @ recording.query[query]
@@ -55,7 +59,9 @@ def measure(recording: Recording, sizes: list[int], each: int, alpha: float, bet
             batches = draw_batches(rng, positive, negative, size, each, BATCHES)
             if not batches:
                 continue
-            within = np.mean([average_precision(batch.positive, batch.negative) for batch in batches])
+            within = np.mean(
+                [average_precision(batch.positive, batch.negative) for batch in batches]
+            )
             rows.append(
                 {
                     "query": int(query),
@@ -94,7 +100,9 @@ def build(context: Context) -> Analysis:
     means = data.groupby(["trained_at", "loss", "seed", "measured_at"])["gap"].mean().reset_index()
     bounds = data[data["perfect"]]
     claims = [_by_batch_size(means), *_decreases(means), *_bound_claims(bounds)]
-    return Analysis(gap_figure(means, bounds, runs), gap_table(means, bounds, runs), claims, _notes(data, each))
+    return Analysis(
+        gap_figure(means, bounds, runs), gap_table(means, bounds, runs), claims, _notes(data, each)
+    )
 
 
 def _by_batch_size(means: pd.DataFrame) -> Claim:
@@ -115,14 +123,20 @@ def _by_batch_size(means: pd.DataFrame) -> Claim:
 
 def _decreases(means: pd.DataFrame) -> list[Claim]:
     published = published_results()
-    table10 = published[(published["paper"] == "roadmap2021v2") & (published["metric"] == "gap_decrease")]
+    table10 = published[
+        (published["paper"] == "roadmap2021v2") & (published["metric"] == "gap_decrease")
+    ]
     printed = " and ".join(f"{row.value:g}% ({row.row_label})" for row in table10.itertuples())
     claims = []
     for size in sorted(means["trained_at"].unique()):
         part = means[(means["trained_at"] == size) & (means["measured_at"] == size)]
         gaps = part.pivot(index="seed", columns="loss", values="gap")
         decrease = t_interval(100 * (1 - gaps[CALIBRATED] / gaps[PLAIN]))
-        interval = f" (95% interval {decrease.low:+.1f} to {decrease.high:+.1f}%)" if decrease.n > 1 else " (one seed)"
+        interval = (
+            f" (95% interval {decrease.low:+.1f} to {decrease.high:+.1f}%)"
+            if decrease.n > 1
+            else " (one seed)"
+        )
         holds = None
         if decrease.n > 1 and (decrease.low > 0 or decrease.high < 0):
             holds = decrease.low > 0
@@ -144,9 +158,14 @@ def _bound_claims(bounds: pd.DataFrame) -> list[Claim]:
     if bounds.empty:
         return []
     count = len(bounds)
-    beyond = {key: int((bounds["own_gap"] > bounds[key] + ROUNDING).sum()) for key in ("plain", "calibrated", "worst")}
+    beyond = {
+        key: int((bounds["own_gap"] > bounds[key] + ROUNDING).sum())
+        for key in ("plain", "calibrated", "worst")
+    }
     negative = int((bounds["own_gap"] < -ROUNDING).sum())
-    tighter, looser = (float(np.mean(sign * (bounds["plain"] - bounds["worst"]) > ROUNDING)) for sign in (1, -1))
+    tighter, looser = (
+        float(np.mean(sign * (bounds["plain"] - bounds["worst"]) > ROUNDING)) for sign in (1, -1)
+    )
     return [
         Claim(
             "eq8_holds",

@@ -22,9 +22,13 @@ class Batch:
 def gap(batches: Sequence[Batch]) -> float:
     """Returns Eq. 6: the mean AP over the batches minus the AP over all of them together."""
     whole = average_precision(
-        np.concatenate([batch.positive for batch in batches]), np.concatenate([batch.negative for batch in batches])
+        np.concatenate([batch.positive for batch in batches]),
+        np.concatenate([batch.negative for batch in batches]),
     )
-    return float(np.mean([average_precision(batch.positive, batch.negative) for batch in batches])) - whole
+    return (
+        float(np.mean([average_precision(batch.positive, batch.negative) for batch in batches]))
+        - whole
+    )
 
 
 def plain_bound(batches: Sequence[Batch]) -> float:
@@ -54,12 +58,19 @@ def worst_calibrated_bound(batches: Sequence[Batch], alpha: float, beta: float) 
     return max(map(_calibrated_bound, set(permutations(_counts(batches, alpha, beta)))))
 
 
-Counts = tuple[int, int, int, int]  # of one batch: good positives, positives, bad negatives, negatives
+Counts = tuple[
+    int, int, int, int
+]  # of one batch: good positives, positives, bad negatives, negatives
 
 
 def _counts(batches: Sequence[Batch], alpha: float, beta: float) -> list[Counts]:
     return [
-        (int(np.sum(b.positive >= alpha)), len(b.positive), int(np.sum(b.negative > beta)), len(b.negative))
+        (
+            int(np.sum(b.positive >= alpha)),
+            len(b.positive),
+            int(np.sum(b.negative > beta)),
+            len(b.negative),
+        )
         for b in batches
     ]
 
@@ -82,7 +93,12 @@ def perfect(batches: Sequence[Batch]) -> bool:
 
 
 def draw_batches(
-    rng: np.random.Generator, positive: np.ndarray, negative: np.ndarray, size: int, each: int, most: int
+    rng: np.random.Generator,
+    positive: np.ndarray,
+    negative: np.ndarray,
+    size: int,
+    each: int,
+    most: int,
 ) -> list[Batch]:
     """Returns up to ``most`` disjoint batches of ``size`` items with ``each`` positives; [] when not even two fit."""
     count = min(most, len(positive) // each, len(negative) // (size - each))
@@ -90,4 +106,7 @@ def draw_batches(
         return []
     positive, negative = rng.permutation(positive), rng.permutation(negative)
     others = size - each
-    return [Batch(positive[k * each : (k + 1) * each], negative[k * others : (k + 1) * others]) for k in range(count)]
+    return [
+        Batch(positive[k * each : (k + 1) * each], negative[k * others : (k + 1) * others])
+        for k in range(count)
+    ]

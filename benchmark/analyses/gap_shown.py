@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses.shown import number, numeric
-from benchmark.plots.drawing import Drawing, legend_below, new_figure
-from benchmark.plots.panels import batch_axis, dodge
-from benchmark.plots.style import DOUBLE, FAINT, line, styled
+from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
+from benchmark.report.figures.panels import batch_axis, dodge
+from benchmark.report.figures.style import DOUBLE, FAINT, line, styled
+from benchmark.report.tables.table import Cell, Section, Table, text_column
 from benchmark.stats.intervals import t_interval
-from benchmark.tables.table import Cell, Section, Table, text_column
 
 PLAIN, CALIBRATED = "sup_ap", "roadmap"
 NAMES = {PLAIN: "SupAP", CALIBRATED: "ROADMAP"}
@@ -26,16 +26,23 @@ def gap_table(means: pd.DataFrame, bounds: pd.DataFrame, runs: str) -> Table:
     for trained_at, part in means.groupby("trained_at"):
         gaps = part.groupby(["loss", "measured_at"])["gap"].mean().unstack()
         rows = [[Cell(NAMES[loss]), *map(number, gaps.loc[loss])] for loss in NAMES]
-        rows.append([Cell("relative decrease"), *map(number, 1 - gaps.loc[CALIBRATED] / gaps.loc[PLAIN])])
+        rows.append(
+            [Cell("relative decrease"), *map(number, 1 - gaps.loc[CALIBRATED] / gaps.loc[PLAIN])]
+        )
         sections.append(Section(f"Gap, trained at batch size {trained_at}", rows))
     keys = {"own_gap": "gap of the batches", "worst": "Eq. 9, worst order", "plain": "Eq. 8"}
     for loss, part in bounds.groupby("loss"):
         by_size = part.groupby("measured_at")[list(keys)].mean().reindex(sizes)
         rows = [
-            [Cell(words), *(number(value) if np.isfinite(value) else Cell("") for value in by_size[key])]
+            [
+                Cell(words),
+                *(number(value) if np.isfinite(value) else Cell("") for value in by_size[key]),
+            ]
             for key, words in keys.items()
         ]
-        sections.append(Section(f"Bounds where all batches are ranked perfectly, {NAMES[loss]}", rows))
+        sections.append(
+            Section(f"Bounds where all batches are ranked perfectly, {NAMES[loss]}", rows)
+        )
     caption = (
         "Mean AP in batches minus AP over the whole test set, by the size of the batches it is measured in; and the "
         f"gap of the batches themselves beside its bounds ({runs}). AP from 0 to 1."
@@ -54,10 +61,14 @@ def gap_figure(means: pd.DataFrame, bounds: pd.DataFrame, runs: str) -> Drawing:
         for axes, trained_at in zip(grid[0], shown, strict=False):
             for (loss, words), offset in zip(NAMES.items(), dodge(2, 0.12), strict=True):
                 part = means[(means["trained_at"] == trained_at) & (means["loss"] == loss)]
-                summaries = [t_interval(100 * part[part["measured_at"] == size]["gap"]) for size in sizes]
+                summaries = [
+                    t_interval(100 * part[part["measured_at"] == size]["gap"]) for size in sizes
+                ]
                 bars = np.nan_to_num([item.high - item.mean for item in summaries])
                 where = np.arange(len(sizes)) + offset
-                handles[words] = axes.errorbar(where, [item.mean for item in summaries], yerr=bars, **line(loss))
+                handles[words] = axes.errorbar(
+                    where, [item.mean for item in summaries], yerr=bars, **line(loss)
+                )
             axes.set_title(f"Trained at {trained_at}", loc="left")
             batch_axis(axes, sizes)
             axes.set_xlabel("measured in batches of")
@@ -80,12 +91,16 @@ def gap_figure(means: pd.DataFrame, bounds: pd.DataFrame, runs: str) -> Drawing:
         for loss in NAMES
     ]
     alt = f"Gap in points of AP against measuring batch size, from {sizes[0]} to {sizes[-1]}. {'; '.join(listing)}."
-    data = pd.concat([means.assign(kind="gap"), _bound_means(bounds).assign(kind="bounds")], ignore_index=True)
+    data = pd.concat(
+        [means.assign(kind="gap"), _bound_means(bounds).assign(kind="bounds")], ignore_index=True
+    )
     return Drawing("Decomposability gap", caption, alt, figure, data)
 
 
 def _bound_means(bounds: pd.DataFrame) -> pd.DataFrame:
-    return bounds.groupby(["loss", "measured_at"])[["own_gap", "worst", "plain"]].mean().reset_index()
+    return (
+        bounds.groupby(["loss", "measured_at"])[["own_gap", "worst", "plain"]].mean().reset_index()
+    )
 
 
 def _draw_bounds(axes: Any, bounds: pd.DataFrame, sizes: list[int]) -> None:
@@ -100,7 +115,10 @@ def _draw_bounds(axes: Any, bounds: pd.DataFrame, sizes: list[int]) -> None:
     axes.plot([sizes.index(size) for size in plain.index], 100 * plain, linestyle=":", color=FAINT)
     if len(plain):
         axes.annotate(
-            "Eq. 8", (sizes.index(plain.index[0]), 100 * plain.iloc[0]), xytext=(0, 4), textcoords="offset points"
+            "Eq. 8",
+            (sizes.index(plain.index[0]), 100 * plain.iloc[0]),
+            xytext=(0, 4),
+            textcoords="offset points",
         )
     axes.set_title("Bounds", loc="left")
     batch_axis(axes, sizes)

@@ -12,11 +12,11 @@ from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, Claim, judged
 from benchmark.analyses.context import Context, doubled
 from benchmark.analyses.shown import listed, number, numeric, rising
-from benchmark.plots.drawing import Drawing, legend_below, new_figure
-from benchmark.plots.panels import batch_axis, dodge
-from benchmark.plots.style import DOUBLE, styled
+from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
+from benchmark.report.figures.panels import batch_axis, dodge
+from benchmark.report.figures.style import DOUBLE, styled
+from benchmark.report.tables.table import Cell, Section, Table
 from benchmark.stats.intervals import t_interval
-from benchmark.tables.table import Cell, Section, Table
 
 TRAINED = "smooth_ap"
 NEGLIGIBLE = 0.005  # derivative of the sigmoid by the score difference, per unit of cosine
@@ -73,7 +73,9 @@ def _within(ordered: np.ndarray, values: np.ndarray, width: float) -> np.ndarray
     return np.searchsorted(ordered, values + width, side="left") - below
 
 
-def cut(embeddings: np.ndarray, labels: np.ndarray, size: int) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+def cut(
+    embeddings: np.ndarray, labels: np.ndarray, size: int
+) -> Iterable[tuple[np.ndarray, np.ndarray]]:
     """Yields parts of a batch that keep its classes together, ``size`` images each."""
     order = np.argsort(labels, kind="stable")
     for start in range(0, len(order) - size + 1, size):
@@ -90,7 +92,9 @@ def measure(context: Context) -> pd.DataFrame:
             spec = context.spec(TRAINED, size, seed)
             width = half_width(spec.loss["params"]["tau"])
             steps = list(context.trained(TRAINED, size, seed).steps())
-            rows.append({"source": "trained", "seed": seed, "batch_size": size} | _mean(steps, width))
+            rows.append(
+                {"source": "trained", "seed": seed, "batch_size": size} | _mean(steps, width)
+            )
         for size in sizes:  # after the loop, ``steps`` are those of the largest batches
             parts = [part for step in steps for part in cut(*step, size)]
             rows.append({"source": FROZEN, "seed": seed, "batch_size": size} | _mean(parts, width))
@@ -117,14 +121,20 @@ def build(context: Context) -> Analysis:
 
 
 def _claim(data: pd.DataFrame, kind: str, words: str) -> Claim:
-    trained = data[data["source"] == "trained"].pivot(index="seed", columns="batch_size", values=kind)
+    trained = data[data["source"] == "trained"].pivot(
+        index="seed", columns="batch_size", values=kind
+    )
     means = trained.mean()
     change = t_interval(trained[means.index[-1]] - trained[means.index[0]])
     up, down = rising(list(means)), rising(list(-means))
     holds = None
     if change.n > 1 and (change.low > 0 or change.high < 0):
         holds = change.low > 0 if up or down else None
-    interval = f" (95% interval {100 * change.low:+.2f} to {100 * change.high:+.2f})" if change.n > 1 else ""
+    interval = (
+        f" (95% interval {100 * change.low:+.2f} to {100 * change.high:+.2f})"
+        if change.n > 1
+        else ""
+    )
     return Claim(
         kind,
         "Smooth-AP Fig. S7(a)",
@@ -150,10 +160,17 @@ def _table(data: pd.DataFrame, runs: str, width: float) -> Table:
     columns = [numeric("batch size"), *(numeric("share", words) for words in KINDS.values())]
     columns += [numeric("entries per query")]
     sections = []
-    for source, title in (("trained", "Trained at this batch size"), (FROZEN, "Largest batches, cut to this size")):
+    for source, title in (
+        ("trained", "Trained at this batch size"),
+        (FROZEN, "Largest batches, cut to this size"),
+    ):
         means = data[data["source"] == source].groupby("batch_size")[[*KINDS, "entries"]].mean()
         rows = [
-            [Cell(str(size), numbers=(size,)), *map(number, row[list(KINDS)]), number(row["entries"], 4)]
+            [
+                Cell(str(size), numbers=(size,)),
+                *map(number, row[list(KINDS)]),
+                number(row["entries"], 4),
+            ]
             for size, row in means.iterrows()
         ]
         sections.append(Section(title, rows))
@@ -170,16 +187,25 @@ def _draw(data: pd.DataFrame, runs: str) -> Drawing:
     with styled():
         figure, grid = new_figure(DOUBLE, 2.9, 1, 2)
         left, right = grid[0]
-        for (kind, words), (colour, marker, dash), offset in zip(KINDS.items(), SERIES, dodge(3, 0.16), strict=True):
+        for (kind, words), (colour, marker, dash), offset in zip(
+            KINDS.items(), SERIES, dodge(3, 0.16), strict=True
+        ):
             trained = data[data["source"] == "trained"]
             means = trained.groupby("batch_size")[kind].mean() * 100
             spans = trained.groupby("batch_size")[kind].agg(["min", "max"]) * 100
             bars = [means - spans["min"], spans["max"] - means]
             where = np.arange(len(sizes)) + offset
-            handles[words] = left.errorbar(where, means, yerr=bars, color=colour, marker=marker, linestyle=dash)
+            handles[words] = left.errorbar(
+                where, means, yerr=bars, color=colour, marker=marker, linestyle=dash
+            )
             frozen = data[data["source"] == FROZEN].groupby("batch_size")[kind].mean() * 100
-            right.plot(where, frozen, color=colour, marker=marker, linestyle=dash, markerfacecolor="none")
-        for axes, title in ((left, "Trained at this batch size"), (right, "One network, its batches cut smaller")):
+            right.plot(
+                where, frozen, color=colour, marker=marker, linestyle=dash, markerfacecolor="none"
+            )
+        for axes, title in (
+            (left, "Trained at this batch size"),
+            (right, "One network, its batches cut smaller"),
+        ):
             batch_axis(axes, sizes)
             axes.set_title(title, loc="left")
         left.set_ylabel("share with a gradient (%)")

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmark import provenance
-from benchmark.errors import RunError
-from benchmark.files import replacing
-from benchmark.recipe import section
-from benchmark.records import RunSpec
+from benchmark.core import provenance
+from benchmark.core.errors import RunError
+from benchmark.core.files import replacing
+from benchmark.core.recipe import section
+from benchmark.core.records import RunSpec
 
 KEYS = ("batches", "batch_labels", "sizes", "query", "query_labels", "gallery", "gallery_labels")
 
@@ -61,7 +61,9 @@ def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recordi
         with np.load(path) as stored:
             if set(stored.files) == set(KEYS):
                 return Recording(**{key: stored[key] for key in KEYS})
-    say(f"training {spec.run_id} ({spec.recipe['training']['epochs']} epochs) to look at its embeddings")
+    say(
+        f"training {spec.run_id} ({spec.recipe['training']['epochs']} epochs) to look at its embeddings"
+    )
     recording = _train(spec)
     with replacing(path) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, **vars(recording))
@@ -78,7 +80,9 @@ def _train(spec: RunSpec) -> Recording:
 
     training = section(spec.recipe, "training")
     parts = build_parts(spec, prepare_numerics(training))
-    seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=len(parts.sampler.epoch(training.epochs - 1)))
+    seen: deque[tuple[np.ndarray, np.ndarray]] = deque(
+        maxlen=len(parts.sampler.epoch(training.epochs - 1))
+    )
 
     def note(module: Any, inputs: tuple) -> None:
         seen.append(tuple(tensor.detach().cpu().numpy().copy() for tensor in inputs[:2]))
@@ -87,10 +91,14 @@ def _train(spec: RunSpec) -> Recording:
     identity = {"spec_digest": spec.digest, "code_version": provenance.code_version()}
     try:
         with StopRequest() as stop, tempfile.TemporaryDirectory() as scratch:
-            trainer = Trainer(parts, Path(scratch), identity, Progress(spec.run_id, training.epochs))
+            trainer = Trainer(
+                parts, Path(scratch), identity, Progress(spec.run_id, training.epochs)
+            )
             embedded = trainer.run(stop)
     except DivergedError as error:
-        raise RunError(f"{spec.run_id} diverged ({error}), so its embeddings cannot be analysed") from error
+        raise RunError(
+            f"{spec.run_id} diverged ({error}), so its embeddings cannot be analysed"
+        ) from error
     finally:
         hook.remove()
     item = next(iter(embedded.values()))

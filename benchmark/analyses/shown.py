@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from benchmark.tables.table import Cell, Column
+from benchmark.report.tables.table import Cell, Column
 
 
 def number(value: float, digits: int = 3) -> Cell:

@@ -11,13 +11,15 @@ from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, Claim, judged
 from benchmark.analyses.context import Context
 from benchmark.analyses.shown import number, numeric, shades
-from benchmark.plots.drawing import Drawing, new_figure
-from benchmark.plots.style import DOUBLE, FAINT, LOOKS, styled
-from benchmark.tables.table import Cell, Section, Table, text_column
+from benchmark.report.figures.drawing import Drawing, new_figure
+from benchmark.report.figures.style import DOUBLE, FAINT, LOOKS, styled
+from benchmark.report.tables.table import Cell, Section, Table, text_column
 
 SPAN = 0.15  # score differences drawn, cosine units
 POINTS = 601  # odd, so that 0 is among them
-PLACE = 0.3  # score of the positive: bins lie at fixed scores, so a histogram's answer depends on it
+PLACE = (
+    0.3  # score of the positive: bins lie at fixed scores, so a histogram's answer depends on it
+)
 TAUS = (0.001, 0.01, 0.05)
 RHOS = (0.0, 10.0, 100.0)
 LAMBDAS = (0.05, 0.1, 0.2)
@@ -53,7 +55,9 @@ def bin_share(scores: np.ndarray, centers: int, index: int) -> tuple[np.ndarray,
     width = 2.0 / (centers - 1)
     offset = scores - (1.0 - width * index)
     inside = np.abs(offset) < width
-    return np.where(inside, 1.0 - np.abs(offset) / width, 0.0), np.where(inside, -np.sign(offset) / width, 0.0)
+    return np.where(inside, 1.0 - np.abs(offset) / width, 0.0), np.where(
+        inside, -np.sign(offset) / width, 0.0
+    )
 
 
 def interpolation(loss: Any, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -74,12 +78,27 @@ def curves() -> pd.DataFrame:
     grid = np.linspace(-SPAN, SPAN, POINTS)
     found = []
 
-    def add(panel: str, base: str, words: str, x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> None:
-        parts = {"panel": panel, "base": base, "curve": words, "x": x, "value": value, "derivative": slope}
+    def add(
+        panel: str, base: str, words: str, x: np.ndarray, value: np.ndarray, slope: np.ndarray
+    ) -> None:
+        parts = {
+            "panel": panel,
+            "base": base,
+            "curve": words,
+            "x": x,
+            "value": value,
+            "derivative": slope,
+        }
         found.append(pd.DataFrame(parts))
 
     for tau in TAUS:
-        add("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, *step_of(create_loss("smooth_ap", tau=tau), grid))
+        add(
+            "SmoothAP",
+            "smooth_ap",
+            f"tau {tau:g}",
+            grid,
+            *step_of(create_loss("smooth_ap", tau=tau), grid),
+        )
     for rho in RHOS:
         add("SupAP", "sup_ap", f"rho {rho:g}", grid, *step_of(create_loss("sup_ap", rho=rho), grid))
     for name, bins in BINNED.items():
@@ -87,7 +106,13 @@ def curves() -> pd.DataFrame:
         scores = np.linspace(-0.4, 0.4, POINTS)
         middle = (centers - 1) // 2
         for index in range(middle - 1, middle + 2):
-            add("soft bins", name, f"bin {index + 1} of {centers}", scores, *bin_share(scores, centers, index))
+            add(
+                "soft bins",
+                name,
+                f"bin {index + 1} of {centers}",
+                scores,
+                *bin_share(scores, centers, index),
+            )
     wide = np.linspace(-SPAN, SPAN, 10 * (POINTS - 1) + 1)
     for step in LAMBDAS:
         loss = create_loss("blackbox_ap", lambda_val=step, margin=0.0)
@@ -98,7 +123,13 @@ def curves() -> pd.DataFrame:
 @ANALYSES.register(
     "surrogates",
     display="Surrogates of the step and their derivatives",
-    places=("Smooth-AP Fig. 2", "ROADMAP Fig. 3", "FastAP Eq. 8", "listwise loss Eq. 7", "BlackBoxAP"),
+    places=(
+        "Smooth-AP Fig. 2",
+        "ROADMAP Fig. 3",
+        "FastAP Eq. 8",
+        "listwise loss Eq. 7",
+        "BlackBoxAP",
+    ),
     trains=False,
 )
 def build(context: Context) -> Analysis:
@@ -127,7 +158,9 @@ def _claims() -> list[Claim]:
     smooth, _ = step_of(create_loss("smooth_ap"), grid)
     step = (grid >= 0).astype(float)
     far = np.array([0.13])
-    smooth_far, sup_far = (step_of(create_loss(name), far)[1][0] for name in ("smooth_ap", "sup_ap"))
+    smooth_far, sup_far = (
+        step_of(create_loss(name), far)[1][0] for name in ("smooth_ap", "sup_ap")
+    )
     narrow, wide = (_region(create_loss("smooth_ap", tau=tau), grid) for tau in (0.01, 0.1))
     lowest = float(sup_slope[grid > 0].min())
     return [
@@ -166,8 +199,13 @@ def _table() -> Table:
     from benchmark.losses import LOSSES as REGISTRY
 
     columns = [text_column("loss")]
-    columns += [numeric("gradient on the negative", words) for words in ("0.1 below", "0.02 above", "0.13 above")]
-    rows = [[Cell(REGISTRY[name].display), *map(number, slopes)] for name, slopes in _probe().items()]
+    columns += [
+        numeric("gradient on the negative", words)
+        for words in ("0.1 below", "0.02 above", "0.13 above")
+    ]
+    rows = [
+        [Cell(REGISTRY[name].display), *map(number, slopes)] for name, slopes in _probe().items()
+    ]
     caption = (
         f"One positive at score {PLACE:g} and one negative: derivative of 1 - AP by the negative's score, at each "
         "loss's defaults (BlackBoxAP without noise). A positive value lowers the negative."
@@ -185,10 +223,15 @@ def _draw(data: pd.DataFrame) -> Drawing:
             for base in part["base"].unique():
                 own = part[part["base"] == base]
                 names = own["curve"].unique()
-                for words, tone, dash in zip(names, shades(LOOKS[base].colour, len(names)), dashes, strict=True):
+                for words, tone, dash in zip(
+                    names, shades(LOOKS[base].colour, len(names)), dashes, strict=True
+                ):
                     curve = own[own["curve"] == words]
                     if panel == "soft bins":
-                        tone, words = LOOKS[base].colour, "FastAP, 10" if base == "fast_ap" else "SoftBinAP, 20"
+                        tone, words = (
+                            LOOKS[base].colour,
+                            "FastAP, 10" if base == "fast_ap" else "SoftBinAP, 20",
+                        )
                         dash = "-" if base == "fast_ap" else "--"
                     upper.plot(curve["x"], curve["value"], color=tone, linestyle=dash, label=words)
                     lower.plot(curve["x"], curve["derivative"], color=tone, linestyle=dash)
@@ -198,7 +241,9 @@ def _draw(data: pd.DataFrame) -> Drawing:
             unique = dict(zip(labels, handles, strict=True))
             upper.set_title(panel, loc="left")
             place = "upper center" if panel == "soft bins" else "upper left"
-            upper.legend(unique.values(), unique.keys(), loc=place, handlelength=1.8, borderaxespad=0.1)
+            upper.legend(
+                unique.values(), unique.keys(), loc=place, handlelength=1.8, borderaxespad=0.1
+            )
             lower.set_xlabel("score" if panel == "soft bins" else "s_negative - s_positive")
             if panel != "SupAP":
                 upper.set_ylim(-0.05, 1.75)

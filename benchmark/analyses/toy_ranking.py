@@ -12,10 +12,10 @@ from benchmark.analyses.analysis import Analysis, Claim, judged
 from benchmark.analyses.context import Context
 from benchmark.analyses.exact_ap import average_precision
 from benchmark.analyses.shown import number, numeric
-from benchmark.plots.drawing import Drawing, new_figure
-from benchmark.plots.style import DOUBLE, FAINT, INK, LOOKS, styled
-from benchmark.seeding import derive
-from benchmark.tables.table import Cell, Section, Table, text_column
+from benchmark.core.seeding import derive
+from benchmark.report.figures.drawing import Drawing, new_figure
+from benchmark.report.figures.style import DOUBLE, FAINT, INK, LOOKS, styled
+from benchmark.report.tables.table import Cell, Section, Table, text_column
 
 # ROADMAP v2, supplement A.1: s3 - s2 = 0.13 and s3 - s1 = 0.14; only differences matter
 SCORES = {"x1": 0.66, "x2": 0.67, "x3": 0.80}
@@ -34,7 +34,9 @@ def toy_losses() -> dict[str, Any]:
     return {"SmoothAP": create_loss("smooth_ap"), STEPPED: stepped, "SupAP": create_loss("sup_ap")}
 
 
-def value_and_gradient(loss: Any, scores: np.ndarray, positive: np.ndarray) -> tuple[float, np.ndarray]:
+def value_and_gradient(
+    loss: Any, scores: np.ndarray, positive: np.ndarray
+) -> tuple[float, np.ndarray]:
     """Returns 1 - AP of one query in the loss's relaxation and its derivative by the scores (R,)."""
     import torch
 
@@ -50,7 +52,9 @@ def random_rankings(count: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndar
     found = []
     for _ in range(count):
         positives, negatives = rng.integers(1, 6), rng.integers(1, 21)
-        scores = np.clip(rng.normal(0.5, rng.choice([0.01, 0.05, 0.2]), positives + negatives), -1, 1)
+        scores = np.clip(
+            rng.normal(0.5, rng.choice([0.01, 0.05, 0.2]), positives + negatives), -1, 1
+        )
         found.append((scores, np.arange(len(scores)) < positives))
     return found
 
@@ -75,7 +79,11 @@ def properties(loss: Any, rankings: list[tuple[np.ndarray, np.ndarray]]) -> dict
 @ANALYSES.register(
     "toy_ranking",
     display="Toy ranking: values and gradients",
-    places=("ROADMAP Fig. 1(a)", "ROADMAP v1 Fig. 7 and 8, v2 Fig. 8 and 9", "ROADMAP v2 supplement A.1"),
+    places=(
+        "ROADMAP Fig. 1(a)",
+        "ROADMAP v1 Fig. 7 and 8, v2 Fig. 8 and 9",
+        "ROADMAP v2 supplement A.1",
+    ),
     trains=False,
 )
 def build(context: Context) -> Analysis:
@@ -88,7 +96,9 @@ def build(context: Context) -> Analysis:
         value, gradient = value_and_gradient(loss, scores, POSITIVE)
         found[name] = {"value": value, "gradient": gradient, **properties(loss, rankings)}
         for point, score, slope in zip(SCORES, scores, gradient, strict=True):
-            rows.append({"loss": name, "point": point, "score": score, "gradient": slope, "value": value})
+            rows.append(
+                {"loss": name, "point": point, "score": score, "gradient": slope, "value": value}
+            )
     claims = _claims(found, exact, len(rankings))
     data = pd.DataFrame(rows).assign(ap_loss=exact)
     return Analysis(_draw(found, exact, data), _table(found, exact, len(rankings)), claims)
@@ -160,7 +170,10 @@ def _claims(found: dict[str, dict], exact: float, draws: int) -> list[Claim]:
 def _table(found: dict[str, dict], exact: float, draws: int) -> Table:
     columns = [text_column("loss"), numeric("value"), numeric("AP loss")]
     columns += [numeric("gradient", point) for point in SCORES]
-    columns += [numeric(f"{draws} random rankings", name) for name in ("share below AP loss", "share vanished")]
+    columns += [
+        numeric(f"{draws} random rankings", name)
+        for name in ("share below AP loss", "share vanished")
+    ]
     columns += [numeric(f"{draws} random rankings", "smallest gradient")]
     rows = [
         [
@@ -190,7 +203,11 @@ def _draw(found: dict[str, dict], exact: float, data: pd.DataFrame) -> Drawing:
                 shape = "o" if positive else "X"
                 axes.plot(score, 0, shape, color=colours[bool(positive)], markersize=6.5)
                 side = -1 if index == 0 else 1  # the two positives are close: words to either side
-                words = f"{point}: {-slope:+.2g}" if abs(slope) >= 0.005 * max(largest, 1) else f"{point}: none"
+                words = (
+                    f"{point}: {-slope:+.2g}"
+                    if abs(slope) >= 0.005 * max(largest, 1)
+                    else f"{point}: none"
+                )
                 axes.annotate(
                     words,
                     (score, 0),
@@ -201,7 +218,9 @@ def _draw(found: dict[str, dict], exact: float, data: pd.DataFrame) -> Drawing:
                 )
                 if abs(slope) >= 0.005 * max(largest, 1):
                     length = -np.sign(slope) * 0.02 * np.sqrt(abs(slope) / largest)
-                    _arrow(axes, score, length, 0.72 if index == 1 else 0.38, colours[bool(positive)])
+                    _arrow(
+                        axes, score, length, 0.72 if index == 1 else 0.38, colours[bool(positive)]
+                    )
             axes.set_ylim(-0.9, 0.9)
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
@@ -214,9 +233,14 @@ def _draw(found: dict[str, dict], exact: float, data: pd.DataFrame) -> Drawing:
         "loss by the score, per unit of cosine; none: under half a percent of the panel's largest, or under 0.005. "
         "tau = 0.01."
     )
-    parts = [f"{name} " + ", ".join(f"{-slope:+.2g}" for slope in item["gradient"]) for name, item in found.items()]
+    parts = [
+        f"{name} " + ", ".join(f"{-slope:+.2g}" for slope in item["gradient"])
+        for name, item in found.items()
+    ]
     alt = (
-        "Three rankings of three points with arrows for the gradient steps on x1, x2 and x3: " + "; ".join(parts) + "."
+        "Three rankings of three points with arrows for the gradient steps on x1, x2 and x3: "
+        + "; ".join(parts)
+        + "."
     )
     return Drawing("Toy ranking", caption, alt, figure, data)
 
@@ -226,5 +250,11 @@ def _arrow(axes: Any, start: float, length: float, height: float, colour: str) -
         "",
         (start + length, height),
         xytext=(start, height),
-        arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0},
+        arrowprops={
+            "arrowstyle": "-|>",
+            "color": colour,
+            "linewidth": 1.6,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        },
     )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmark import provenance
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis
 from benchmark.analyses.context import Context
-from benchmark.files import write_json, write_text
-from benchmark.plots.drawing import save
-from benchmark.tables.as_csv import to_csv
-from benchmark.tables.as_html import to_html
-from benchmark.tables.as_markdown import to_markdown
+from benchmark.core import provenance
+from benchmark.core.files import write_json, write_text
+from benchmark.report.figures.drawing import save
+from benchmark.report.tables.as_csv import to_csv
+from benchmark.report.tables.as_html import to_html
+from benchmark.report.tables.as_markdown import to_markdown
 
 SCHEMA = 1
 SUMMARY = "summary.json"

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from benchmark.errors import ConfigError
-from benchmark.records import RESULTS
+from benchmark.core.errors import ConfigError
+from benchmark.core.records import RESULTS
 
 ALL = "all"
 
@@ -20,18 +20,29 @@ def register(app: typer.Typer) -> None:
 
 def analyse(
     name: Annotated[str | None, typer.Argument(help="name of an analysis, or 'all'")] = None,
-    study: Annotated[str, typer.Argument(help="study whose first block says what is trained, and how")] = "embedded",
+    study: Annotated[
+        str, typer.Argument(help="study whose first block says what is trained, and how")
+    ] = "embedded",
     out: Annotated[
-        Path | None, typer.Option(help="folder to write; default: results/STUDY/analyses/NAME, or NAME-LABEL")
+        Path | None,
+        typer.Option(help="folder to write; default: results/STUDY/analyses/NAME, or NAME-LABEL"),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="train on another dataset of the study, with its first block")
+        str | None,
+        typer.Option(
+            metavar="LABEL", help="train on another dataset of the study, with its first block"
+        ),
     ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="repeat for several; default: the study's first 3")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="tiny data, one epoch: a trial whose numbers mean nothing")] = (
-        False
-    ),
-    listing: Annotated[bool, typer.Option("--list", help="list the analyses and what they follow")] = False,
+    seed: Annotated[
+        list[int] | None, typer.Option(help="repeat for several; default: the study's first 3")
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="tiny data, one epoch: a trial whose numbers mean nothing"),
+    ] = (False),
+    listing: Annotated[
+        bool, typer.Option("--list", help="list the analyses and what they follow")
+    ] = False,
     results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
 ) -> None:
     """Make an analysis: a figure, a table, and the papers' claims held against them.
@@ -44,10 +55,14 @@ def analyse(
 
     if listing:
         for entry in ANALYSES:
-            typer.echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts.get('places', ()))})")
+            typer.echo(
+                f"{entry.name:22}{entry.display} ({'; '.join(entry.facts.get('places', ()))})"
+            )
         return
     if name is None:
-        raise ConfigError("analyse", [f"NAME is missing (allowed: {', '.join(ANALYSES.names())}, {ALL})"])
+        raise ConfigError(
+            "analyse", [f"NAME is missing (allowed: {', '.join(ANALYSES.names())}, {ALL})"]
+        )
     names = ANALYSES.names() if name == ALL else [ANALYSES[name].name]
 
     from benchmark.analyses.context import Context, on_dataset
@@ -58,9 +73,17 @@ def analyse(
     context = Context.of(chosen, results, seed or (), quick=quick, say=typer.echo)
     base = out or context.study.folder(results) / ("analyses-quick" if quick else "analyses")
     for position, each in enumerate(names, start=1):
-        folder = base if out and name != ALL else base / (each if dataset is None else f"{each}-{dataset}")
+        folder = (
+            base
+            if out and name != ALL
+            else base / (each if dataset is None else f"{each}-{dataset}")
+        )
         typer.echo(f"{each} ({position} of {len(names)})")
-        summary = make(each, Context.of(context.study, results, context.seeds, quick=quick, say=typer.echo), folder)
+        summary = make(
+            each,
+            Context.of(context.study, results, context.seeds, quick=quick, say=typer.echo),
+            folder,
+        )
         for sentence in summary["sentences"]:
             typer.echo(f"  {sentence}")
         typer.echo(f"  written: {folder}")

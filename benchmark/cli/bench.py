@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
 
 group = typer.Typer()
 
 Quick = Annotated[
-    bool, typer.Option("--quick", help="fewer sizes and repeats, no trainings on JPEGs, no studies: under two minutes")
+    bool,
+    typer.Option(
+        "--quick",
+        help="fewer sizes and repeats, no trainings on JPEGs, no studies: under two minutes",
+    ),
 ]
 Threads = Annotated[int, typer.Option(help="threads of torch, numpy and faiss", min=1)]
 Out = Annotated[Path, typer.Option(help="folder to write to")]
@@ -25,15 +30,20 @@ def register(app: typer.Typer) -> None:
 
 
 @group.callback(invoke_without_command=True)
-def bench(context: typer.Context, quick: Quick = False, threads: Threads = 2, out: Out = Path("results/bench")) -> None:
+def bench(
+    context: typer.Context,
+    quick: Quick = False,
+    threads: Threads = 2,
+    out: Out = Path("results/bench"),
+) -> None:
     """Measure losses, loss beside network, evaluation, input, training and workflow; writes tables and figures.
 
     Example: python -m benchmark bench --quick
     """
     if context.invoked_subcommand is not None:
         return
-    _limit(threads)
-    from benchmark.bench.everything import run
+    _prepare(threads)
+    from perf.everything import run
 
     typer.echo(f"written: {run(out, quick=quick, threads=threads, show=typer.echo)}")
 
@@ -41,7 +51,8 @@ def bench(context: typer.Context, quick: Quick = False, threads: Threads = 2, ou
 @group.command()
 def losses(
     batch_sizes: Annotated[
-        str | None, typer.Option(help="comma-separated batch sizes, multiples of 4; default: 32 to 4096")
+        str | None,
+        typer.Option(help="comma-separated batch sizes, multiples of 4; default: 32 to 4096"),
     ] = None,
     quick: Quick = False,
     threads: Threads = 2,
@@ -52,16 +63,24 @@ def losses(
     Example: python -m benchmark bench losses --batch-sizes 32,384
     """
     sizes = None if batch_sizes is None else _parse(batch_sizes)
-    _limit(threads)
-    from benchmark.bench import losses as measured
+    _prepare(threads)
+    from perf import losses as measured
 
     section = measured.measured_section(sizes, out, quick=quick, show=typer.echo)
     typer.echo(f"written: {section.write_csv(out)}")
 
 
-def _limit(threads: int) -> None:
-    """Sets the threads of every library; those of numpy are read once, when it is first imported."""
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler, which counts memory, tells of each start
+def _prepare(threads: int) -> None:
+    """Make ``tests/perf`` importable and set the threads of every library; numpy reads its own only once."""
+    folder = Path(__file__).resolve().parents[2] / "tests"
+    if not (folder / "perf").is_dir():
+        raise ConfigError(
+            "bench", [f"{folder}/perf does not exist; run it in a checkout of the project"]
+        )
+    sys.path.insert(0, str(folder))
+    os.environ.setdefault(
+        "KINETO_LOG_LEVEL", "99"
+    )  # torch's profiler, which counts memory, tells of each start
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
     import torch
 
@@ -73,6 +92,10 @@ def _parse(text: str) -> list[int]:
     wrong = [part for part in parts if not part.strip().isdigit() or int(part) < 8 or int(part) % 4]
     if wrong:
         raise ConfigError(
-            "--batch-sizes", [f"'{part}' (allowed: multiples of 4, at least 8, separated by commas)" for part in wrong]
+            "--batch-sizes",
+            [
+                f"'{part}' (allowed: multiples of 4, at least 8, separated by commas)"
+                for part in wrong
+            ],
         )
     return [int(part) for part in parts]

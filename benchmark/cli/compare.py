@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.records import RESULTS
+from benchmark.core.records import RESULTS
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +16,10 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="RUN", help="dataset/setting/loss/bs32/seed0, or without the seed")],
+    first: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="dataset/setting/loss/bs32/seed0, or without the seed"),
+    ],
     second: Annotated[str, typer.Argument(metavar="RUN", help="what it is compared with")],
     results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
 ) -> None:
@@ -24,6 +27,6 @@ def compare(
 
     Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32 glyphs_1k/test_resnet/sup_ap/bs32
     """
-    from benchmark.compare import compare_text
+    from benchmark.stats.compare import compare_text
 
     typer.echo(compare_text(first, second, results))

@@ -9,16 +9,24 @@ import typer
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="registered name; 'data list' shows all")]
 Root = Annotated[
-    Path | None, typer.Option(help="directory of the dataset; default for published ones: $BENCHMARK_DATA/NAME")
+    Path | None,
+    typer.Option(help="directory of the dataset; default for published ones: $BENCHMARK_DATA/NAME"),
 ]
 Params = Annotated[
-    list[str] | None, typer.Option("--param", metavar="KEY=VALUE", help="another parameter of the dataset; repeatable")
+    list[str] | None,
+    typer.Option(
+        "--param", metavar="KEY=VALUE", help="another parameter of the dataset; repeatable"
+    ),
 ]
 AllowCounts = Annotated[
-    bool, typer.Option("--allow-counts", help="accept other numbers of images and classes than the published ones")
+    bool,
+    typer.Option(
+        "--allow-counts", help="accept other numbers of images and classes than the published ones"
+    ),
 ]
 Workers = Annotated[
-    int | None, typer.Option(help="processes that decode images; default: the CPU cores there are", min=1)
+    int | None,
+    typer.Option(help="processes that decode images; default: the CPU cores there are", min=1),
 ]
 
 
@@ -37,7 +45,7 @@ def list_datasets() -> None:
     Example: python -m benchmark data list
     """
     from benchmark.datasets import DATASETS
-    from benchmark.preparing.describe import describe
+    from benchmark.datasets.prepare.describe import describe
 
     typer.echo("\n\n".join(describe(entry) for entry in DATASETS))
 
@@ -52,7 +60,9 @@ def prepare(
             "Leave it out when --root holds the dataset already"
         ),
     ] = None,
-    md5: Annotated[list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")] = None,
+    md5: Annotated[
+        list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
+    ] = None,
     sha256: Annotated[
         list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
     ] = None,
@@ -61,10 +71,15 @@ def prepare(
     ] = False,
     pack: Annotated[
         int | None,
-        typer.Option(metavar="SIDE", help="also write a packed copy of the images, shorter side SIDE", min=1),
+        typer.Option(
+            metavar="SIDE", help="also write a packed copy of the images, shorter side SIDE", min=1
+        ),
     ] = None,
     pixels: Annotated[
-        bool, typer.Option("--pixels", help="pack plain pixels: about five times the bytes, several times as fast")
+        bool,
+        typer.Option(
+            "--pixels", help="pack plain pixels: about five times the bytes, several times as fast"
+        ),
     ] = False,
     param: Params = None,
     workers: Workers = None,
@@ -74,10 +89,10 @@ def prepare(
 
     Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --root data/cub --pack 256
     """
-    from benchmark.preparing.digests import parse_digests
-    from benchmark.preparing.parallel import available_cores
-    from benchmark.preparing.prepare import prepare as prepare_dataset
-    from benchmark.preparing.sources import Source
+    from benchmark.datasets.prepare.digests import parse_digests
+    from benchmark.datasets.prepare.parallel import available_cores
+    from benchmark.datasets.prepare.prepare import prepare as prepare_dataset
+    from benchmark.datasets.prepare.sources import Source
 
     sources = [Source(text) for text in source or []]
     files = [one.file for one in sources]
@@ -103,7 +118,9 @@ def check(
     name: Name,
     root: Root = None,
     param: Params = None,
-    images: Annotated[bool, typer.Option("--images", help="decode every image and list the broken ones")] = False,
+    images: Annotated[
+        bool, typer.Option("--images", help="decode every image and list the broken ones")
+    ] = False,
     workers: Workers = None,
     allow_counts: AllowCounts = False,
 ) -> None:
@@ -111,10 +128,14 @@ def check(
 
     Example: python -m benchmark data check cub --root data/cub --images
     """
-    from benchmark.preparing.counts import counts_table, differences
-    from benchmark.preparing.decode import broken_images
-    from benchmark.preparing.parallel import available_cores
-    from benchmark.preparing.prepare import load_whatever_counts, published_counts, read_record
+    from benchmark.datasets.prepare.counts import counts_table, differences
+    from benchmark.datasets.prepare.decode import broken_images
+    from benchmark.datasets.prepare.parallel import available_cores
+    from benchmark.datasets.prepare.prepare import (
+        load_whatever_counts,
+        published_counts,
+        read_record,
+    )
 
     params = _params(name, root, param)
     record = read_record(Path(str(params["root"]))) if "root" in params else {}
@@ -122,7 +143,9 @@ def check(
     expected = published_counts(name, params)
     typer.echo(f"{name}  fingerprint {dataset.fingerprint}")
     for file, facts in record.get("sources", {}).items():
-        typer.echo(f"prepared from {file}" + (f"  sha256 {facts['sha256']}" if "sha256" in facts else ""))
+        typer.echo(
+            f"prepared from {file}" + (f"  sha256 {facts['sha256']}" if "sha256" in facts else "")
+        )
     typer.echo(counts_table(dataset.counts, expected))
     wrong = [] if allow_counts else differences(dataset.counts, expected)
     if wrong:
@@ -141,9 +164,9 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
     """Returns a dataset's root and KEY=VALUE pairs as its parameters: text where it takes text, YAML elsewhere."""
     import yaml
 
+    from benchmark.core.options import schema_of
     from benchmark.datasets import DATASETS
-    from benchmark.datasets.where import with_roots
-    from benchmark.options import schema_of
+    from benchmark.datasets.io.where import with_roots
 
     loader = DATASETS[name].target
     known = schema_of(loader.Config)["properties"]
@@ -151,7 +174,9 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
     for pair in [*([] if root is None else [f"root={root}"]), *(pairs or [])]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise typer.BadParameter(f"'{pair}' is not KEY=VALUE; for example: --param categories=true")
+            raise typer.BadParameter(
+                f"'{pair}' is not KEY=VALUE; for example: --param categories=true"
+            )
         if key in params:
             raise typer.BadParameter(f"'{key}' is given twice; give it once")
         takes_text = "string" in known.get(key, {}).get("type", ())

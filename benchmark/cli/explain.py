@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.records import RESULTS
+from benchmark.core.records import RESULTS
 
 LISTED = 25  # verdicts that fit and are named
 
@@ -20,11 +20,16 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     cell: Annotated[
-        str, typer.Argument(metavar="CELL", help="words of a verdict, separated by '/', or a claim's name")
+        str,
+        typer.Argument(
+            metavar="CELL", help="words of a verdict, separated by '/', or a claim's name"
+        ),
     ],
     study: Annotated[str, typer.Option("--study", help="name or path of the study")] = "embedded",
     results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
-    selection: Annotated[str, typer.Option(help="last: the headline; best: best test epoch")] = "last",
+    selection: Annotated[
+        str, typer.Option(help="last: the headline; best: best test epoch")
+    ] = "last",
 ) -> None:
     """Print how a verdict came about: raw runs, reference, standard error, both tests, margin, Holm, seeds to decide.
 
@@ -36,16 +41,16 @@ def explain(
 
     Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
-    from benchmark.claims import judge_claims, load_claims
-    from benchmark.claims.explain import explain_claim
     from benchmark.cli.verdicts import judged
-    from benchmark.errors import ConfigError
-    from benchmark.references import load_frozen
+    from benchmark.core.errors import ConfigError
+    from benchmark.papers.claims import judge_claims, load_claims
+    from benchmark.papers.claims.explain import explain_claim
+    from benchmark.papers.references import load_frozen
+    from benchmark.papers.verdicts.explain import explain as explain_verdict
+    from benchmark.papers.verdicts.facts import study_facts
+    from benchmark.papers.verdicts.search import find_verdicts, key_of
     from benchmark.stats import load_runs
     from benchmark.study import load_study
-    from benchmark.verdicts.explain import explain as explain_verdict
-    from benchmark.verdicts.facts import study_facts
-    from benchmark.verdicts.search import find_verdicts, key_of
 
     loaded = load_study(study)
     runs = load_runs(loaded.folder(results) / "runs.csv")
@@ -55,7 +60,10 @@ def explain(
         typer.echo(explain_claim(cell, verdicts, parts))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):
-        raise ConfigError(f"cell {cell}", [f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"])
+        raise ConfigError(
+            f"cell {cell}",
+            [f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"],
+        )
     table = judged(loaded, results, selection)
     found = find_verdicts(table, cell)
     if len(found) == 1:

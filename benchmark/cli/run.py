@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.records import RESULTS
+from benchmark.core.records import RESULTS
 
 StudyName = Annotated[str, typer.Argument(help="name or path of a study file")]
 Results = Annotated[Path, typer.Option(help="root of the results")]
@@ -25,7 +25,9 @@ def register(app: typer.Typer) -> None:
 def run(
     study: StudyName = "embedded",
     cores: Annotated[str, typer.Option(help="CPU cores to use, or 'all'")] = "all",
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="show the jobs, start none")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="show the jobs, start none")
+    ] = False,
     results: Results = RESULTS,
 ) -> None:
     """Run a study up to its report, then print the verdicts and where the report lies.
@@ -42,7 +44,7 @@ def run(
     command += ["--dry-run"] if dry_run else ["--quiet", "rules", "reason", "host"]
     done = subprocess.run(command, check=False)
     if not dry_run:
-        from benchmark.closing import closing_words
+        from benchmark.report.summary import closing_words
 
         typer.echo(closing_words(loaded, results, finished=done.returncode == 0))
     raise typer.Exit(done.returncode)
@@ -60,5 +62,8 @@ def finish(context: typer.Context, study: StudyName, results: Results = RESULTS)
     for step in STEPS:
         status = verbs.main([step, path, "--results", str(results)], standalone_mode=False)
         if status:
-            typer.echo(f"stopped: 'python -m benchmark {step} {study}' ended with status {status}", err=True)
+            typer.echo(
+                f"stopped: 'python -m benchmark {step} {study}' ended with status {status}",
+                err=True,
+            )
             raise typer.Exit(status)

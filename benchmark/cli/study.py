@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.records import RESULTS
+from benchmark.core.records import RESULTS
 
 StudyName = Annotated[str, typer.Argument(help="name or path of a study file")]
 Results = Annotated[Path, typer.Option(help="root of the results")]
@@ -20,20 +20,23 @@ def register(app: typer.Typer) -> None:
 
 
 def validate(
-    studies: Annotated[list[str] | None, typer.Argument(help="names or paths; none means all shipped")] = None,
+    studies: Annotated[
+        list[str] | None, typer.Argument(help="names or paths; none means all shipped")
+    ] = None,
     write_schemas: Annotated[
-        bool, typer.Option("--write-schemas", help="write workflow/schemas from the code, then validate")
+        bool,
+        typer.Option("--write-schemas", help="write workflow/schemas from the code, then validate"),
     ] = False,
 ) -> None:
     """Check study files; every problem of every study is printed.
 
     Example: python -m benchmark validate embedded
     """
-    from benchmark.errors import ConfigError
-    from benchmark.files import write_text
-    from benchmark.grid import expand
+    from benchmark.core.errors import ConfigError
+    from benchmark.core.files import write_text
     from benchmark.study import load_study, study_names
     from benchmark.study.format import schema_files
+    from benchmark.study.grid import expand
 
     if write_schemas:
         for path, text in schema_files().items():
@@ -63,8 +66,8 @@ def plan(
 
     Example: python -m benchmark plan roadmap --sources
     """
-    from benchmark.plan import as_text, sources_text
-    from benchmark.plan import plan as plan_of
+    from benchmark.runs.plan import as_text, sources_text
+    from benchmark.runs.plan import plan as plan_of
     from benchmark.study import load_study
 
     loaded = load_study(study)
@@ -78,12 +81,14 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark specs embedded
     """
-    from benchmark.grid import expand
-    from benchmark.specs import write_specs
+    from benchmark.runs.specs import write_specs
     from benchmark.study import load_study
+    from benchmark.study.grid import expand
 
     runs = expand(load_study(study))
-    typer.echo(f"{write_specs(runs, results)} of {len(runs)} specifications written below {results / 'runs'}")
+    typer.echo(
+        f"{write_specs(runs, results)} of {len(runs)} specifications written below {results / 'runs'}"
+    )
 
 
 def collect(study: StudyName, results: Results = RESULTS) -> None:
@@ -91,8 +96,8 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark collect embedded
     """
-    from benchmark.collect import RUNS_TABLE
-    from benchmark.collect import collect as collect_study
+    from benchmark.runs.collect import RUNS_TABLE
+    from benchmark.runs.collect import collect as collect_study
     from benchmark.study import load_study
 
     loaded = load_study(study)
@@ -106,8 +111,8 @@ def coverage(results: Results = RESULTS) -> None:
 
     Example: python -m benchmark coverage
     """
-    from benchmark.coverage import as_text
-    from benchmark.coverage import coverage as coverage_of
+    from benchmark.papers.coverage import as_text
+    from benchmark.papers.coverage import coverage as coverage_of
     from benchmark.study import load_study, study_names
 
     typer.echo(as_text(coverage_of([load_study(name) for name in study_names()], results)))

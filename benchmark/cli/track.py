@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmark.records import RESULTS
+from benchmark.core.records import RESULTS
 
 Study = Annotated[str, typer.Argument(help="name or path of a study file")]
 Results = Annotated[Path, typer.Option(help="root of the results")]
@@ -18,7 +18,9 @@ Strict = Annotated[bool, typer.Option("--strict", help="fail when MLflow cannot 
 
 def register(app: typer.Typer) -> None:
     """Adds the group of verbs."""
-    group = typer.Typer(no_args_is_help=True, help="MLflow: prepare the store, import finished runs, show the UI.")
+    group = typer.Typer(
+        no_args_is_help=True, help="MLflow: prepare the store, import finished runs, show the UI."
+    )
     group.command()(prepare)
     group.command("import")(import_)
     group.command()(ui)
@@ -30,11 +32,13 @@ def prepare(study: Study, results: Results = RESULTS, strict: Strict = False) ->
 
     Example: python -m benchmark track prepare embedded
     """
+    from benchmark.runs.tracking import store
     from benchmark.study import load_study
-    from benchmark.tracking import store
 
     loaded = load_study(study)
-    with _Lenient(f"the runs go on without MLflow; later: python -m benchmark track import {study}", strict):
+    with _Lenient(
+        f"the runs go on without MLflow; later: python -m benchmark track import {study}", strict
+    ):
         store.prepare(loaded.name, _note(loaded, results), results)
 
 
@@ -43,9 +47,9 @@ def import_(study: Study, results: Results = RESULTS, strict: Strict = False) ->
 
     Example: python -m benchmark track import embedded
     """
-    from benchmark.grid import expand
+    from benchmark.runs.tracking.importer import import_runs
     from benchmark.study import load_study
-    from benchmark.tracking.importer import import_runs
+    from benchmark.study.grid import expand
 
     loaded = load_study(study)
     specs = {name: run.spec for name, run in expand(loaded).items()}
@@ -61,12 +65,14 @@ def ui(
 
     Example: python -m benchmark track ui --port 5001
     """
-    from benchmark.tracking import store
-    from benchmark.tracking.notes import publish_reports
+    from benchmark.runs.tracking import store
+    from benchmark.runs.tracking.notes import publish_reports
 
     uri = store.tracking_uri(results)
     if store.is_server(uri):
-        typer.echo(f"{store.URI_VARIABLE} names a server that has its own UI: {store.without_password(uri)}")
+        typer.echo(
+            f"{store.URI_VARIABLE} names a server that has its own UI: {store.without_password(uri)}"
+        )
         return
     command = store.server_command(results, port)
     publish_reports(results)
@@ -76,8 +82,8 @@ def ui(
 
 
 def _note(study: Any, results: Path) -> str:
-    from benchmark.tracking import store
-    from benchmark.tracking.notes import experiment_note
+    from benchmark.runs.tracking import store
+    from benchmark.runs.tracking.notes import experiment_note
 
     served = store.is_own(store.tracking_uri(results), results)
     return experiment_note(study.name, study.title, study.question, study.metrics, served)
@@ -94,7 +100,7 @@ class _Lenient:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        from benchmark.tracking.store import TrackingError
+        from benchmark.runs.tracking.store import TrackingError
 
         if not isinstance(error, TrackingError):
             return False

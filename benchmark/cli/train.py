@@ -20,7 +20,9 @@ def register(app: typer.Typer) -> None:
 
 def train(
     spec: Annotated[Path, typer.Option(help="spec.json of the run")],
-    out: Annotated[Path | None, typer.Option(help="folder of the result; default: beside the spec")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder of the result; default: beside the spec")
+    ] = None,
 ) -> None:
     """Train and evaluate one run; continues from its checkpoint. Exit status 75: stopped on request, run again.
 
@@ -29,7 +31,7 @@ def train(
     started = time.monotonic()
     _check(spec)
     _limit_threads(spec)
-    from benchmark.warm.client import train_warm
+    from benchmark.training.fork_server.client import train_warm
 
     status = train_warm(spec, out, started)
     if status is None:
@@ -41,10 +43,12 @@ def train(
 
 def _check(spec: Path) -> None:
     """Raises RunError, with what to do, when there is no specification."""
-    from benchmark.errors import RunError
+    from benchmark.core.errors import RunError
 
     if spec.is_dir() and (spec / "spec.json").is_file():
-        raise RunError(f"--spec {spec} is a run's folder; give the file in it: --spec {spec / 'spec.json'}")
+        raise RunError(
+            f"--spec {spec} is a run's folder; give the file in it: --spec {spec / 'spec.json'}"
+        )
     if not spec.is_file():
         raise RunError(
             f"--spec {spec} does not exist; 'python -m benchmark specs STUDY' writes the specifications of a study, "

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchmark.core.errors import unknown_name
+from benchmark.core.options import build, problems, schema_of
+from benchmark.core.registry import Registry
 from benchmark.datasets.base import Dataset
-from benchmark.datasets.where import with_roots
-from benchmark.errors import unknown_name
-from benchmark.options import build, problems, schema_of
-from benchmark.registry import Registry
+from benchmark.datasets.io.where import with_roots
 
 DATASETS = Registry("dataset", "benchmark.datasets")
 
@@ -17,7 +17,7 @@ DATASETS = Registry("dataset", "benchmark.datasets")
 def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
     """Returns the dataset registered as ``name``; raises ConfigError or DataError with what to change.
 
-    A published dataset without a root lies where ``benchmark.datasets.where`` says.
+    A published dataset without a root lies where ``benchmark.datasets.io.where`` says.
     """
     loader = DATASETS[name].target
     config = build(loader.Config, with_roots(name, loader, params or {}), f"dataset '{name}'")
@@ -29,7 +29,9 @@ def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> 
     if name not in DATASETS.names():
         return [unknown_name("dataset", name, DATASETS.names())]
     loader = DATASETS[name].target
-    return problems(schema_of(loader.Config), with_roots(name, loader, params or {}), f"dataset '{name}'")
+    return problems(
+        schema_of(loader.Config), with_roots(name, loader, params or {}), f"dataset '{name}'"
+    )
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:

@@ -59,7 +59,9 @@ class Judgements:
 
     def __post_init__(self) -> None:
         if len(self.relevant) != len(self.ignored):
-            raise ValueError(f"{len(self.relevant)} relevant and {len(self.ignored)} ignored lists; one each per query")
+            raise ValueError(
+                f"{len(self.relevant)} relevant and {len(self.ignored)} ignored lists; one each per query"
+            )
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,12 @@ class DatasetLoader(ABC):
     Config: ClassVar[type]
     metrics: ClassVar[tuple[str, ...]] = ALL_METRICS
     archives: ClassVar[tuple[Archive, ...]] = ()  # what it is unpacked from
-    expected: ClassVar[dict[str, dict[str, int]]] = {}  # published counts: a part of Dataset.counts each
-    trains: ClassVar[bool] = True  # whether there are images to train on; without them it is for evaluation only
+    expected: ClassVar[
+        dict[str, dict[str, int]]
+    ] = {}  # published counts: a part of Dataset.counts each
+    trains: ClassVar[bool] = (
+        True  # whether there are images to train on; without them it is for evaluation only
+    )
 
     def __init__(self, config: Any):
         self.config = config
@@ -149,7 +155,10 @@ class PixelOpener:
 
 
 def pixel_set(
-    pixels: np.ndarray, labels: np.ndarray, names: Sequence[str], categories: np.ndarray | None = None
+    pixels: np.ndarray,
+    labels: np.ndarray,
+    names: Sequence[str],
+    categories: np.ndarray | None = None,
 ) -> ImageSet:
     """Returns an in-memory set of uint8 pixels (N, H, W, C), C = 1 or 3."""
     return ImageSet(labels.astype(np.int64), names, PixelOpener(pixels), categories, pixels)
@@ -160,6 +169,8 @@ def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:
     digest = hashlib.sha256()
     for part in parts:
         content = part.encode() if isinstance(part, str) else part
-        digest.update(np.ascontiguousarray(content).tobytes() if isinstance(content, np.ndarray) else content)
+        digest.update(
+            np.ascontiguousarray(content).tobytes() if isinstance(content, np.ndarray) else content
+        )
         digest.update(b"\0")
     return digest.hexdigest()[:16]

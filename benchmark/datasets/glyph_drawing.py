@@ -19,17 +19,21 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from benchmark.core.cache import cache_folder
+from benchmark.core.errors import DataError
+from benchmark.core.files import replacing
 from benchmark.datasets.base import fingerprint_of
-from benchmark.datasets.cache import cache_folder
-from benchmark.errors import DataError
-from benchmark.files import replacing
 
 DRAWING_VERSION = 1  # raise when the pixels change
 SIDE = 32  # pixels
 POINTS = 24
 LARGEST = 30  # pixels that a character may take of SIDE
 MIN_FONTS = 6
-SKIPPED_FONTS = ("LastResort", "STIXSiz", "STIXNonUni")  # placeholders and fragments of large symbols
+SKIPPED_FONTS = (
+    "LastResort",
+    "STIXSiz",
+    "STIXNonUni",
+)  # placeholders and fragments of large symbols
 ARRAYS = {"pixels", "codes", "fonts", "font_names"}
 
 
@@ -40,7 +44,9 @@ def glyph_images() -> dict[str, np.ndarray]:
     when matplotlib, its fonts or the Unicode tables change.
     """
     fonts = "\n".join(f"{path.name} {path.stat().st_size}" for path in _font_files())
-    key = fingerprint_of(str(DRAWING_VERSION), metadata.version("matplotlib"), unicodedata.unidata_version, fonts)
+    key = fingerprint_of(
+        str(DRAWING_VERSION), metadata.version("matplotlib"), unicodedata.unidata_version, fonts
+    )
     path = cache_folder() / f"glyphs-{key}.npz"
     cached = _read(path)
     if cached is not None:
@@ -57,14 +63,18 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
             arrays = {name: content[name] for name in content.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError):
         return None
-    return arrays if set(arrays) == ARRAYS and len(arrays["pixels"]) == len(arrays["codes"]) else None
+    return (
+        arrays if set(arrays) == ARRAYS and len(arrays["pixels"]) == len(arrays["codes"]) else None
+    )
 
 
 def _font_files() -> list[Path]:
     """Returns the fonts to draw with, sorted; matplotlib is found without the cost of importing it."""
     package = importlib.util.find_spec("matplotlib")
     if package is None:
-        raise DataError("the glyphs are drawn with the fonts of matplotlib, which is not installed; install it")
+        raise DataError(
+            "the glyphs are drawn with the fonts of matplotlib, which is not installed; install it"
+        )
     folder = Path(package.submodule_search_locations[0]) / "mpl-data" / "fonts" / "ttf"
     files = sorted(path for path in folder.glob("*.ttf") if not path.name.startswith(SKIPPED_FONTS))
     if not files:
@@ -103,7 +113,9 @@ def _characters(charmaps: list[dict[int, int]]) -> list[int]:
     return sorted(
         code
         for code, count in counts.items()
-        if count >= MIN_FONTS and unicodedata.category(chr(code))[0] in "LNSP" and unicodedata.name(chr(code), "")
+        if count >= MIN_FONTS
+        and unicodedata.category(chr(code))[0] in "LNSP"
+        and unicodedata.name(chr(code), "")
     )
 
 

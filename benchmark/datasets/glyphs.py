@@ -19,10 +19,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of, pixel_set
+from benchmark.datasets.base import (
+    Dataset,
+    DatasetLoader,
+    ImageSet,
+    Protocol,
+    fingerprint_of,
+    pixel_set,
+)
 from benchmark.datasets.glyph_drawing import glyph_images
-from benchmark.seeding import derive
 
 SPLIT_SEED = 0
 
@@ -65,7 +72,9 @@ def _subset(drawn: dict[str, np.ndarray], codes: np.ndarray) -> ImageSet:
         f"{drawn['font_names'][drawn['fonts'][row]]}"
         for row in rows
     ]
-    return pixel_set(drawn["pixels"][rows][..., None], labels, names, categories[labels].astype(np.int64))
+    return pixel_set(
+        drawn["pixels"][rows][..., None], labels, names, categories[labels].astype(np.int64)
+    )
 
 
 @DATASETS.register("glyphs", display="Glyphs")

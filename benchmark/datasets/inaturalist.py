@@ -15,9 +15,9 @@ import pandas as pd
 
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive
-from benchmark.datasets.findings import Findings
 from benchmark.datasets.index import IndexedLoader, rows_of
-from benchmark.datasets.lists import read_rows
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.lists import read_rows
 
 TRAIN, TEST = (f"Inat_dataset_splits/Inaturalist_{split}_set1.txt" for split in ("train", "test"))
 
@@ -46,10 +46,14 @@ class INaturalist(IndexedLoader):
     def _part(self, findings: Findings, file: str, role: str) -> pd.DataFrame:
         paths = read_rows(findings, file, ["path"])["path"]
         # there are few folders: each is taken apart once
-        place, folders = pd.factorize(np.array([path.rpartition("/")[0] for path in paths], dtype=object))
+        place, folders = pd.factorize(
+            np.array([path.rpartition("/")[0] for path in paths], dtype=object)
+        )
         parts = [["", "", *folder.split("/")] for folder in folders]
         deep = np.array([len(part) >= 5 for part in parts], dtype=bool)[place]
         form = "each must read <folder>/<category>/<class>/<image>"
         findings.add_all(f"malformed lines in {file}", paths[~deep].tolist(), form)
-        label, category = (np.array([part[at] for part in parts], dtype=object)[place] for at in (-1, -2))
+        label, category = (
+            np.array([part[at] for part in parts], dtype=object)[place] for at in (-1, -2)
+        )
         return rows_of(paths[deep], label[deep], category[deep], role, role.removeprefix("train"))

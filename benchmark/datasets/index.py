@@ -20,12 +20,12 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from benchmark.core.options import option
 from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of
-from benchmark.datasets.files import ReducingOpener
-from benchmark.datasets.findings import Findings
-from benchmark.datasets.packed import PackedImages
-from benchmark.datasets.roots import check_root, missing_files
-from benchmark.options import option
+from benchmark.datasets.io.files import ReducingOpener
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.packed import PackedImages
+from benchmark.datasets.io.roots import check_root, missing_files
 
 COLUMNS = ("path", "label", "category", "role", "protocol")
 
@@ -37,7 +37,9 @@ class RootConfig:
     """What the configurations of all published datasets share."""
 
     root: str = option(help="directory that the dataset was unpacked into")
-    allow_counts: bool = option(False, help="whether to go on when the numbers of images are not the published ones")
+    allow_counts: bool = option(
+        False, help="whether to go on when the numbers of images are not the published ones"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,9 @@ class IndexConfig(RootConfig):
     """As RootConfig, for datasets whose images may be read from a packed copy."""
 
     packed: int | None = option(
-        None, at_least=1, help="shorter side of the packed copy to read the images from; null reads the files"
+        None,
+        at_least=1,
+        help="shorter side of the packed copy to read the images from; null reads the files",
     )
 
 
@@ -55,7 +59,9 @@ class IndexedLoader(DatasetLoader):
     Config: ClassVar[type] = IndexConfig
     name: ClassVar[str]
     roles: ClassVar[tuple[str, ...]] = ("train", "test")  # roles that must have images
-    sources: ClassVar[Mapping[str, str]] = {}  # part of ``expected`` -> the file that decides its counts
+    sources: ClassVar[
+        Mapping[str, str]
+    ] = {}  # part of ``expected`` -> the file that decides its counts
 
     @abstractmethod
     def read(self, findings: Findings) -> pd.DataFrame:
@@ -77,7 +83,9 @@ class IndexedLoader(DatasetLoader):
         if self._packed_side is None:
             paths = list(dict.fromkeys(table["path"].tolist()))
             missing = missing_files(findings, paths)
-            findings.add_all(f"of {len(paths):,} images are missing", missing, "unpack the archive again")
+            findings.add_all(
+                f"of {len(paths):,} images are missing", missing, "unpack the archive again"
+            )
         findings.stop()
         return table
 
@@ -87,7 +95,9 @@ class IndexedLoader(DatasetLoader):
         packed = None if self._packed_side is None else PackedImages(root, self._packed_side)
         if packed:
             findings = Findings(self.name, packed.folder)
-            findings.add_all("images were not packed", packed.missing(table["path"].unique()), "pack them again")
+            findings.add_all(
+                "images were not packed", packed.missing(table["path"].unique()), "pack them again"
+            )
             findings.stop()
         train = image_sets(root, table[table["role"] == "train"], packed)["train"]
         protocols = {
@@ -102,7 +112,9 @@ class IndexedLoader(DatasetLoader):
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Returns the protocol made of the image sets of these roles: test alone, or query and gallery."""
-        return Protocol(sets["test"]) if "test" in sets else Protocol(sets["query"], sets["gallery"])
+        return (
+            Protocol(sets["test"]) if "test" in sets else Protocol(sets["query"], sets["gallery"])
+        )
 
     def fingerprint(self, table: pd.DataFrame, images: str = "") -> str:
         """Returns the digest of the index table and of what identifies the bytes of the images, where that is known."""
@@ -123,7 +135,9 @@ class IndexedLoader(DatasetLoader):
             if gaps:
                 wrong.append(f"{part}, by {self.sources[part]}: {'; '.join(gaps)}")
         advice = "get the published files, or set allow_counts: true to go on with these"
-        findings.add_all(f"of {len(self.expected)} parts are not of the published size", wrong, advice)
+        findings.add_all(
+            f"of {len(self.expected)} parts are not of the published size", wrong, advice
+        )
         findings.stop()
 
     @property
@@ -131,29 +145,39 @@ class IndexedLoader(DatasetLoader):
         return getattr(self.config, "packed", None)
 
 
-def rows_of(path: pd.Series, label: Values, category: Values, role: Values, protocol: Values) -> pd.DataFrame:
+def rows_of(
+    path: pd.Series, label: Values, category: Values, role: Values, protocol: Values
+) -> pd.DataFrame:
     """Returns rows of an index table; each argument is one value for all rows, or one value each."""
     # plain Python text: pandas' own text columns take seconds to walk through once there are 460,000 rows
-    return pd.DataFrame(dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True)), dtype=object)
+    return pd.DataFrame(
+        dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True)), dtype=object
+    )
 
 
 def _check_uses(findings: Findings, table: pd.DataFrame, roles: Sequence[str]) -> None:
     """Adds roles without images, images listed twice, classes in both splits, and classes in several categories."""
     used = set(table["role"])
     empty = [role for role in roles if role not in used]
-    findings.add_all(f"of {len(roles)} roles have no images", empty, "the lists must give some for each")
+    findings.add_all(
+        f"of {len(roles)} roles have no images", empty, "the lists must give some for each"
+    )
     train = table["role"] == "train"
     double = set(table["path"][table.duplicated(["path", "protocol"])])
     double |= set(table["path"][train]) & set(table["path"][~train])
     findings.add_all("images are listed twice", sorted(double), "each must be listed once")
     both = sorted(set(table["label"][train]) & set(table["label"][~train]))
-    findings.add_all("classes are in both splits", both, "retrieval is tested on classes that training never saw")
+    findings.add_all(
+        "classes are in both splits", both, "retrieval is tested on classes that training never saw"
+    )
     pairs = table[["label", "category"]].drop_duplicates()
     mixed = sorted(pairs["label"][pairs["label"].duplicated()].unique())
     findings.add_all("classes are in several categories", mixed, "each must have one")
 
 
-def image_sets(root: Path, rows: pd.DataFrame, packed: PackedImages | None = None) -> dict[str, ImageSet]:
+def image_sets(
+    root: Path, rows: pd.DataFrame, packed: PackedImages | None = None
+) -> dict[str, ImageSet]:
     """Returns the image set of each role; classes and categories are numbered over all of them together.
 
     Without rows, the one set is an empty one for training.
@@ -168,5 +192,7 @@ def image_sets(root: Path, rows: pd.DataFrame, packed: PackedImages | None = Non
         chosen = roles == role
         paths = rows["path"][chosen].tolist()
         opener = packed.opener(paths) if packed else ReducingOpener(root, paths)
-        sets[role] = ImageSet(labels[chosen], paths, opener, None if categories is None else categories[chosen])
+        sets[role] = ImageSet(
+            labels[chosen], paths, opener, None if categories is None else categories[chosen]
+        )
     return sets

@@ -13,9 +13,9 @@ import pandas as pd
 
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive
-from benchmark.datasets.findings import Findings
 from benchmark.datasets.index import IndexedLoader, rows_of
-from benchmark.datasets.lists import keep_words, read_rows
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.lists import keep_words, read_rows
 
 LIST = "list_eval_partition.txt"
 FIELDS = ("path", "item_id", "evaluation_status")
@@ -47,12 +47,16 @@ class InShop(IndexedLoader):
         parts = rows["path"].str.split("/", expand=True).reindex(columns=range(4))
         shallow = parts[3].isna()
         wrong = rows["path"][shallow].tolist()
-        findings.add_all(f"malformed paths in {LIST}", wrong, "each must read img/<group>/<kind>/.../<image>")
+        findings.add_all(
+            f"malformed paths in {LIST}", wrong, "each must read img/<group>/<kind>/.../<image>"
+        )
         rows, category = rows[~shallow], (parts[1] + "/" + parts[2])[~shallow]
         # an item shown in two categories counts to the one listed first, so that every class has one category
         category = category.groupby(rows["item_id"]).transform("first")
         role = rows["evaluation_status"]
-        return rows_of(rows["path"], rows["item_id"], category, role, np.where(role == "train", "", "test"))
+        return rows_of(
+            rows["path"], rows["item_id"], category, role, np.where(role == "train", "", "test")
+        )
 
     def more_counts(self, table: pd.DataFrame) -> dict[str, dict[str, int]]:
         """Returns the counts of all three parts together."""
@@ -61,6 +65,10 @@ class InShop(IndexedLoader):
 
     def _check_length(self, findings: Findings, found: int) -> None:
         """Adds a finding unless the number on the first line is that of the rows."""
-        lines = (findings.root / LIST).read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        lines = (
+            (findings.root / LIST).read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        )
         if lines[0].strip() != str(found):
-            findings.add(f"{LIST}: line 1 is {lines[0][:40]!r}, but {found:,} rows can be read; unpack it again")
+            findings.add(
+                f"{LIST}: line 1 is {lines[0][:40]!r}, but {found:,} rows can be read; unpack it again"
+            )

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.datasets.findings import Findings
-from benchmark.datasets.lists import leaves_root
-from benchmark.datasets.unpickling import read_plain_pickle
-from benchmark.errors import DataError
+from benchmark.core.errors import DataError
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.lists import leaves_root
+from benchmark.datasets.io.unpickling import read_plain_pickle
 
 GRADES = ("easy", "hard", "junk")
 
@@ -33,7 +33,9 @@ class Truth:
 
     def places(self, grades: Sequence[str]) -> list[np.ndarray]:
         """Returns, for each query, the gallery's places of these grades, ascending."""
-        return [np.sort(np.concatenate([entry[grade] for grade in grades])) for entry in self.graded]
+        return [
+            np.sort(np.concatenate([entry[grade] for grade in grades])) for entry in self.graded
+        ]
 
     def text(self) -> str:
         """Returns the boxes and grades in writing."""
@@ -55,22 +57,37 @@ def read_truth(findings: Findings, file: str) -> Truth:
     gallery, queries = (_names(findings, f"{file}: {key}", content[key]) for key in keys[:2])
     entries = list(content["gnd"])
     if len(entries) != len(queries):
-        findings.add(f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist; get it again")
+        findings.add(
+            f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist; get it again"
+        )
     wrong: list[str] = []
-    checked = [_entry(wrong, f"gnd[{number}]", entry, len(gallery)) for number, entry in enumerate(entries)]
-    findings.add_all(f"values in {file} are wrong", wrong, "it must be the revisited ground truth; get it again")
+    checked = [
+        _entry(wrong, f"gnd[{number}]", entry, len(gallery)) for number, entry in enumerate(entries)
+    ]
+    findings.add_all(
+        f"values in {file} are wrong", wrong, "it must be the revisited ground truth; get it again"
+    )
     findings.stop()
-    return Truth(gallery, queries, np.array([box for box, _ in checked]), tuple(graded for _, graded in checked))
+    return Truth(
+        gallery,
+        queries,
+        np.array([box for box, _ in checked]),
+        tuple(graded for _, graded in checked),
+    )
 
 
 def _names(findings: Findings, where: str, names: Any) -> tuple[str, ...]:
     names = tuple(names)
     wrong = [repr(name)[:80] for name in names if not isinstance(name, str) or leaves_root(name)]
-    findings.add_all(f"names in {where} are wrong", wrong, "each must be the name of an image below jpg/")
+    findings.add_all(
+        f"names in {where} are wrong", wrong, "each must be the name of an image below jpg/"
+    )
     return names
 
 
-def _entry(wrong: list[str], where: str, entry: Any, images: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def _entry(
+    wrong: list[str], where: str, entry: Any, images: int
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Returns (box, {grade: places}); what is wrong goes into ``wrong``."""
     missing = [key for key in ("bbx", *GRADES) if not isinstance(entry, dict) or key not in entry]
     if missing:
@@ -83,7 +100,12 @@ def _entry(wrong: list[str], where: str, entry: Any, images: int) -> tuple[np.nd
     graded = {}
     for grade in GRADES:
         places = _numbers(entry[grade])
-        if places is None or (places != np.floor(places)).any() or (places < 0).any() or (places >= images).any():
+        if (
+            places is None
+            or (places != np.floor(places)).any()
+            or (places < 0).any()
+            or (places >= images).any()
+        ):
             wrong.append(f"{where}['{grade}'] is not a list of places in imlist, 0 to {images - 1}")
             places = np.empty(0)
         graded[grade] = places.astype(np.int64)

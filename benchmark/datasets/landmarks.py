@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from benchmark.core.errors import DataError
 from benchmark.datasets.base import Dataset, ImageSet, Judgements, Protocol, fingerprint_of
-from benchmark.datasets.files import Opener
-from benchmark.datasets.findings import Findings
 from benchmark.datasets.index import IndexedLoader, RootConfig, image_sets, rows_of
+from benchmark.datasets.io.files import Opener
+from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.landmark_truth import Truth, read_truth
-from benchmark.errors import DataError
 
 LEVELS = {  # protocol -> grades that are relevant, grades that are ignored
     "easy": (("easy",), ("junk", "hard")),
@@ -48,8 +48,14 @@ class LandmarkLoader(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Returns the queries and the gallery, in the order of the ground truth."""
         truth = self._truth(findings)
-        empty = [level for level, (relevant, _) in LEVELS.items() if not any(map(len, truth.places(relevant)))]
-        findings.add_all("protocols have no query with anything to find", empty, "get the ground truth again")
+        empty = [
+            level
+            for level, (relevant, _) in LEVELS.items()
+            if not any(map(len, truth.places(relevant)))
+        ]
+        findings.add_all(
+            "protocols have no query with anything to find", empty, "get the ground truth again"
+        )
         names = pd.Series([*truth.queries, *truth.gallery], dtype=object)
         role = np.repeat(["query", "gallery"], [len(truth.queries), len(truth.gallery)])
         return rows_of("jpg/" + names + ".jpg", names, "", role, self.name)
@@ -104,11 +110,18 @@ class CroppedOpener(Opener):
 
 
 def _protocol(
-    root: Path, truth: Truth, relevant: Sequence[str], ignored: Sequence[str], queries: ImageSet, gallery: ImageSet
+    root: Path,
+    truth: Truth,
+    relevant: Sequence[str],
+    ignored: Sequence[str],
+    queries: ImageSet,
+    gallery: ImageSet,
 ) -> Protocol:
     """Returns the protocol in which images of some grades are relevant and of others ignored."""
     found, left_out = truth.places(relevant), truth.places(ignored)
     kept = [number for number, places in enumerate(found) if len(places)]
     paths = [queries.names[number] for number in kept]
     chosen = ImageSet(queries.labels[kept], paths, CroppedOpener(root, paths, truth.boxes[kept]))
-    return Protocol(chosen, gallery, Judgements(tuple(found[n] for n in kept), tuple(left_out[n] for n in kept)))
+    return Protocol(
+        chosen, gallery, Judgements(tuple(found[n] for n in kept), tuple(left_out[n] for n in kept))
+    )

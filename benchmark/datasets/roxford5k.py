@@ -18,7 +18,10 @@ class ROxford5k(LandmarkLoader):
     """Revisited Oxford: buildings of Oxford, for evaluation only."""
 
     name = "roxford5k"
-    archives = (Archive("oxbuild_images.tgz", ("jpg/",)), Archive("gnd_roxford5k.pkl", ("gnd_roxford5k.pkl",)))
+    archives = (
+        Archive("oxbuild_images.tgz", ("jpg/",)),
+        Archive("gnd_roxford5k.pkl", ("gnd_roxford5k.pkl",)),
+    )
     # SoftBinAP section 4.1
     expected: ClassVar = {"query": {"images": 70}, "gallery": {"images": 4993}}
     sources: ClassVar = dict.fromkeys(expected, "gnd_roxford5k.pkl")

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 from scipy.io import loadmat
 
+from benchmark.core.errors import DataError
+from benchmark.core.options import option
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, Dataset, fingerprint_of
-from benchmark.datasets.findings import Findings
 from benchmark.datasets.index import IndexConfig, IndexedLoader, rows_of
-from benchmark.errors import DataError
-from benchmark.options import option
+from benchmark.datasets.io.findings import Findings
 
 CLUSTERS = "retrieval-SfM-120k-imagenames-clusterids.mat"
 
@@ -38,7 +38,8 @@ class Sfm120k(IndexedLoader):
             ["roxford5k", "rparis6k"], help="landmark sets to evaluate on"
         )
         landmarks_root: str | None = option(
-            None, help="directory with a folder for each of them; null means the directory that holds the root"
+            None,
+            help="directory with a folder for each of them; null means the directory that holds the root",
         )
 
     name = "sfm120k"
@@ -52,7 +53,9 @@ class Sfm120k(IndexedLoader):
         """Returns the dataset; raises DataError with everything that is wrong, landmark sets included."""
         problems: list[str] = []
         if not self.config.landmarks:
-            problems.append("dataset 'sfm120k': landmarks names no set to evaluate on; allowed: roxford5k, rparis6k")
+            problems.append(
+                "dataset 'sfm120k': landmarks names no set to evaluate on; allowed: roxford5k, rparis6k"
+            )
         own = _loaded(super().load, problems)
         sets = [_loaded(loader.load, problems) for loader in self._landmark_loaders()]
         if problems:
@@ -65,7 +68,11 @@ class Sfm120k(IndexedLoader):
             self.metrics,
             own.counts
             | {name: found.counts[name] for found in sets for name in found.protocols}
-            | {f"{found.name} {part}": found.counts[part] for found in sets for part in ("query", "gallery")},
+            | {
+                f"{found.name} {part}": found.counts[part]
+                for found in sets
+                for part in ("query", "gallery")
+            },
         )
 
     def expected_counts(self) -> dict[str, dict[str, int]]:
@@ -79,7 +86,11 @@ class Sfm120k(IndexedLoader):
         """Returns the training images, in the order of the file."""
         cids, clusters = self._clusters(findings)
         malformed = [repr(cid)[:80] for cid in cids if len(cid) < 6 or not cid.isalnum()]
-        findings.add_all(f"malformed names in {CLUSTERS}", malformed, "each must be six or more letters and digits")
+        findings.add_all(
+            f"malformed names in {CLUSTERS}",
+            malformed,
+            "each must be six or more letters and digits",
+        )
         findings.stop()
         paths = [f"ims/{cid[-2:]}/{cid[-4:-2]}/{cid[-6:-4]}/{cid}" for cid in cids]
         return rows_of(pd.Series(paths, dtype=object), clusters.astype(str), "", "train", "")
@@ -90,13 +101,19 @@ class Sfm120k(IndexedLoader):
         loaders = []
         for name in dict.fromkeys(self.config.landmarks):
             target = DATASETS[name].target
-            loaders.append(target(target.Config(root=str(parent / name), allow_counts=self.config.allow_counts)))
+            loaders.append(
+                target(
+                    target.Config(root=str(parent / name), allow_counts=self.config.allow_counts)
+                )
+            )
         return loaders
 
     def _clusters(self, findings: Findings) -> tuple[list[str], np.ndarray]:
         """Returns the names of the images and their clusters (N,)."""
         try:
-            content = loadmat(findings.root / CLUSTERS, variable_names=["cids", "cluster"], squeeze_me=True)
+            content = loadmat(
+                findings.root / CLUSTERS, variable_names=["cids", "cluster"], squeeze_me=True
+            )
             cids = [str(cid) for cid in np.atleast_1d(content["cids"])]
             clusters = np.atleast_1d(content["cluster"]).astype(np.int64)
         except KeyError as error:

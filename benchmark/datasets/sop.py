@@ -12,9 +12,9 @@ import pandas as pd
 
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive
-from benchmark.datasets.findings import Findings
 from benchmark.datasets.index import IndexedLoader, rows_of
-from benchmark.datasets.lists import read_rows
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.lists import read_rows
 
 TRAIN, TEST = "Ebay_train.txt", "Ebay_test.txt"
 FIELDS = ("image_id", "class_id", "super_class_id", "path")

@@ -16,13 +16,13 @@ from typing import ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from benchmark.core.options import option
+from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, ImageSet, Protocol
-from benchmark.datasets.findings import Findings
 from benchmark.datasets.index import IndexConfig, IndexedLoader, rows_of
-from benchmark.datasets.lists import read_rows
-from benchmark.options import option
-from benchmark.seeding import derive
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.lists import read_rows
 
 TRAIN, MODELS = "train_test_split/train_list.txt", "attribute/model_attr.txt"
 TESTS = {
@@ -64,7 +64,9 @@ class VehicleId(IndexedLoader):
         """Returns the rows of the four lists, in their order."""
         models = self._models(findings)
         parts = [self._part(findings, TRAIN, "train", "", models)]
-        parts += [self._part(findings, file, "test", protocol, models) for protocol, file in TESTS.items()]
+        parts += [
+            self._part(findings, file, "test", protocol, models) for protocol, file in TESTS.items()
+        ]
         return pd.concat(parts)
 
     def more_counts(self, table: pd.DataFrame) -> dict[str, dict[str, int]]:
@@ -77,7 +79,10 @@ class VehicleId(IndexedLoader):
         if self.config.protocol == "all_others":
             return super().protocol(name, sets)
         labels = sets["test"].labels
-        draws = [random_gallery(labels, derive(GALLERY_SEED, "vehicleid gallery", name, n)) for n in range(REPEATS)]
+        draws = [
+            random_gallery(labels, derive(GALLERY_SEED, "vehicleid gallery", name, n))
+            for n in range(REPEATS)
+        ]
         return Protocol(sets["test"], repeats=tuple(draws))
 
     def _models(self, findings: Findings) -> pd.Series:
@@ -87,7 +92,9 @@ class VehicleId(IndexedLoader):
         findings.add_all(f"vehicles are given twice in {MODELS}", double, "each must stand once")
         return rows.drop_duplicates("vehicle").set_index("vehicle")["model"]
 
-    def _part(self, findings: Findings, file: str, role: str, protocol: str, models: pd.Series) -> pd.DataFrame:
+    def _part(
+        self, findings: Findings, file: str, role: str, protocol: str, models: pd.Series
+    ) -> pd.DataFrame:
         rows = read_rows(findings, file, ["path", "vehicle"])
         category = rows["vehicle"].map(models).fillna(UNKNOWN)
         return rows_of("image/" + rows["path"] + ".jpg", rows["vehicle"], category, role, protocol)

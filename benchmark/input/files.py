@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from benchmark.core.errors import DataError
+from benchmark.core.recipe import InputConfig
+from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
-from benchmark.errors import DataError
 from benchmark.input.base import Input, normalisation
 from benchmark.input.transforms import Size, View, eval_view, train_view
-from benchmark.recipe import InputConfig
-from benchmark.seeding import derive
 
 PIECE = 16  # images that a worker decodes at a time
 AHEAD = 4  # pieces that each worker may have ready or under way
@@ -46,7 +46,9 @@ class FileInput(Input):
         self.image_set, self.config, self.channels = image_set, config, channels
         side = config.image_size
         # A row of a batch in memory is its pixels one after the other, with their channels.
-        self._mean, self._std = (values.view(-1).repeat(side) for values in normalisation(config, channels))
+        self._mean, self._std = (
+            values.view(-1).repeat(side) for values in normalisation(config, channels)
+        )
         self._loader: DataLoader | None = None
         self._plan = _Plan()
 
@@ -54,12 +56,16 @@ class FileInput(Input):
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
         """Yields the augmented tensors of ``batches[start:]``."""
-        yield from self._tensors([batches[place] for place in range(start, len(batches))], start, seed, epoch)
+        yield from self._tensors(
+            [batches[place] for place in range(start, len(batches))], start, seed, epoch
+        )
 
     def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
         """Yields all images in order."""
         everything = np.arange(len(self.image_set))
-        yield from self._tensors([everything[at : at + batch_size] for at in everything[::batch_size]])
+        yield from self._tensors(
+            [everything[at : at + batch_size] for at in everything[::batch_size]]
+        )
 
     def _tensors(
         self, batches: Sequence[np.ndarray], first: int = 0, seed: int | None = None, epoch: int = 0
@@ -154,6 +160,8 @@ class _Choice:
         if job.seed is None:
             self.view = eval_view(size, self.config)
         else:
-            chance = np.random.default_rng(derive(job.seed, "augmentation", job.epoch, job.place, self.rank))
+            chance = np.random.default_rng(
+                derive(job.seed, "augmentation", job.epoch, job.place, self.rank)
+            )
             self.view = train_view(size, self.config, chance)
         return self.view.divisor

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from benchmark.core.recipe import InputConfig
+from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.input.base import Input, normalisation
-from benchmark.recipe import InputConfig
-from benchmark.seeding import derive
 
 
 class PixelInput(Input):
@@ -33,7 +33,9 @@ class PixelInput(Input):
         """Yields the augmented tensors of ``batches[start:]``."""
         generator = torch.Generator()
         for place in range(start, len(batches)):
-            images = self._pixels.index_select(0, torch.from_numpy(batches[place])).float().div_(255.0)
+            images = (
+                self._pixels.index_select(0, torch.from_numpy(batches[place])).float().div_(255.0)
+            )
             if self.config.augmentation == "affine_noise":
                 generator.manual_seed(derive(seed, "augmentation", epoch, place))
                 images = self._augment(images, generator)

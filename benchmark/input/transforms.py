@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 
-from benchmark.recipe import InputConfig
+from benchmark.core.recipe import InputConfig
 
 TRIES = 10  # attempts to fit a random crop before the centre is taken
 DIVISORS = (8, 4, 2)  # of the sides of a JPEG, which its transform can be inverted to directly
@@ -43,7 +43,10 @@ class View:
     def divisor(self) -> int:
         """Returns the largest number by which the sides may be divided so that nothing has to be enlarged for it."""
         if self.resized == self.full:
-            least = [(end - start) / self.side for start, end in zip(self.box[:2], self.box[2:], strict=True)]
+            least = [
+                (end - start) / self.side
+                for start, end in zip(self.box[:2], self.box[2:], strict=True)
+            ]
         else:
             least = [whole / part for whole, part in zip(self.full, self.resized, strict=True)]
         return next((number for number in DIVISORS if number <= min(least)), 1)
@@ -55,7 +58,9 @@ class View:
         part = 1 if picture.size == self.full else self.divisor
         if part > 1 and self.resized == self.full:
             box = (left / part, top / part, right / part, bottom / part)
-            return self._mirrored(pixels_of(picture.resize(square, Image.Resampling.BILINEAR, box=box)))
+            return self._mirrored(
+                pixels_of(picture.resize(square, Image.Resampling.BILINEAR, box=box))
+            )
         if any(length % part for length in self.full):
             # Divided sides are rounded up: what sticks out beyond the image is left out, to a fraction of a pixel.
             extent = (0, 0, self.full[0] / part, self.full[1] / part)
@@ -83,7 +88,9 @@ def resize(pixels: torch.Tensor, size: Size) -> torch.Tensor:
     if pixels.shape[:2] == (height, width):
         return pixels
     images = pixels.permute(2, 0, 1).unsqueeze(0)
-    return F.interpolate(images, (height, width), mode="bilinear", antialias=True)[0].permute(1, 2, 0)
+    return F.interpolate(images, (height, width), mode="bilinear", antialias=True)[0].permute(
+        1, 2, 0
+    )
 
 
 def train_view(size: Size, config: InputConfig, generator: np.random.Generator) -> View:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from benchmark.options import build
-from benchmark.registry import Registry
+from benchmark.core.options import build
+from benchmark.core.registry import Registry
 
 if TYPE_CHECKING:
     from benchmark.losses.base import Loss

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from benchmark.errors import RunError
-from benchmark.losses.fused import OfEmbeddings, full_precision
-from benchmark.losses.relation import Relation
+from benchmark.core.errors import RunError
+from benchmark.losses.kernels.fused import OfEmbeddings, full_precision
+from benchmark.losses.kernels.relation import Relation
 
 
 class Loss(nn.Module):
@@ -25,7 +25,14 @@ class Loss(nn.Module):
     class Config:
         """No hyperparameters."""
 
-    def __init__(self, config: Any, *, embedding_dim: int | None = None, num_classes: int | None = None, seed: int = 0):
+    def __init__(
+        self,
+        config: Any,
+        *,
+        embedding_dim: int | None = None,
+        num_classes: int | None = None,
+        seed: int = 0,
+    ):
         super().__init__()
         self.config = config
 
@@ -78,7 +85,12 @@ class ScoreLoss(Loss):
     labels_on_cpu = True  # they become a Relation, which is made there
 
     def on_scores(
-        self, scores: Tensor, relation: Relation, *, gradient: bool, generator: torch.Generator | None
+        self,
+        scores: Tensor,
+        relation: Relation,
+        *,
+        gradient: bool,
+        generator: torch.Generator | None,
     ) -> tuple[Tensor, Tensor | None]:
         """Returns the loss of scores (Q, R) and, if ``gradient``, its derivative (Q, R); without autograd."""
         raise NotImplementedError
@@ -87,11 +99,21 @@ class ScoreLoss(Loss):
         """Returns weights and losses whose weighted sum this loss is: itself, unless it is a composite."""
         return [(1.0, self)]
 
-    def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
+    def forward(
+        self,
+        embeddings,
+        labels,
+        reference_embeddings=None,
+        reference_labels=None,
+        *,
+        generator=None,
+    ):
         check_inputs(embeddings, labels, reference_embeddings, reference_labels)
         relation = Relation.from_labels(labels, reference_labels, embeddings.device)
         relation.require_positives()
-        return OfEmbeddings.apply(embeddings, reference_embeddings, self.parts(), relation, generator)
+        return OfEmbeddings.apply(
+            embeddings, reference_embeddings, self.parts(), relation, generator
+        )
 
     def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
         check_inputs(embeddings, labels, memory, memory_labels)
@@ -122,7 +144,9 @@ class RankingLoss(ScoreLoss):
 
     def on_scores(self, scores, relation, *, gradient, generator):
         scale = 1.0 / relation.valid
-        values, derivative = self.rank(scores, relation, scale, gradient=gradient, generator=generator)
+        values, derivative = self.rank(
+            scores, relation, scale, gradient=gradient, generator=generator
+        )
         return values.sum() * scale, derivative
 
     def per_query(
@@ -180,7 +204,9 @@ def check_inputs(
 ) -> None:
     """Raises RunError for embeddings, labels and references whose shapes or types do not fit together."""
     if (references is None) != (reference_labels is None):
-        raise RunError("reference_embeddings and reference_labels belong together: pass both or neither")
+        raise RunError(
+            "reference_embeddings and reference_labels belong together: pass both or neither"
+        )
     _check_pair("embeddings", embeddings, labels)
     if references is not None:
         _check_pair("reference_embeddings", references, reference_labels)

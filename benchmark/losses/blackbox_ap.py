@@ -7,18 +7,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from benchmark.errors import RunError
+from benchmark.core.errors import RunError
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.blocks import block_elements, chunks, count_at_least
-from benchmark.losses.negatives import Negatives
-from benchmark.options import option
+from benchmark.losses.kernels.blocks import block_elements, chunks, count_at_least
+from benchmark.losses.kernels.negatives import Negatives
 
 # From this many positives on, sorting takes less time than comparing all pairs; the counts are the same.
 SORT_FROM_POSITIVES = 64
 
 
-@LOSSES.register("blackbox_ap", display="BlackBoxAP", paper="Rolinek et al., CVPR 2020", stochastic=True)
+@LOSSES.register(
+    "blackbox_ap", display="BlackBoxAP", paper="Rolinek et al., CVPR 2020", stochastic=True
+)
 class BlackBoxAP(RankingLoss):
     """Mean over queries of the exact 1 - AP; the gradient is a difference quotient of the ranker.
 
@@ -37,10 +39,15 @@ class BlackBoxAP(RankingLoss):
     @dataclass(frozen=True, kw_only=True)
     class Config:
         lambda_val: float = option(4.0, above=0.0, help="size of the step that perturbs the scores")
-        margin: float = option(0.02, at_least=0.0, help="scale of what is added against the right ranking")
-        fixed_margin: bool = option(False, help="add half the margin itself, not random amounts of that scale")
+        margin: float = option(
+            0.02, at_least=0.0, help="scale of what is added against the right ranking"
+        )
+        fixed_margin: bool = option(
+            False, help="add half the margin itself, not random amounts of that scale"
+        )
         include_query: bool = option(
-            True, help="count a query of the batch as one of its own positives, as the published code does"
+            True,
+            help="count a query of the batch as one of its own positives, as the published code does",
         )
 
     def rank(self, scores, relation, scale, *, gradient, generator):
@@ -84,7 +91,9 @@ class BlackBoxAP(RankingLoss):
                 "blackbox_ap draws noise when margin > 0: pass generator=torch.Generator(), or set fixed_margin "
                 "or a margin of 0"
             )
-        noise = torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=generator.device)
+        noise = torch.randn(
+            scores.shape, generator=generator, dtype=scores.dtype, device=generator.device
+        )
         return noise.abs_().mul_(self.config.margin / 2).to(scores.device)
 
 
@@ -93,9 +102,17 @@ class _Compared:
 
     def __init__(self, own: Tensor, negatives: Tensor, elements: int):
         self.own, self.negatives = own, negatives
-        self._parts = chunks(own.shape[1], len(own) * max(negatives.shape[1], own.shape[1]), elements)
+        self._parts = chunks(
+            own.shape[1], len(own) * max(negatives.shape[1], own.shape[1]), elements
+        )
         self.positive, self.negative = (
-            torch.cat([count_at_least(items.unsqueeze(1), own[:, part].unsqueeze(2)) for part in self._parts], dim=1)
+            torch.cat(
+                [
+                    count_at_least(items.unsqueeze(1), own[:, part].unsqueeze(2))
+                    for part in self._parts
+                ],
+                dim=1,
+            )
             for items in (own, negatives)
         )
 
@@ -124,7 +141,12 @@ class _Sorted:
     def changes(self, moved: Tensor) -> tuple[Tensor, Tensor]:
         """Returns by how much the ranks of positives (b, P) and negatives (b, N) change when the positives move."""
         ordered = moved.sort(1).values
-        own_change = _at_least(ordered, moved) + _at_least(self._ascending, moved) - self.positive - self.negative
+        own_change = (
+            _at_least(ordered, moved)
+            + _at_least(self._ascending, moved)
+            - self.positive
+            - self.negative
+        )
         overtaken = torch.searchsorted(self._own, self.negatives, right=True)
         overtaken -= torch.searchsorted(ordered, self.negatives, right=True)
         return own_change, overtaken.to(moved.dtype)

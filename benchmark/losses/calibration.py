@@ -7,13 +7,15 @@ from typing import Literal
 
 import torch
 
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import ScoreLoss
-from benchmark.losses.blocks import HIDDEN
-from benchmark.options import option
+from benchmark.losses.kernels.blocks import HIDDEN
 
 
-@LOSSES.register("calibration", display="Calibration", paper="Ramzi et al., NeurIPS 2021", kind="pair")
+@LOSSES.register(
+    "calibration", display="Calibration", paper="Ramzi et al., NeurIPS 2021", kind="pair"
+)
 class Calibration(ScoreLoss):
     """Hinges that push positive scores above ``alpha`` and negative scores below ``beta`` (ROADMAP, Eq. 7).
 
@@ -27,10 +29,15 @@ class Calibration(ScoreLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
-        alpha: float = option(0.9, at_least=-1.0, at_most=1.0, help="positives below it are pushed up")
-        beta: float = option(0.6, at_least=-1.0, at_most=1.0, help="negatives above it are pushed down")
+        alpha: float = option(
+            0.9, at_least=-1.0, at_most=1.0, help="positives below it are pushed up"
+        )
+        beta: float = option(
+            0.6, at_least=-1.0, at_most=1.0, help="negatives above it are pushed down"
+        )
         reduction: Literal["pairs", "nonzero"] = option(
-            "pairs", help="average over all pairs of each query (paper) or non-zero pairs of the batch (code)"
+            "pairs",
+            help="average over all pairs of each query (paper) or non-zero pairs of the batch (code)",
         )
 
     def on_scores(self, scores, relation, *, gradient, generator):

@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmark import options, registry
-from benchmark.errors import ConfigError
-from benchmark.files import write_json
+from benchmark.core import options, registry
+from benchmark.core.errors import ConfigError
+from benchmark.core.files import write_json
 
 CACHE_VARIABLE = "BENCHMARK_CACHE"
 DEFAULT_CACHE = "results/cache"
@@ -44,7 +44,11 @@ def build_catalogue() -> dict[str, dict[str, Any]]:
     from benchmark.losses import LOSSES
 
     return {
-        entry.name: {"display": entry.display, **entry.facts, "schema": options.schema_of(entry.target.Config)}
+        entry.name: {
+            "display": entry.display,
+            **entry.facts,
+            "schema": options.schema_of(entry.target.Config),
+        }
         for entry in LOSSES
     }
 

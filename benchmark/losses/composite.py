@@ -19,7 +19,8 @@ class Composite(ScoreLoss):
         weights, names, settings = zip(*self.composition(), strict=True)
         self.weights = weights
         self.losses = nn.ModuleList(
-            create_loss(name, **sizes, **setting) for name, setting in zip(names, settings, strict=True)
+            create_loss(name, **sizes, **setting)
+            for name, setting in zip(names, settings, strict=True)
         )
 
     def composition(self) -> list[tuple[float, str, dict]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
-from benchmark.losses.library import LibraryLoss
-from benchmark.options import option
+from benchmark.losses.pml import LibraryLoss
 
 
-@LOSSES.register("contrastive", display="Contrastive", paper="Hadsell et al., CVPR 2006", kind="pair")
+@LOSSES.register(
+    "contrastive", display="Contrastive", paper="Hadsell et al., CVPR 2006", kind="pair"
+)
 class Contrastive(LibraryLoss):
     """Hinges on Euclidean distances: [d - pos_margin]+ of positive and [neg_margin - d]+ of negative pairs,
     each averaged over its non-zero pairs.
@@ -19,10 +21,16 @@ class Contrastive(LibraryLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
-        pos_margin: float = option(0.0, at_least=0.0, help="positive pairs closer than this cost nothing")
-        neg_margin: float = option(0.5, at_least=0.0, help="negative pairs farther than this cost nothing")
+        pos_margin: float = option(
+            0.0, at_least=0.0, help="positive pairs closer than this cost nothing"
+        )
+        neg_margin: float = option(
+            0.5, at_least=0.0, help="negative pairs farther than this cost nothing"
+        )
 
     def make(self):
         from pytorch_metric_learning import losses
 
-        return losses.ContrastiveLoss(pos_margin=self.config.pos_margin, neg_margin=self.config.neg_margin)
+        return losses.ContrastiveLoss(
+            pos_margin=self.config.pos_margin, neg_margin=self.config.neg_margin
+        )

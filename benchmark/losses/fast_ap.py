@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.histogram import soft_histogram_ap
-from benchmark.options import option
+from benchmark.losses.kernels.histogram import soft_histogram_ap
 
 
 @LOSSES.register("fast_ap", display="FastAP", paper="Cakir et al., CVPR 2019")
@@ -27,4 +27,6 @@ class FastAP(RankingLoss):
 
     def rank(self, scores, relation, scale, *, gradient, generator):
         centers = self.config.bins + 1
-        return soft_histogram_ap(scores, relation, centers, scale, include_query=False, gradient=gradient)
+        return soft_histogram_ap(
+            scores, relation, centers, scale, include_query=False, gradient=gradient
+        )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
-from benchmark.losses.library import ProxyLoss
-from benchmark.options import option
+from benchmark.losses.pml import ProxyLoss
 
 
 @LOSSES.register(
@@ -26,4 +26,6 @@ class ProxyNCA(ProxyLoss):
     def make(self, num_classes, embedding_dim):
         from pytorch_metric_learning import losses
 
-        return losses.ProxyNCALoss(num_classes, embedding_dim, softmax_scale=self.config.softmax_scale)
+        return losses.ProxyNCALoss(
+            num_classes, embedding_dim, softmax_scale=self.config.softmax_scale
+        )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.calibration import Calibration
 from benchmark.losses.composite import Composite
 from benchmark.losses.sup_ap import SupAP
-from benchmark.options import option
 
 
 @LOSSES.register("roadmap", display="ROADMAP", paper="Ramzi et al., NeurIPS 2021")
@@ -33,10 +33,15 @@ class Roadmap(Composite):
             weights = [1.0 - self.config.lambda_, self.config.lambda_]
         if len(weights) != 2:
             raise ConfigError(
-                "loss 'roadmap'", [f"weights  {weights} (allowed: two numbers, of SupAP and of calibration)"]
+                "loss 'roadmap'",
+                [f"weights  {weights} (allowed: two numbers, of SupAP and of calibration)"],
             )
         parts = zip(weights, (("sup_ap", SupAP), ("calibration", Calibration)), strict=True)
         return [
-            (weight, name, {item.name: getattr(self.config, item.name) for item in fields(part.Config)})
+            (
+                weight,
+                name,
+                {item.name: getattr(self.config, item.name) for item in fields(part.Config)},
+            )
             for weight, (name, part) in parts
         ]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.blocks import block_elements, chunks, flush_tails
-from benchmark.losses.negatives import Negatives
-from benchmark.losses.panels import ELEMENTS, FROM_POSITIVES, Grid, Kernel, Points, bell
-from benchmark.options import option
+from benchmark.losses.kernels.blocks import block_elements, chunks, flush_tails
+from benchmark.losses.kernels.negatives import Negatives
+from benchmark.losses.kernels.panels import ELEMENTS, FROM_POSITIVES, Grid, Kernel, Points, bell
 
 
 @LOSSES.register("smooth_ap", display="SmoothAP", paper="Brown et al., ECCV 2020")
@@ -26,14 +26,15 @@ class SmoothAP(RankingLoss):
         AP_q = 1/|P| sum over k in P of r+_k / r_k
 
     Only rows of positives are scored: time O(sum of |P| x R), memory O(Q x R). On a CPU, queries with many
-    positives take O(|P| + R) each (``benchmark.losses.panels``).
+    positives take O(|P| + R) each (``benchmark.losses.kernels.panels``).
     """
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
         tau: float = option(0.01, above=0.0, help="sigmoid temperature, cosine units")
         include_query: bool = option(
-            True, help="count a query of the batch as one of its own positives, as the published code does"
+            True,
+            help="count a query of the batch as one of its own positives, as the published code does",
         )
 
     def rank(self, scores, relation, scale, *, gradient, generator):
@@ -43,16 +44,22 @@ class SmoothAP(RankingLoss):
         derivative = torch.zeros_like(scores) if gradient else None
         grid = Grid.over(scores, relation, tau)
         kernels = None if grid is None else (Kernel(grid, torch.sigmoid), Kernel(grid, bell))
-        for block in relation.blocks(include, elements, linear=None if grid is None else (FROM_POSITIVES, ELEMENTS)):
+        for block in relation.blocks(
+            include, elements, linear=None if grid is None else (FROM_POSITIVES, ELEMENTS)
+        ):
             rows = scores[block.queries] / tau
             own = rows.gather(1, block.columns)
             negatives = Negatives.of(rows, relation, block)
             count = own.shape[1]
             step = scale / (count * tau) if gradient else None
             if grid is not None and count >= FROM_POSITIVES:
-                precision, own_grad, negative_grad = _by_panels(own, negatives.scores, *kernels, step)
+                precision, own_grad, negative_grad = _by_panels(
+                    own, negatives.scores, *kernels, step
+                )
             else:
-                precision, own_grad, negative_grad = _by_pairs(own, negatives.scores, elements, step)
+                precision, own_grad, negative_grad = _by_pairs(
+                    own, negatives.scores, elements, step
+                )
             values[block.queries] = 1.0 - precision / count
             if gradient:
                 row_grad = negatives.place(negative_grad, spare=rows)
@@ -103,6 +110,12 @@ def _by_panels(
     down = step * rank_positive / rank.square()
     up = step / rank - down
     negative_grad = positive.sums(slope, negative, rising=False, weights=down)
-    own_grad = up * positive.sums(slope, positive, rising=True) - down * negative.sums(slope, positive, rising=True)
+    own_grad = up * positive.sums(slope, positive, rising=True) - down * negative.sums(
+        slope, positive, rising=True
+    )
     own_grad -= positive.sums(slope, positive, rising=False, weights=up)
-    return precision, positive.unsort(own_grad, own.dtype), negative.unsort(negative_grad, own.dtype)
+    return (
+        precision,
+        positive.unsort(own_grad, own.dtype),
+        negative.unsort(negative_grad, own.dtype),
+    )

@@ -8,11 +8,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.histogram import soft_histogram_ap
-from benchmark.losses.relation import Relation
-from benchmark.options import option
+from benchmark.losses.kernels.histogram import soft_histogram_ap
+from benchmark.losses.kernels.relation import Relation
 
 
 @LOSSES.register("softbin_ap", display="SoftBinAP", paper="Revaud et al., ICCV 2019")
@@ -28,13 +28,16 @@ class SoftBinAP(RankingLoss):
     class Config:
         bins: int = option(20, at_least=2, help="bin centers on [-1, 1], both ends included")
         include_query: bool = option(
-            True, help="count a query of the batch as one of its own positives, as the published code does"
+            True,
+            help="count a query of the batch as one of its own positives, as the published code does",
         )
         query_weights: Literal["uniform", "class"] = option(
-            "uniform", help="uniform: every query of the batch weighs the same; class: every class does"
+            "uniform",
+            help="uniform: every query of the batch weighs the same; class: every class does",
         )
         ties: Literal["ignore", "aware"] = option(
-            "ignore", help="aware: precision at the middle of each bin (tie-aware AP), instead of its end"
+            "ignore",
+            help="aware: precision at the middle of each bin (tie-aware AP), instead of its end",
         )
 
     def rank(self, scores, relation, scale, *, gradient, generator):
@@ -53,7 +56,9 @@ class SoftBinAP(RankingLoss):
         if self.config.query_weights == "uniform":
             return super().on_scores(scores, relation, gradient=gradient, generator=generator)
         weights = class_weights(relation, scores.dtype)
-        values, derivative = self.rank(scores, relation, 1.0, gradient=gradient, generator=generator)
+        values, derivative = self.rank(
+            scores, relation, 1.0, gradient=gradient, generator=generator
+        )
         if gradient:
             derivative *= weights.unsqueeze(1)
         return values @ weights, derivative

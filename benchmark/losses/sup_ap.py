@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.blocks import block_elements, chunks, count_at_least, flush_tails
-from benchmark.losses.negatives import Negatives
-from benchmark.losses.panels import ELEMENTS, FROM_POSITIVES, Grid, Kernel, Points, bell
-from benchmark.options import option
+from benchmark.losses.kernels.blocks import block_elements, chunks, count_at_least, flush_tails
+from benchmark.losses.kernels.negatives import Negatives
+from benchmark.losses.kernels.panels import ELEMENTS, FROM_POSITIVES, Grid, Kernel, Points, bell
 
 
 @LOSSES.register("sup_ap", display="SupAP", paper="Ramzi et al., NeurIPS 2021")
@@ -33,20 +33,23 @@ class SupAP(RankingLoss):
     ``offset`` None makes h continuous at delta: sigmoid(delta / tau) + start. At a tie (t = 0) the paper's
     two cases overlap; the upper one is taken, because only then is h an upper bound of the step. Time O(sum
     of |P| x R), memory O(Q x R). On a CPU, queries with many positives take O(|P| + R) each
-    (``benchmark.losses.panels``).
+    (``benchmark.losses.kernels.panels``).
     """
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
         tau: float = option(0.01, above=0.0, help="sigmoid temperature, cosine units")
         rho: float = option(100.0, at_least=0.0, help="slope beyond delta, per unit of cosine")
-        delta: float = option(0.05, at_least=0.0, help="score difference where the linear part begins")
+        delta: float = option(
+            0.05, at_least=0.0, help="score difference where the linear part begins"
+        )
         offset: float | None = option(
             None, help="value where the linear part begins; null: sigmoid(delta / tau) + start"
         )
         start: float = option(0.5, at_least=0.0, help="added to the sigmoid at and above a tie")
         include_query: bool = option(
-            True, help="count a query of the batch as one of its own positives, as the published code does"
+            True,
+            help="count a query of the batch as one of its own positives, as the published code does",
         )
 
     def rank(self, scores, relation, scale, *, gradient, generator):
@@ -59,16 +62,22 @@ class SupAP(RankingLoss):
         derivative = torch.zeros_like(scores) if gradient else None
         grid = Grid.over(scores, relation, tau, bound.bend)
         kernels = None if grid is None else bound.kernels(grid)
-        for block in relation.blocks(include, elements, linear=None if grid is None else (FROM_POSITIVES, ELEMENTS)):
+        for block in relation.blocks(
+            include, elements, linear=None if grid is None else (FROM_POSITIVES, ELEMENTS)
+        ):
             rows = scores[block.queries] / tau
             own = rows.gather(1, block.columns)
             negatives = Negatives.of(rows, relation, block)
             count = own.shape[1]
             step = scale / (count * tau) if gradient else None
             if grid is not None and count >= FROM_POSITIVES:
-                precision, own_grad, negative_grad = _by_panels(own, negatives.scores, bound, *kernels, step)
+                precision, own_grad, negative_grad = _by_panels(
+                    own, negatives.scores, bound, *kernels, step
+                )
             else:
-                precision, own_grad, negative_grad = _by_pairs(own, negatives.scores, bound, elements, step)
+                precision, own_grad, negative_grad = _by_pairs(
+                    own, negatives.scores, bound, elements, step
+                )
             values[block.queries] = 1.0 - precision / count
             if gradient:
                 row_grad = negatives.place(negative_grad, spare=rows)
@@ -96,7 +105,11 @@ class _Bound:
 
     def kernels(self, grid: Grid) -> tuple[Kernel, Kernel]:
         """Returns h without ``start`` and its slope, for sums over all pairs."""
-        line = Kernel(grid, torch.sigmoid, lambda gap: self.linear * (gap - self.bend) + self.level + self.jump)
+        line = Kernel(
+            grid,
+            torch.sigmoid,
+            lambda gap: self.linear * (gap - self.bend) + self.level + self.jump,
+        )
         return line, Kernel(grid, bell, lambda gap: torch.full_like(gap, self.linear))
 
 
@@ -151,4 +164,8 @@ def _by_panels(
     down = step * rank_positive / rank.square()
     own_grad = -down * negative.sums(slope, positive, rising=True)
     negative_grad = positive.sums(slope, negative, rising=False, weights=down)
-    return precision, positive.unsort(own_grad, own.dtype), negative.unsort(negative_grad, own.dtype)
+    return (
+        precision,
+        positive.unsort(own_grad, own.dtype),
+        negative.unsort(negative_grad, own.dtype),
+    )

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmark.core.options import option
 from benchmark.losses import LOSSES
-from benchmark.losses.library import LibraryLoss
-from benchmark.options import option
+from benchmark.losses.pml import LibraryLoss
 
 
-@LOSSES.register("triplet_semihard", display="Triplet (semi-hard)", paper="Schroff et al., CVPR 2015", kind="pair")
+@LOSSES.register(
+    "triplet_semihard",
+    display="Triplet (semi-hard)",
+    paper="Schroff et al., CVPR 2015",
+    kind="pair",
+)
 class TripletSemihard(LibraryLoss):
     """Mean over semi-hard triplets of [d(a, p) - d(a, n) + margin]+, Euclidean d, over those that are not 0.
 
@@ -28,7 +33,9 @@ class TripletSemihard(LibraryLoss):
     def make(self):
         from pytorch_metric_learning import losses, miners
 
-        self.miner = miners.TripletMarginMiner(margin=self.config.margin, type_of_triplets="semihard")
+        self.miner = miners.TripletMarginMiner(
+            margin=self.config.margin, type_of_triplets="semihard"
+        )
         return losses.TripletMarginLoss(margin=self.config.margin)
 
     def mine(self, embeddings, labels, references, reference_labels):

@@ -12,7 +12,9 @@ from benchmark.metrics.ranks import BlockRanks, block_size
 _MATMUL = "highest"
 
 
-def positive_ranks_on(device: str, query: EmbeddedSet, gallery: EmbeddedSet) -> Iterator[BlockRanks]:
+def positive_ranks_on(
+    device: str, query: EmbeddedSet, gallery: EmbeddedSet
+) -> Iterator[BlockRanks]:
     """Yields the same blocks as ``positive_ranks``, computed on ``device``; equal scores rank by index."""
     rows, classes = _to(device, query)
     items, item_classes = (rows, classes) if gallery is query else _to(device, gallery)

@@ -22,6 +22,8 @@ def expand_queries(query: np.ndarray, gallery: np.ndarray, alpha: float, k: int)
     neighbours, scores = nearest_neighbours(rows, np.arange(len(rows)), k, items)
     weights = scores.clip(min=0.0) ** alpha
     expanded = rows.copy()
-    for place in range(neighbours.shape[1]):  # one neighbour of every query at a time: memory O(Q x D)
+    for place in range(
+        neighbours.shape[1]
+    ):  # one neighbour of every query at a time: memory O(Q x D)
         expanded += weights[:, place, None] * items[neighbours[:, place]]
     return unit_rows(expanded, "expanded query")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmark.errors import DataError
+from benchmark.core.errors import DataError
 from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.ranks import block_size
 from benchmark.metrics.rows import rank_rows
@@ -60,7 +60,9 @@ def _average_precision(ranks: np.ndarray) -> float:
 
 def _check(judgements: Judgements, queries: int, items: int) -> None:
     if len(judgements.relevant) != queries:
-        raise DataError(f"landmarks: {len(judgements.relevant)} judgements for {queries} queries; needed: one each")
+        raise DataError(
+            f"landmarks: {len(judgements.relevant)} judgements for {queries} queries; needed: one each"
+        )
     found = [
         f"query {number}: {problem}"
         for number, lists in enumerate(zip(judgements.relevant, judgements.ignored, strict=True))
@@ -68,7 +70,9 @@ def _check(judgements: Judgements, queries: int, items: int) -> None:
     ]
     if found:
         more = f"\n  ... and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        raise DataError("\n  ".join(["landmarks: judgements do not fit the gallery", *found[:SHOWN]]) + more)
+        raise DataError(
+            "\n  ".join(["landmarks: judgements do not fit the gallery", *found[:SHOWN]]) + more
+        )
 
 
 def _problem(relevant: Sequence[int], ignored: Sequence[int], items: int) -> str | None:

@@ -36,7 +36,9 @@ class ClassIndex:
         self._order = np.argsort(classes, kind="stable")
         self._sorted = classes[self._order]
 
-    def positives(self, labels: np.ndarray, own: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def positives(
+        self, labels: np.ndarray, own: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Returns (B,) counts and, flat, the items of each query's class in ascending order; ``own`` (B,)
         are items to leave out, one per query."""
         starts = np.searchsorted(self._sorted, labels, side="left")
@@ -48,7 +50,9 @@ class ClassIndex:
         return counts - 1, items[items != np.repeat(own, counts)]
 
 
-def positive_ranks(query: EmbeddedSet, gallery: EmbeddedSet, threads: int | None = None) -> Iterator[BlockRanks]:
+def positive_ranks(
+    query: EmbeddedSet, gallery: EmbeddedSet, threads: int | None = None
+) -> Iterator[BlockRanks]:
     """Yields the ranks of all positives, block by block of queries.
 
     ``gallery is query`` means that each item queries all the others. Memory: one block of scores.

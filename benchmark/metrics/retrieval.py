@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError, DataError
 from benchmark.metrics.checks import checked_sets
 from benchmark.metrics.ranks import BlockRanks, positive_ranks
 
@@ -47,10 +47,14 @@ def retrieval_metrics(
     ``threads``: for counting ranks; None means OMP_NUM_THREADS, else all processors.
     Raises DataError for embeddings or labels that do not fit together or are not finite.
     """
-    found = evaluate_retrieval(query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads)
+    found = evaluate_retrieval(
+        query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads
+    )
     if found.skipped:
         total = found.queries + found.skipped
-        logger.warning("%d of %d queries have no positive and are left out of the means", found.skipped, total)
+        logger.warning(
+            "%d of %d queries have no positive and are left out of the means", found.skipped, total
+        )
     return found.metrics
 
 
@@ -108,7 +112,9 @@ def _sums(counts: np.ndarray, ranks: np.ndarray, recall_at: list[int]) -> list[f
 
 
 def _check_recall_at(recall_at: Sequence[int]) -> None:
-    wrong = [k for k in recall_at if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1]
+    wrong = [
+        k for k in recall_at if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1
+    ]
     if wrong:
         problem = f"recall_at  {wrong} not allowed; allowed: whole numbers from 1 on, for example (1, 10, 100)"
         raise ConfigError("retrieval metrics", [problem])

@@ -37,7 +37,9 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
         if part.start == part.stop:
             continue
         count = mask.count if counts[low:high].max() <= COUNTED_ITEMS else _count_by_sorting
-        above[part], at_least[part] = count(scores[low:high], bounds[low : high + 1] - bounds[low], values[part])
+        above[part], at_least[part] = count(
+            scores[low:high], bounds[low : high + 1] - bounds[low], values[part]
+        )
     order = np.lexsort((above, rows))
     ranks = above[order] + 1
     for row in np.unique(rows[ranks != at_least[order]]):
@@ -46,7 +48,9 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
     return ranks
 
 
-def _count_by_sorting(scores: np.ndarray, bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _count_by_sorting(
+    scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns how many scores of its row are above, and at least, each of ``values``, in one sort per row."""
     ascending = np.sort(scores, axis=1)
     above, at_least = np.empty((2, len(values)), dtype=np.int64)
@@ -59,7 +63,10 @@ def _count_by_sorting(scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
 def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
     """Returns the ascending ranks of ``items`` in one row, equal scores in the order of their index."""
     if len(items) <= TIED_ITEMS:
-        ahead = [np.count_nonzero(row > row[item]) + np.count_nonzero(row[:item] == row[item]) for item in items]
+        ahead = [
+            np.count_nonzero(row > row[item]) + np.count_nonzero(row[:item] == row[item])
+            for item in items
+        ]
         return np.sort(np.array(ahead, dtype=np.int64)) + 1
     places = np.empty(len(row), dtype=np.int64)
     places[np.argsort(-row, kind="stable")] = np.arange(1, len(row) + 1)
@@ -75,7 +82,9 @@ class _Mask:
         self._padded = -(-items // (8 * _WORDS)) * 8 * _WORDS
         self._store = np.zeros((0, self._padded), dtype=bool)
 
-    def count(self, scores: np.ndarray, bounds: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def count(
+        self, scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Returns how many scores of its row are above, and at least, each of ``values``; the values of row i
         are ``bounds[i]`` to ``bounds[i + 1]``."""
         counts = np.diff(bounds)
@@ -83,7 +92,8 @@ class _Mask:
         limits = np.full((*taken.shape, 1), np.inf, dtype=np.float32)
         limits[taken, 0] = values
         above, at_least = (
-            self._true(compare, scores[:, None, :], limits)[taken] for compare in (np.greater, np.greater_equal)
+            self._true(compare, scores[:, None, :], limits)[taken]
+            for compare in (np.greater, np.greater_equal)
         )
         return above, at_least
 

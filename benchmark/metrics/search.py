@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmark.errors import DataError
+from benchmark.core.errors import DataError
 from benchmark.metrics.checks import unit_rows
 
 
@@ -21,7 +21,9 @@ def nearest_neighbours(
     items = rows if gallery is None else unit_rows(gallery, "gallery")
     queries = np.asarray(queries, dtype=np.int64).reshape(-1)
     if len(queries) and not (queries.min() >= 0 and queries.max() < len(rows)):
-        raise DataError(f"neighbours: query rows {queries.tolist()} not allowed; allowed: 0 to {len(rows) - 1}")
+        raise DataError(
+            f"neighbours: query rows {queries.tolist()} not allowed; allowed: 0 to {len(rows) - 1}"
+        )
     if items.shape[1] != rows.shape[1]:
         raise DataError(
             f"neighbours: query embeddings have {rows.shape[1]} dimensions and gallery embeddings "
@@ -29,7 +31,9 @@ def nearest_neighbours(
         )
     wanted = max(0, min(neighbours, len(items) - (gallery is None)))
     if len(queries) == 0 or wanted == 0:
-        return np.empty((len(queries), wanted), np.int64), np.empty((len(queries), wanted), np.float32)
+        return np.empty((len(queries), wanted), np.int64), np.empty(
+            (len(queries), wanted), np.float32
+        )
     own = queries if gallery is None else np.full(len(queries), -1)
     return _search(flat_index(items), rows[queries], own, wanted)
 

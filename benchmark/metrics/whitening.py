@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.errors import DataError
+from benchmark.core.errors import DataError
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,9 @@ class Whitening:
 
     def project(self, rows: np.ndarray) -> np.ndarray:
         """Returns whitened rows, float32 (N, K); of the rows that it was learnt on, with identity covariance."""
-        blocks = [(rows[at : at + BLOCK] - self.mean) @ self.axes for at in range(0, len(rows), BLOCK)]
+        blocks = [
+            (rows[at : at + BLOCK] - self.mean) @ self.axes for at in range(0, len(rows), BLOCK)
+        ]
         return np.concatenate(blocks).astype(np.float32)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:

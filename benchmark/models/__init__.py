@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from benchmark.core.recipe import ModelConfig
+from benchmark.core.seeding import derive
 from benchmark.models.backbone import create_backbone
 from benchmark.models.embedding import EmbeddingModel
-from benchmark.recipe import ModelConfig
-from benchmark.seeding import derive
 
 __all__ = ["EmbeddingModel", "create_model"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from torch import nn
 
-from benchmark.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 from benchmark.models import googlenet
 from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.models.weights import WHERE, load_weights, read_checkpoint
-from benchmark.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 
 # The ROADMAP authors load distilled weights into the plain network and drop the distillation token.
 PLAIN_OF_DISTILLED = {
@@ -88,21 +88,31 @@ def check_backbone(config: ModelConfig) -> None:
     if architecture == GOOGLENET:
         tags = sorted(GOOGLENET_WEIGHTS)
     elif timm.is_model(architecture):
-        tags = sorted(name.partition(".")[2] for name in timm.list_models(f"{architecture}.*", pretrained=True))
+        tags = sorted(
+            name.partition(".")[2]
+            for name in timm.list_models(f"{architecture}.*", pretrained=True)
+        )
     else:
         raise ConfigError(WHERE, [_unknown(architecture, [*timm.list_models(), GOOGLENET])])
     known = ", ".join(filter(None, tags)) or "none: give 'checkpoint'"
     if tag and tag not in tags:
         close = difflib.get_close_matches(tag, tags, n=1)
         hint = f"did you mean '{architecture}.{close[0]}'? " if close else ""
-        raise ConfigError(WHERE, [f"backbone: '{architecture}' has no weight tag '{tag}'; {hint}known: {known}"])
+        raise ConfigError(
+            WHERE, [f"backbone: '{architecture}' has no weight tag '{tag}'; {hint}known: {known}"]
+        )
     if config.pretrained and config.checkpoint is None and not tag:
         raise ConfigError(
-            WHERE, [f"backbone: pretrained '{architecture}' needs its weight tag spelled out; known: {known}"]
+            WHERE,
+            [
+                f"backbone: pretrained '{architecture}' needs its weight tag spelled out; known: {known}"
+            ],
         )
 
 
 def _unknown(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, n=3)
-    hint = f"did you mean {', '.join(close)}?" if close else "see timm.list_models() for what there is"
+    hint = (
+        f"did you mean {', '.join(close)}?" if close else "see timm.list_models() for what there is"
+    )
     return f"unknown backbone '{name}'; {hint}"

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import ModelConfig
 from benchmark.models.pooling import Pooling
-from benchmark.recipe import ModelConfig
 
 
 class EmbeddingModel(nn.Module):
@@ -25,12 +25,22 @@ class EmbeddingModel(nn.Module):
         if config.pooling == "token" and not prefix:
             raise ConfigError(
                 "recipe section model",
-                [f"pooling 'token' needs a backbone with a class token, {config.backbone} has none; use 'avg'"],
+                [
+                    f"pooling 'token' needs a backbone with a class token, {config.backbone} has none; use 'avg'"
+                ],
             )
-        self.pooling = Pooling(config.pooling, prefix, getattr(backbone, "output_fmt", "NCHW") == "NHWC")
+        self.pooling = Pooling(
+            config.pooling, prefix, getattr(backbone, "output_fmt", "NCHW") == "NHWC"
+        )
         width = backbone.num_features
-        self.norm = nn.LayerNorm(width, elementwise_affine=False) if config.layer_norm else nn.Identity()
-        self.head = nn.Identity() if config.embedding_dim is None else nn.Linear(width, config.embedding_dim)
+        self.norm = (
+            nn.LayerNorm(width, elementwise_affine=False) if config.layer_norm else nn.Identity()
+        )
+        self.head = (
+            nn.Identity()
+            if config.embedding_dim is None
+            else nn.Linear(width, config.embedding_dim)
+        )
         self.embedding_dim: int = config.embedding_dim or width
         self._initial_digest = _digest(backbone)
         if config.freeze_batch_norm:
@@ -56,10 +66,15 @@ class EmbeddingModel(nn.Module):
         """Returns the trainable parameters: the backbone, then pooling, norm and head at their own rate."""
         groups = [
             {"params": [*self.backbone.parameters()], "lr_multiplier": 1.0},
-            {"params": [*self.pooling.parameters(), *self.head.parameters()], "lr_multiplier": head_lr_multiplier},
+            {
+                "params": [*self.pooling.parameters(), *self.head.parameters()],
+                "lr_multiplier": head_lr_multiplier,
+            },
         ]
         for group in groups:
-            group["params"] = [parameter for parameter in group["params"] if parameter.requires_grad]
+            group["params"] = [
+                parameter for parameter in group["params"] if parameter.requires_grad
+            ]
         return [group for group in groups if group["params"]]
 
     def provenance(self) -> dict[str, Any]:
@@ -76,7 +91,11 @@ class EmbeddingModel(nn.Module):
         }
 
     def _batch_norms(self) -> list[nn.Module]:
-        return [layer for layer in self.backbone.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
+        return [
+            layer
+            for layer in self.backbone.modules()
+            if isinstance(layer, nn.modules.batchnorm._BatchNorm)
+        ]
 
 
 def _digest(module: nn.Module) -> str:

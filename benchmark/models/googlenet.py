@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from benchmark.recipe import GOOGLENET_WEIGHTS
+from benchmark.core.recipe import GOOGLENET_WEIGHTS
 
 # Its weights were trained on pixels scaled to [-1, 1]; inputs come normalised as for all other networks.
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

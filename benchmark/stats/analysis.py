@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.files import write_text
+from benchmark.core.files import write_text
 from benchmark.stats.intervals import mean_sd, t_half_widths
 from benchmark.stats.multiple import holm_by_family
 from benchmark.stats.paired import PLACE, TEST, compare
@@ -46,7 +46,9 @@ ABLATION_COLUMNS = [*PLACE, "kind", "step", "loss", "against", *_OUTCOME]
 GAIN_COLUMNS = [*PLACE, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
 
 
-def analyse(runs: pd.DataFrame, comparison: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, pd.DataFrame]:
+def analyse(
+    runs: pd.DataFrame, comparison: Mapping[str, Any], metrics: Sequence[str]
+) -> dict[str, pd.DataFrame]:
     """Returns {"summary", "paired", "ablation", "gain"}, each with the columns of the table above.
 
     ``comparison`` has ``baseline`` (a loss or None), ``ablation`` (losses, simplest first; may be empty)
@@ -58,7 +60,11 @@ def analyse(runs: pd.DataFrame, comparison: Mapping[str, Any], metrics: Sequence
     headline = scores(runs, "last", list(metrics))
     paired = compare(headline, comparison.get("baseline"), alpha)
     steps = ablation_steps(headline, ablation, alpha)
-    gain = relative_gain(headline, ablation[-1], ablation[-2], alpha) if len(ablation) > 1 else pd.DataFrame()
+    gain = (
+        relative_gain(headline, ablation[-1], ablation[-2], alpha)
+        if len(ablation) > 1
+        else pd.DataFrame()
+    )
     return {
         "summary": summarise(runs, metrics, alpha),
         "paired": _with_families(paired, alpha, PAIRED_COLUMNS),
@@ -75,7 +81,9 @@ def summarise(runs: pd.DataFrame, metrics: Sequence[str], alpha: float = 0.05) -
     tables = []
     for selection in SELECTIONS:
         found = scores(runs, selection, list(metrics))
-        by_seed = found.pivot(index=[*CELL, "split", "metric"], columns="seed", values="value").sort_index()
+        by_seed = found.pivot(
+            index=[*CELL, "split", "metric"], columns="seed", values="value"
+        ).sort_index()
         values = by_seed.to_numpy(float)
         n = np.isfinite(values).sum(axis=1)
         mean, sd = mean_sd(values)
@@ -108,7 +116,9 @@ def _with_families(table: pd.DataFrame, alpha: float, columns: list[str]) -> pd.
     if table.empty:
         return table.reindex(columns=columns)
     table = table.copy()
-    table["family"] = table["kind"] + ": " + table["dataset"] + " " + table["split"] + " " + table["metric"]
+    table["family"] = (
+        table["kind"] + ": " + table["dataset"] + " " + table["split"] + " " + table["metric"]
+    )
     table["p_holm"], table["family_size"] = holm_by_family(table)
     table["significant"] = table["p_holm"] <= alpha
     return table.reindex(columns=columns)

@@ -46,9 +46,9 @@ def mean_sd(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = filled.sum(axis=1) / n
         deviations = np.where(finite, values - mean[:, None], 0.0)
         sd = np.sqrt((deviations**2).sum(axis=1) / (n - 1))
-    extent = np.where(finite, values, -np.inf).max(axis=1, initial=-np.inf) - np.where(finite, values, np.inf).min(
-        axis=1, initial=np.inf
-    )
+    extent = np.where(finite, values, -np.inf).max(axis=1, initial=-np.inf) - np.where(
+        finite, values, np.inf
+    ).min(axis=1, initial=np.inf)
     level = np.maximum(1.0, np.abs(filled).max(axis=1, initial=0.0))
     sd = np.where(extent <= NO_SPREAD * level, 0.0, sd)
     return mean, np.where(n > 1, sd, np.nan)

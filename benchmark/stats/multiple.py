@@ -24,7 +24,9 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     return adjusted
 
 
-def holm_by_family(table: pd.DataFrame, p: str = "p", family: str = "family") -> tuple[pd.Series, pd.Series]:
+def holm_by_family(
+    table: pd.DataFrame, p: str = "p", family: str = "family"
+) -> tuple[pd.Series, pd.Series]:
     """Returns adjusted p-values and the size of each row's family, both aligned with ``table``."""
     groups = table.groupby(family, sort=False)[p]
     return groups.transform(lambda column: holm(column.to_numpy())), groups.transform("count")

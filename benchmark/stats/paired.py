@@ -52,7 +52,9 @@ def paired_tests(first: np.ndarray, second: np.ndarray, alpha: float = 0.05) -> 
     return pd.DataFrame(dict(zip(TEST, columns, strict=True)))
 
 
-def _notes(n: np.ndarray, first: np.ndarray, second: np.ndarray, difference: np.ndarray, sd: np.ndarray) -> list[str]:
+def _notes(
+    n: np.ndarray, first: np.ndarray, second: np.ndarray, difference: np.ndarray, sd: np.ndarray
+) -> list[str]:
     notes = []
     for count, one, other, mean, spread in zip(n, first, second, difference, sd, strict=True):
         found = [f"{count} common seeds of {one} and {other}"] if count < max(one, other) else []
@@ -84,7 +86,10 @@ def compare(scores: pd.DataFrame, baseline: str | None, alpha: float = 0.05) -> 
     for _, rows in sorted(table.groupby(level=PLACE).indices.items()):
         base = [row for row in rows if losses[row] == baseline]
         pairs += [("baseline", row, base[0]) for row in rows if base and row != base[0]]
-        pairs += [("pairs", rows[one], rows[two]) for one, two in zip(*np.triu_indices(len(rows), 1), strict=True)]
+        pairs += [
+            ("pairs", rows[one], rows[two])
+            for one, two in zip(*np.triu_indices(len(rows), 1), strict=True)
+        ]
     return tested(table, pairs, alpha)
 
 

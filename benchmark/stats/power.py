@@ -26,7 +26,9 @@ def detectable_effect(n: int, alpha: float = 0.05, target: float = 0.8) -> float
     high = 1.0
     while power(high, n, alpha) < target:
         high *= 2
-    return float(optimize.brentq(lambda effect: power(effect, n, alpha) - target, 0.0, high, xtol=1e-9))
+    return float(
+        optimize.brentq(lambda effect: power(effect, n, alpha) - target, 0.0, high, xtol=1e-9)
+    )
 
 
 def detectable_difference(n: int, sd: float, alpha: float = 0.05, target: float = 0.8) -> float:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.errors import RunError
-from benchmark.records import LONG_COLUMNS, STATUSES
+from benchmark.core.errors import RunError
+from benchmark.core.records import LONG_COLUMNS, STATUSES
 
 CELL = ["dataset", "setting", "loss", "base_loss", "batch_size"]
 _TEXT = [name for name in LONG_COLUMNS if name not in ("batch_size", "seed", "epoch", "value")]
@@ -23,7 +23,9 @@ def load_runs(path: Path) -> pd.DataFrame:
             f"'python -m benchmark collect {study}' takes the runs there are"
         )
     try:
-        table = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, str), keep_default_na=False, na_values=[""])
+        table = pd.read_csv(
+            path, dtype=dict.fromkeys(_TEXT, str), keep_default_na=False, na_values=[""]
+        )
     except (ValueError, UnicodeDecodeError) as error:
         raise RunError(f"{path} is not a long table ({error}); collect the study again") from error
     return checked(table, str(path))
@@ -44,11 +46,15 @@ def checked(table: pd.DataFrame, source: str = "the table of runs") -> pd.DataFr
     table[["batch_size", "seed"]] = table[["batch_size", "seed"]].astype(int)
     unknown = sorted(set(table["status"]) - set(STATUSES))
     if unknown:
-        raise RunError(f"{source} has the unknown status {', '.join(unknown)}; known: {', '.join(STATUSES)}")
+        raise RunError(
+            f"{source} has the unknown status {', '.join(unknown)}; known: {', '.join(STATUSES)}"
+        )
     return table
 
 
-def scores(runs: pd.DataFrame, selection: str = "last", metrics: list[str] | None = None) -> pd.DataFrame:
+def scores(
+    runs: pd.DataFrame, selection: str = "last", metrics: list[str] | None = None
+) -> pd.DataFrame:
     """Returns the finite test scores of finished runs under one selection rule: a row per run and metric."""
     keep = (
         (runs["status"] == "ok")

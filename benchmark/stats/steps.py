@@ -11,7 +11,9 @@ from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import PLACE, by_seed, tested
 
 
-def ablation_steps(scores: pd.DataFrame, ablation: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
+def ablation_steps(
+    scores: pd.DataFrame, ablation: Sequence[str], alpha: float = 0.05
+) -> pd.DataFrame:
     """Returns the paired test of each loss of ``ablation`` against the one before it, and a total."""
     links = list(zip(ablation[1:], ablation, strict=False))
     if len(links) > 1:
@@ -28,7 +30,9 @@ def ablation_steps(scores: pd.DataFrame, ablation: Sequence[str], alpha: float =
     return tested(table, pairs, alpha).assign(step=steps)
 
 
-def relative_gain(scores: pd.DataFrame, loss: str, against: str, alpha: float = 0.05) -> pd.DataFrame:
+def relative_gain(
+    scores: pd.DataFrame, loss: str, against: str, alpha: float = 0.05
+) -> pd.DataFrame:
     """Returns the gain of ``loss`` over ``against`` in percent of the latter, per place.
 
     ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval; ``gain_of_means`` is

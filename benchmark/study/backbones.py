@@ -7,8 +7,8 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from benchmark.errors import ConfigError
-from benchmark.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 
 
 def backbone_problem(model: dict[str, Any]) -> str | None:

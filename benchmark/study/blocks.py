@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchmark.errors import unknown_name
-from benchmark.options import defaults_of, schema_of
-from benchmark.options import problems as schema_problems
-from benchmark.recipe import memory_problem
+from benchmark.core.errors import unknown_name
+from benchmark.core.options import defaults_of, schema_of
+from benchmark.core.options import problems as schema_problems
+from benchmark.core.recipe import memory_problem
 from benchmark.study.cells import dataset_label, listed, setting_of, touched
 from benchmark.study.documents import Document
 from benchmark.study.format import ResourcesFile
@@ -56,17 +56,24 @@ class BlockReader:
         found = []
         places = {"losses": file.losses}
         places["loss_precision"] = {name: {} for name in file.loss_precision}
-        places |= {f"options.{name}.losses": partial.get("losses", {}) for name, partial in file.options.items()}
+        places |= {
+            f"options.{name}.losses": partial.get("losses", {})
+            for name, partial in file.options.items()
+        }
         for place, losses in places.items():
             for name, params in losses.items():
                 if name not in self.known.losses:
-                    found.append(f"{file.name}.yaml: {place}  {unknown_name('loss', name, self.known.losses)}")
+                    found.append(
+                        f"{file.name}.yaml: {place}  {unknown_name('loss', name, self.known.losses)}"
+                    )
                 else:
                     lines = schema_problems(self.known.losses[name], params, f"{place}.{name}")
                     found += [f"{file.name}.yaml: {line}" for line in lines]
         return found
 
-    def recipe_names(self, number: int, block: dict[str, Any]) -> list[tuple[str, list[str | dict[str, Any]]]]:
+    def recipe_names(
+        self, number: int, block: dict[str, Any]
+    ) -> list[tuple[str, list[str | dict[str, Any]]]]:
         """Returns the recipes of a block with the dataset entries that each is for."""
         entries = [entry for _, entry in listed(block.get("datasets"), (str, dict))]
         written = block.get("recipe")
@@ -81,7 +88,9 @@ class BlockReader:
                 groups.setdefault(name, []).append(entry)
         return list(groups.items())
 
-    def blocks(self, number: int, block: dict[str, Any], variants: Mapping[str, Variant]) -> list[Block]:
+    def blocks(
+        self, number: int, block: dict[str, Any], variants: Mapping[str, Variant]
+    ) -> list[Block]:
         """Returns block ``number`` resolved, one for each of its recipes; what is wrong with it is left out."""
         self.check_recipe_map(number, block)
         losses = self.block_losses(number, block, variants)
@@ -99,12 +108,19 @@ class BlockReader:
         labels = [dataset_label(entry) for _, entry in listed(block.get("datasets"), (str, dict))]
         for label in labels:
             if label not in written:
-                self.add(f"blocks.{number}.recipe", f"names no recipe for dataset '{label}'; add one")
+                self.add(
+                    f"blocks.{number}.recipe", f"names no recipe for dataset '{label}'; add one"
+                )
         for label in written:
             if label not in labels:
-                self.add(f"blocks.{number}.recipe", unknown_name("dataset of this block", str(label), labels))
+                self.add(
+                    f"blocks.{number}.recipe",
+                    unknown_name("dataset of this block", str(label), labels),
+                )
 
-    def block_losses(self, number: int, block: dict[str, Any], variants: Mapping[str, Variant]) -> list[Variant]:
+    def block_losses(
+        self, number: int, block: dict[str, Any], variants: Mapping[str, Variant]
+    ) -> list[Variant]:
         """Returns the sound losses of a block, before its recipes set any hyperparameter."""
         written = self.data.get("losses")
         defined = set(written) if isinstance(written, dict) else set()
@@ -113,7 +129,9 @@ class BlockReader:
             if label in variants:
                 losses.append(variants[label])
             elif label not in defined:
-                message = unknown_name("loss", label, {*variants, *defined}) + self.touched(number, loss=label)
+                message = unknown_name("loss", label, {*variants, *defined}) + self.touched(
+                    number, loss=label
+                )
                 self.add(f"blocks.{number}.losses.{position}", message)
         return losses
 
@@ -131,8 +149,12 @@ class BlockReader:
         overrides = self.overrides(f"blocks.{number}", block, file)
         recipe = None
         if file.sections is not None:
-            recipe, found = overlay(file.sections, {key: part for key, part in overrides.items() if key != "losses"})
-            self.problems += placed(self.document, [f"blocks.{number}.override.{line}" for line in found])
+            recipe, found = overlay(
+                file.sections, {key: part for key, part in overrides.items() if key != "losses"}
+            )
+            self.problems += placed(
+                self.document, [f"blocks.{number}.override.{line}" for line in found]
+            )
         datasets = [self.dataset(number, entry) for entry in entries]
         sizes = [size for _, size in listed(block.get("batch_sizes"), int)]
         if recipe is not None:
@@ -141,7 +163,11 @@ class BlockReader:
             self.metrics(number, block, recipe, [choice for choice in datasets if choice])
         own = block.get("seeds")
         seeds = [seed for _, seed in listed(self.data.get("seeds") if own is None else own, int)]
-        if len(self.problems) > before or recipe is None or not all((datasets, losses, sizes, seeds)):
+        if (
+            len(self.problems) > before
+            or recipe is None
+            or not all((datasets, losses, sizes, seeds))
+        ):
             return None
         given = merge(file.losses, overrides.get("losses", {}))
         return Block(
@@ -166,8 +192,12 @@ class BlockReader:
         if not any(parts[1:]):
             return None
         result = defaults_of(schema_of(ResourcesFile))
-        for part in parts:  # what is no mapping or no resource has been reported as a break of the format
-            result |= {name: part[name] for name in result if isinstance(part, dict) and name in part}
+        for (
+            part
+        ) in parts:  # what is no mapping or no resource has been reported as a break of the format
+            result |= {
+                name: part[name] for name in result if isinstance(part, dict) and name in part
+            }
         return Resources(**result)
 
     def overrides(self, place: str, block: dict[str, Any], file: RecipeFile) -> dict[str, Any]:
@@ -176,12 +206,22 @@ class BlockReader:
         written = written if isinstance(written, dict) else {}
         option = block.get("option")
         if written and not option:
-            self.add(f"{place}.override", "needs an 'option': a name that keeps these runs apart from the plain ones")
+            self.add(
+                f"{place}.override",
+                "needs an 'option': a name that keeps these runs apart from the plain ones",
+            )
         names = option.split("~") if isinstance(option, str) else []
         known = [name for name in names if name in file.options]
         if names and not known and not written and not file.problems:
-            offered = f"; options of recipe '{file.name}': {', '.join(file.options)}" if file.options else ""
-            self.add(f"{place}.option", f"needs an 'override': without one the runs equal the plain ones{offered}")
+            offered = (
+                f"; options of recipe '{file.name}': {', '.join(file.options)}"
+                if file.options
+                else ""
+            )
+            self.add(
+                f"{place}.option",
+                f"needs an 'override': without one the runs equal the plain ones{offered}",
+            )
         result: dict[str, Any] = {}
         for name in known:
             result = merge(result, file.options[name])
@@ -225,19 +265,28 @@ class BlockReader:
     def memory(self, number: int, recipe: dict[str, Any], losses: list[Variant]) -> None:
         """Checks that every loss of the block can rank the memory that the recipe asks for."""
         for loss in losses:
-            problem = memory_problem(recipe, loss.name, loss.name not in self.known.without_references)
+            problem = memory_problem(
+                recipe, loss.name, loss.name not in self.known.without_references
+            )
             if problem:
                 self.add(f"blocks.{number}.losses", problem + self.touched(number, loss=loss.label))
 
     def metrics(
-        self, number: int, block: dict[str, Any], recipe: dict[str, Any], datasets: list[DatasetChoice]
+        self,
+        number: int,
+        block: dict[str, Any],
+        recipe: dict[str, Any],
+        datasets: list[DatasetChoice],
     ) -> None:
         """Checks that every metric is known, measured by the recipe and given by the datasets."""
         study = [metric for _, metric in listed(self.data.get("metrics"), str)]
         own = block.get("metrics")
         for position, metric in listed(own, str):
             if metric not in study:
-                self.add(f"blocks.{number}.metrics.{position}", unknown_name("metric of this study", metric, study))
+                self.add(
+                    f"blocks.{number}.metrics.{position}",
+                    unknown_name("metric of this study", metric, study),
+                )
         recall_at = recipe["evaluation"]["recall_at"]
         for position, metric in enumerate(study):
             if own is not None and metric not in own:

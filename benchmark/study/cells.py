@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark.records import run_id
+from benchmark.core.records import run_id
 
 
 def listed(value: Any, kind: type | tuple[type, ...]) -> list[tuple[int, Any]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 
-from benchmark.errors import ConfigError, unknown_name
-from benchmark.options import defaults_of
-from benchmark.options import problems as schema_problems
+from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.options import defaults_of
+from benchmark.core.options import problems as schema_problems
 from benchmark.study.blocks import BlockReader
 from benchmark.study.cells import dataset_label, listed
 from benchmark.study.conflicts import conflicts
@@ -43,7 +43,11 @@ class Checker(BlockReader):
         if isinstance(self.data.get("study"), str) and self.data["study"] != stem:
             self.add("study", f"'{self.data['study']}' must equal the file name, '{stem}'")
         variants = self.variants()
-        blocks = [found for number, block in self.written_blocks() for found in self.blocks(number, block, variants)]
+        blocks = [
+            found
+            for number, block in self.written_blocks()
+            for found in self.blocks(number, block, variants)
+        ]
         self.recipe_problems()
         self.block_names()
         self.comparison()
@@ -58,31 +62,46 @@ class Checker(BlockReader):
 
     def asked_losses(self) -> list[str]:
         """Returns every loss label that some block asks for."""
-        return [name for _, block in self.written_blocks() for _, name in listed(block.get("losses"), str)]
+        return [
+            name
+            for _, block in self.written_blocks()
+            for _, name in listed(block.get("losses"), str)
+        ]
 
     def variants(self) -> dict[str, Variant]:
         """Returns the study's named losses that are sound, and every registered loss at its defaults."""
         schemas = self.known.losses
-        result = {name: Variant(name, name, defaults_of(schema)) for name, schema in schemas.items()}
+        result = {
+            name: Variant(name, name, defaults_of(schema)) for name, schema in schemas.items()
+        }
         written = self.data.get("losses")
         asked = set(self.asked_losses())
         for label, entry in (written if isinstance(written, dict) else {}).items():
             place = f"losses.{label}"
             name = entry.get("loss") if isinstance(entry, dict) else None
             if label in schemas:
-                self.add(place, "is the name of a registered loss; give the variant a label of its own")
+                self.add(
+                    place, "is the name of a registered loss; give the variant a label of its own"
+                )
             elif label not in asked:
-                self.add(place, "is defined, but no block asks for it; name it in a block or remove it")
+                self.add(
+                    place, "is defined, but no block asks for it; name it in a block or remove it"
+                )
             if not isinstance(name, str):
                 continue
             if name not in schemas:
-                self.add(f"{place}.loss", unknown_name("loss", name, schemas) + self.touched_by_loss(label))
+                self.add(
+                    f"{place}.loss",
+                    unknown_name("loss", name, schemas) + self.touched_by_loss(label),
+                )
                 continue
             params = {key: value for key, value in entry.items() if key != "loss"}
             found = placed(self.document, schema_problems(schemas[name], params, place))
             self.problems += [line + self.touched_by_loss(label) for line in found]
             if not found and label not in schemas:
-                result[str(label)] = Variant(str(label), name, {**defaults_of(schemas[name]), **params}, tuple(params))
+                result[str(label)] = Variant(
+                    str(label), name, {**defaults_of(schemas[name]), **params}, tuple(params)
+                )
         return result
 
     def touched_by_loss(self, label: str) -> str:
@@ -105,14 +124,19 @@ class Checker(BlockReader):
         seen = set()
         for number, block in self.written_blocks():
             if block.get("name") in seen:
-                self.add(f"blocks.{number}.name", f"'{block['name']}' is used twice; block names are distinct")
+                self.add(
+                    f"blocks.{number}.name",
+                    f"'{block['name']}' is used twice; block names are distinct",
+                )
             seen.add(block.get("name"))
             labels = set()
             for position, entry in listed(block.get("datasets"), (str, dict)):
                 label = dataset_label(entry)
                 if label in labels:
                     place = f"blocks.{number}.datasets.{position}"
-                    self.add(place, f"label '{label}' is used twice; give one of them another label")
+                    self.add(
+                        place, f"label '{label}' is used twice; give one of them another label"
+                    )
                 labels.add(label)
 
     def comparison(self) -> None:
@@ -123,11 +147,16 @@ class Checker(BlockReader):
             return
         baseline = comparison.get("baseline")
         named = [("baseline", baseline)] if isinstance(baseline, str) else []
-        named += [(f"ablation.{number}", name) for number, name in listed(comparison.get("ablation"), str)]
+        named += [
+            (f"ablation.{number}", name) for number, name in listed(comparison.get("ablation"), str)
+        ]
         for place, name in named:
             if name not in asked:
                 words = unknown_name("loss", name, asked)
-                self.add(f"comparison.{place}", f"{words} (only losses of this study's blocks can be compared)")
+                self.add(
+                    f"comparison.{place}",
+                    f"{words} (only losses of this study's blocks can be compared)",
+                )
 
     def names_of(self, key: str, kind: str) -> None:
         """Checks a list of names against what is known under ``key``."""
@@ -156,7 +185,11 @@ class Checker(BlockReader):
             [
                 data,
                 [
-                    [block.recipe, [vars(loss) for loss in block.losses], *filter(None, [block.loss_precision])]
+                    [
+                        block.recipe,
+                        [vars(loss) for loss in block.losses],
+                        *filter(None, [block.loss_precision]),
+                    ]
                     for block in blocks
                 ],
             ],
@@ -171,7 +204,9 @@ class Checker(BlockReader):
             seeds=tuple(data["seeds"]),
             blocks=tuple(blocks),
             metrics=tuple(data["metrics"]),
-            comparison=Comparison(comparison.baseline, tuple(comparison.ablation), comparison.alpha),
+            comparison=Comparison(
+                comparison.baseline, tuple(comparison.ablation), comparison.alpha
+            ),
             tables=None if tables is None else tuple(tables),
             figures=None if figures is None else tuple(figures),
             references=References(tuple(references.published), references.frozen),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark.records import run_id
+from benchmark.core.records import run_id
 from benchmark.study.model import Block
 
 
@@ -17,7 +17,11 @@ def conflicts(blocks: list[Block]) -> list[str]:
             for loss in block.losses:
                 key = (dataset.label, block.setting, loss.label)
                 recipe = block.recipe_of(loss.name)
-                content = {"dataset": [dataset.name, dataset.params], "loss": loss.params, "recipe": recipe}
+                content = {
+                    "dataset": [dataset.name, dataset.params],
+                    "loss": loss.params,
+                    "recipe": recipe,
+                }
                 for other, other_content in seen.setdefault(key, []):
                     sizes = sorted(set(block.batch_sizes) & set(other.batch_sizes))
                     seeds = sorted(set(block.seeds) & set(other.seeds))
@@ -33,7 +37,9 @@ def _message(block: Block, other: Block, content: dict, other_content: dict, fir
     if "recipe" in different:
         pairs = content["recipe"].items()
         different.remove("recipe")
-        different += [f"recipe.{name}" for name, section in pairs if section != other_content["recipe"][name]]
+        different += [
+            f"recipe.{name}" for name, section in pairs if section != other_content["recipe"][name]
+        ]
     return (
         f"'{other.name}' and '{block.name}' ask for the same run with different contents "
         f"({', '.join(different)}); "

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from benchmark.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError, unknown_name
 
 
 class _Loader(yaml.SafeLoader):
@@ -55,7 +55,9 @@ def read_document(path: Path) -> Document:
     except yaml.YAMLError as error:
         raise ConfigError(str(path), [f"is not valid YAML: {_one_line(error)}"]) from error
     if not isinstance(data, dict):
-        raise ConfigError(str(path), ["must be a mapping of keys to values, see docs/architecture.md"])
+        raise ConfigError(
+            str(path), ["must be a mapping of keys to values, see docs/architecture.md"]
+        )
     lines: dict[str, int] = {}
     doubled: list[str] = []
     _walk(node, "", lines, doubled)
@@ -78,7 +80,9 @@ def _walk(node: yaml.Node, place: str, lines: dict[str, int], doubled: list[str]
             line = key.start_mark.line + 1
             below = f"{place}.{name}".strip(".")
             if name in seen:
-                doubled.append(f"{below} (line {line})  key given twice, first in line {seen[name]}; keep one")
+                doubled.append(
+                    f"{below} (line {line})  key given twice, first in line {seen[name]}; keep one"
+                )
             seen[name] = line
             lines[below] = line
             _walk(value, below, lines, doubled)

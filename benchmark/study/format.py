@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.options import option, schema_of
-from benchmark.recipe import recipe_schema
+from benchmark.core.options import option, schema_of
+from benchmark.core.recipe import recipe_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -28,7 +28,9 @@ class StudyFile:
     title: str = option(help="one line")
     question: str = option("", help="what is asked")
     seeds: list[int] = option(help="seeds of every block that names none of its own")
-    losses: dict = option({}, help="named variants: label -> {loss: registry name, hyperparameters}")
+    losses: dict = option(
+        {}, help="named variants: label -> {loss: registry name, hyperparameters}"
+    )
     blocks: list[Any] = option(help="parts of the grid")
     metrics: list[str] = option(help="metrics of the tables, the headline metric first")
     comparison: dict = option(help="what is tested against what")
@@ -48,12 +50,15 @@ class BlockFile:
     losses: list[str] = option(help="registry names or labels of variants")
     batch_sizes: list[int] = option(help="batch sizes")
     seeds: list[int] | None = option(None, help="instead of the study's")
-    metrics: list[str] | None = option(None, help="those of the study's metrics that this block gives; null means all")
+    metrics: list[str] | None = option(
+        None, help="those of the study's metrics that this block gives; null means all"
+    )
     resources: dict = option({}, help="what one run needs, where it differs from the study's")
     override: dict = option({}, help="partial recipe laid over the block's; needs an option")
     # last, because it hides the function of the same name
     option: str | None = option(
-        None, help="option of the recipe, or a name for the override; becomes '~name' in the setting; join several by ~"
+        None,
+        help="option of the recipe, or a name for the override; becomes '~name' in the setting; join several by ~",
     )
 
 
@@ -125,7 +130,11 @@ def study_schema() -> dict[str, Any]:
             "properties": {"loss": {"type": "string", "description": "registry name of the loss"}},
         },
     }
-    nested = {"comparison": ComparisonFile, "references": ReferencesFile, "resources": ResourcesFile}
+    nested = {
+        "comparison": ComparisonFile,
+        "references": ReferencesFile,
+        "resources": ResourcesFile,
+    }
     for name, config in nested.items():
         fields[name] = {**schema_of(config), "description": fields[name]["description"]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Study", **schema}
@@ -140,26 +149,42 @@ def recipe_file_schema() -> dict[str, Any]:
         "additionalProperties": {"type": "object"},
     }
     partial = {
-        name: {**section, "required": [], "properties": _without_defaults(section.get("properties", {}))}
+        name: {
+            **section,
+            "required": [],
+            "properties": _without_defaults(section.get("properties", {})),
+        }
         for name, section in schema["properties"].items()
     }
     own = {
-        "label": {"type": "string", "description": "backbone label of paths and tables", "pattern": LABEL},
-        "extends": {"type": "string", "description": "name of the recipe that this one is laid over"},
+        "label": {
+            "type": "string",
+            "description": "backbone label of paths and tables",
+            "pattern": LABEL,
+        },
+        "extends": {
+            "type": "string",
+            "description": "name of the recipe that this one is laid over",
+        },
         "source": {"type": "string", "description": "where the settings come from"},
         "sources": {
             "type": "object",
             "description": "place in the recipe (optimizer.lr, or a whole section) -> where its value comes from",
             "additionalProperties": {"type": "string", "minLength": 1},
         },
-        "stand_in": {"type": "string", "description": "name of the recipe that takes its place on a stand-in dataset"},
+        "stand_in": {
+            "type": "string",
+            "description": "name of the recipe that takes its place on a stand-in dataset",
+        },
         "resources": schema_of(ResourcesFile)
         | {"description": "what one run needs, where it differs from the study's"},
         "losses": losses,
         "loss_precision": {
             "type": "object",
             "description": "losses that train in a precision of their own: {registry name: precision}",
-            "additionalProperties": {"enum": schema["properties"]["training"]["properties"]["precision"]["enum"]},
+            "additionalProperties": {
+                "enum": schema["properties"]["training"]["properties"]["precision"]["enum"]
+            },
         },
         "options": {
             "type": "object",
@@ -210,5 +235,6 @@ def _items(schema: dict[str, Any], items: dict[str, Any], at_least: int = 1) -> 
 def _without_defaults(properties: dict[str, Any]) -> dict[str, Any]:
     """Returns the properties of a partial section, where what is left out stays as it is."""
     return {
-        name: {key: value for key, value in schema.items() if key != "default"} for name, schema in properties.items()
+        name: {key: value for key, value in schema.items() if key != "default"}
+        for name, schema in properties.items()
     }

@@ -55,21 +55,21 @@ class Known:
     @cached_property
     def tables(self) -> tuple[str, ...]:
         """Returns the names of all tables."""
-        from benchmark.tables import TABLES
+        from benchmark.report.tables import TABLES
 
         return tuple(TABLES.names())
 
     @cached_property
     def figures(self) -> tuple[str, ...]:
         """Returns the names of all figures."""
-        from benchmark.plots import FIGURES
+        from benchmark.report.figures import FIGURES
 
         return tuple(FIGURES.names())
 
     @cached_property
     def published(self) -> tuple[str, ...]:
         """Returns the names under which published results can be asked for."""
-        from benchmark.references import published_names
+        from benchmark.papers.references import published_names
 
         return tuple(published_names())
 
@@ -77,15 +77,17 @@ class Known:
 def load_known() -> Known:
     """Returns what is registered in this installation, plugins included."""
     from benchmark.datasets import DATASETS, check_dataset_params, dataset_metrics
+    from benchmark.input.samplers import SAMPLERS, check
     from benchmark.losses.catalogue import load_catalogue
-    from benchmark.samplers import SAMPLERS, check
 
     catalogue = load_catalogue()
     return Known(
         losses={name: facts["schema"] for name, facts in catalogue.items()},
         datasets={entry.name: dataset_metrics(entry.name) for entry in DATASETS},
         samplers=tuple(SAMPLERS.names()),
-        without_references=tuple(name for name, facts in catalogue.items() if not facts["accepts_references"]),
+        without_references=tuple(
+            name for name, facts in catalogue.items() if not facts["accepts_references"]
+        ),
         without_training=tuple(entry.name for entry in DATASETS if not entry.target.trains),
         dataset_problems=check_dataset_params,
         sampler_problems=check,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
 from benchmark.study.checks import Checker
 from benchmark.study.documents import nearest_file, read_document
 from benchmark.study.format import ROOT

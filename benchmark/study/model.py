@@ -60,14 +60,19 @@ class Block:
     stand_in: str | None = None
     resources: Resources | None = None
     recipe_name: str = ""
-    sources: dict[str, str] = field(default_factory=dict)  # place in the recipe -> where its value comes from
+    sources: dict[str, str] = field(
+        default_factory=dict
+    )  # place in the recipe -> where its value comes from
     loss_precision: dict[str, str] = field(default_factory=dict)
 
     def recipe_of(self, loss: str) -> dict[str, Any]:
         """Returns what trains a loss (registry name): the recipe, in the precision that the loss has of its own."""
         if loss not in self.loss_precision:
             return self.recipe
-        return {**self.recipe, "training": {**self.recipe["training"], "precision": self.loss_precision[loss]}}
+        return {
+            **self.recipe,
+            "training": {**self.recipe["training"], "precision": self.loss_precision[loss]},
+        }
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,9 @@ class Study:
     references: References
     resources: Resources
     digest: str = field(default="")  # of the file and its recipes: derived files follow it
-    stand_in: str | None = None  # the dataset that stands in for the study's own, which the report must say
+    stand_in: str | None = (
+        None  # the dataset that stands in for the study's own, which the report must say
+    )
 
     @property
     def losses(self) -> dict[str, Variant]:

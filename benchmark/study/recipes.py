@@ -8,15 +8,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmark.errors import ConfigError
-from benchmark.options import problems as schema_problems
-from benchmark.recipe import check_input, check_memory, check_whitening, complete_recipe, recipe_schema, section
+from benchmark.core.errors import ConfigError
+from benchmark.core.options import problems as schema_problems
+from benchmark.core.recipe import (
+    check_input,
+    check_memory,
+    check_whitening,
+    complete_recipe,
+    recipe_schema,
+    section,
+)
 from benchmark.study.backbones import backbone_problem
 from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.format import ROOT, recipe_file_schema
 
 # What a recipe file holds besides the sections of a recipe.
-FILE_KEYS = ("label", "extends", "source", "sources", "stand_in", "resources", "losses", "loss_precision", "options")
+FILE_KEYS = (
+    "label",
+    "extends",
+    "source",
+    "sources",
+    "stand_in",
+    "resources",
+    "losses",
+    "loss_precision",
+    "options",
+)
 _UNKNOWN_KEY = re.compile(r"^unknown key '([^']+)'")
 
 
@@ -106,7 +123,11 @@ def _resolved(
         return document, document.data, found
     if base in (*below, name):
         words = " -> ".join([*below, name, base])
-        return document, document.data, [*found, f"{path.name}: {document.where('extends')}  is a circle: {words}"]
+        return (
+            document,
+            document.data,
+            [*found, f"{path.name}: {document.where('extends')}  is a circle: {words}"],
+        )
     above, data, problems = _resolved(base, folders, (*below, name))
     if above is None or problems:
         lines = [f"{path.name}: {document.where('extends')}  {problem}" for problem in problems]
@@ -156,14 +177,19 @@ def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[str]:
     ]
 
 
-def overlay(sections: dict[str, Any], override: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
+def overlay(
+    sections: dict[str, Any], override: dict[str, Any]
+) -> tuple[dict[str, Any] | None, list[str]]:
     """Returns the complete recipe with ``override`` laid over it, or None, and the override's problems."""
     merged = merge(sections, override)
     found = schema_problems(recipe_schema(), merged)
     if found:
         return None, found
     recipe = complete_recipe(merged)
-    found = [f"input.{line}" for line in check_input(section(recipe, "input"), recipe["model"]["channels"])]
+    found = [
+        f"input.{line}"
+        for line in check_input(section(recipe, "input"), recipe["model"]["channels"])
+    ]
     found += check_memory(recipe) + check_whitening(recipe)
     backbone = backbone_problem(recipe["model"])
     found += [backbone] if backbone else []

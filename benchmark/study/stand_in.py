@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmark.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.study.cells import setting_of
 from benchmark.study.conflicts import conflicts
 from benchmark.study.known import Known
@@ -41,7 +41,9 @@ KEPT: dict[str, tuple[str, ...]] = {
 def stand_in_name(study: str | Path, dataset: str) -> str:
     """Returns the name or path under which ``study`` on ``dataset`` is loaded."""
     text = str(study)
-    stem, suffix = (text, "") if not text.endswith((".yaml", ".yml")) else (text.rpartition(".")[0], ".yaml")
+    stem, suffix = (
+        (text, "") if not text.endswith((".yaml", ".yml")) else (text.rpartition(".")[0], ".yaml")
+    )
     return f"{stem}{JOINT}{dataset}{suffix}"
 
 
@@ -70,8 +72,12 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
         sampler = found.recipe["sampler"]
         for size in found.batch_sizes:
             for problem in known.sampler_problems(sampler["name"], sampler["params"], size):
-                raise ConfigError(str(study.path), [f"block '{block.name}' on {dataset}: {problem}"])
-        chosen = tuple(losses.setdefault((found.setting, loss.label), loss) for loss in found.losses)
+                raise ConfigError(
+                    str(study.path), [f"block '{block.name}' on {dataset}: {problem}"]
+                )
+        chosen = tuple(
+            losses.setdefault((found.setting, loss.label), loss) for loss in found.losses
+        )
         blocks.append(replace(found, losses=chosen))
     clashes = conflicts(blocks)
     if clashes:
@@ -84,7 +90,9 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
         title=f"{study.title} (on {dataset}, a stand-in)",
         seeds=study.seeds[:SEEDS],
         blocks=tuple(blocks),
-        references=References(study.references.published, None),  # for the arrangement of its tables
+        references=References(
+            study.references.published, None
+        ),  # for the arrangement of its tables
         resources=RESOURCES,
         digest=hashlib.sha256(f"{study.digest} {name} {blocks}".encode()).hexdigest()[:16],
         stand_in=dataset,
@@ -101,7 +109,9 @@ def _check(study: Study, choice: DatasetChoice, known: Known) -> None:
         problems += known.dataset_problems(choice.name, {})
         for metric in study.metrics:
             if not known.gives(choice.name, metric):
-                problems.append(f"dataset '{choice.name}' cannot give '{metric}', which the study asks for")
+                problems.append(
+                    f"dataset '{choice.name}' cannot give '{metric}', which the study asks for"
+                )
     for block in study.blocks:
         if block.stand_in is None:
             problems.append(
@@ -122,7 +132,9 @@ def _recipe(study: Study, name: str) -> RecipeFile:
 def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) -> Block:
     recipe, problems = overlay(file.sections, kept(block.overrides))
     if recipe is None:
-        raise ConfigError(str(study.path), [f"block '{block.name}' on {choice.name}: {line}" for line in problems])
+        raise ConfigError(
+            str(study.path), [f"block '{block.name}' on {choice.name}: {line}" for line in problems]
+        )
     return replace(
         block,
         setting=setting_of(file.label, block.setting.partition("~")[2]),
@@ -159,7 +171,14 @@ def _measured(recipe: dict[str, Any], study: Study) -> dict[str, Any]:
 
     All blocks measure the same, since on a stand-in they may share runs.
     """
-    asked = {int(metric.removeprefix("recall_at_")) for metric in study.metrics if metric.startswith("recall_at_")}
+    asked = {
+        int(metric.removeprefix("recall_at_"))
+        for metric in study.metrics
+        if metric.startswith("recall_at_")
+    }
     asked |= {k for block in study.blocks for k in block.recipe["evaluation"]["recall_at"]}
     evaluation = recipe["evaluation"]
-    return {**recipe, "evaluation": {**evaluation, "recall_at": sorted({*evaluation["recall_at"], *asked})}}
+    return {
+        **recipe,
+        "evaluation": {**evaluation, "recall_at": sorted({*evaluation["recall_at"], *asked})},
+    }

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from benchmark.files import replacing, require_folder
-from benchmark.records import STATE
+from benchmark.core.files import replacing, require_folder
+from benchmark.core.records import STATE
 
 CHECKPOINT = f"{STATE}/checkpoint.pt"
 # What reading damaged or foreign content raises, here or inside torch.
@@ -57,11 +57,17 @@ def load_checkpoint(folder: Path, identity: dict[str, str]) -> tuple[dict | None
         found, state = dict(content["identity"]), content["state"]
         message = f"continuing at epoch {state['epoch'] + 1}, step {state['position']}"
     except UNREADABLE as error:
-        return None, f"{CHECKPOINT} cannot be read ({_first_line(error)}); starting from the beginning"
+        return (
+            None,
+            f"{CHECKPOINT} cannot be read ({_first_line(error)}); starting from the beginning",
+        )
     for key, value in identity.items():
         if found.get(key) != value:
             words = key.replace("_", " ")
-            return None, f"{CHECKPOINT} has {words} {found.get(key)}, not {value}; starting from the beginning"
+            return (
+                None,
+                f"{CHECKPOINT} has {words} {found.get(key)}, not {value}; starting from the beginning",
+            )
     return state, message
 
 
@@ -81,7 +87,11 @@ def _check_sums(path: Path) -> None:
     """
     with zipfile.ZipFile(path) as archive:
         for part in archive.infolist():
-            if (part.compress_type, part.external_attr, part.compress_size) != (zipfile.ZIP_STORED, 0, part.file_size):
+            if (part.compress_type, part.external_attr, part.compress_size) != (
+                zipfile.ZIP_STORED,
+                0,
+                part.file_size,
+            ):
                 raise zipfile.BadZipFile(f"its part {part.filename} is damaged")
         damaged = archive.testzip()
     if damaged is not None:

@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from PIL import Image
 
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import EvaluationConfig, InputConfig
+from benchmark.core.seeding import derive
 from benchmark.datasets.base import Dataset, ImageSet
-from benchmark.errors import ConfigError
-from benchmark.input import Input, create_input
+from benchmark.input.base import Input
+from benchmark.input.create import create_input
 from benchmark.metrics import learn_whitening
 from benchmark.models import EmbeddingModel
-from benchmark.recipe import EvaluationConfig, InputConfig
-from benchmark.seeding import derive
 from benchmark.training.measure import EmbeddedProtocol
 
 # Training images that whitening is learnt on: some ten per dimension of the widest embeddings.
@@ -25,7 +26,12 @@ class Evaluator:
     """Evaluation of one dataset: image tensors are prepared once, metrics computed at every call."""
 
     def __init__(
-        self, dataset: Dataset, images: InputConfig, config: EvaluationConfig, channels: int, embedding_dim: int
+        self,
+        dataset: Dataset,
+        images: InputConfig,
+        config: EvaluationConfig,
+        channels: int,
+        embedding_dim: int,
     ):
         """Raises ConfigError when whitening is to keep more dimensions than the embeddings have."""
         self.dataset = dataset
@@ -47,22 +53,36 @@ class Evaluator:
         """Returns the embeddings of every protocol, as float32 arrays, whitened if the recipe says so; the
         model is left in its mode."""
         protocols = self.dataset.protocols
-        sets = [part for item in protocols.values() for part in (item.query, item.gallery) if part is not None]
+        sets = [
+            part
+            for item in protocols.values()
+            for part in (item.query, item.gallery)
+            if part is not None
+        ]
         training = model.training
         model.eval()
         try:
-            rows = {key: self._embed(part, model, device) for key, part in {id(part): part for part in sets}.items()}
+            rows = {
+                key: self._embed(part, model, device)
+                for key, part in {id(part): part for part in sets}.items()
+            }
             if self._sample is not None:
-                whiten = learn_whitening(self._embed(self._sample, model, device), self.config.whitening)
+                whiten = learn_whitening(
+                    self._embed(self._sample, model, device), self.config.whitening
+                )
                 rows = {key: whiten(embedded) for key, embedded in rows.items()}
         finally:
             model.train(training)
         return {
-            name: EmbeddedProtocol(item, rows[id(item.query)], None if item.gallery is None else rows[id(item.gallery)])
+            name: EmbeddedProtocol(
+                item, rows[id(item.query)], None if item.gallery is None else rows[id(item.gallery)]
+            )
             for name, item in protocols.items()
         }
 
-    def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> dict[str, dict[str, float]]:
+    def measure(
+        self, embedded: dict[str, EmbeddedProtocol], device: torch.device
+    ) -> dict[str, dict[str, float]]:
         """Returns {split: {metric: value in [0, 1]}}, a split for each protocol; those that judge by lists have
         a second one of expanded queries if the recipe expands them. A GPU ranks, where ``device`` is one."""
         # counting ranks in numpy is faster on a CPU than sorting there
@@ -73,7 +93,9 @@ class Evaluator:
         return found
 
     @torch.inference_mode()
-    def _embed(self, image_set: ImageSet, model: EmbeddingModel, device: torch.device) -> np.ndarray:
+    def _embed(
+        self, image_set: ImageSet, model: EmbeddingModel, device: torch.device
+    ) -> np.ndarray:
         if id(image_set) not in self._inputs:
             self._inputs[id(image_set)] = self._create(image_set)
         batches = self._inputs[id(image_set)].eval_batches(self.config.batch_size)

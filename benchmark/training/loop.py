@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from benchmark import provenance
-from benchmark.errors import RunError
-from benchmark.files import require_folder, write_text
-from benchmark.records import METRICS
+from benchmark.core import provenance
+from benchmark.core.errors import RunError
+from benchmark.core.files import require_folder, write_text
+from benchmark.core.records import METRICS
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.memory import Memory
@@ -71,13 +71,17 @@ class Trainer:
         self.progress.start_epoch(state.epoch, len(batches), state.position)
         parts.model.train()
         clock = time.perf_counter()
-        stream = parts.train_input.train_batches(batches, parts.spec.seed, state.epoch, start=state.position)
+        stream = parts.train_input.train_batches(
+            batches, parts.spec.seed, state.epoch, start=state.position
+        )
         for images in stream:
             indices = batches[state.position]
             state.hash_batch(indices, images)
             share = state.position / len(batches)
             set_learning_rate(self.optimizer, self._rate(share))
-            remembers = self.stepper.memory is not None and state.epoch + share >= parts.memory.start_epoch
+            remembers = (
+                self.stepper.memory is not None and state.epoch + share >= parts.memory.start_epoch
+            )
             labels = parts.labels[torch.from_numpy(indices)]
             self.stepper(images, labels, state.step, indices if remembers else None)
             state.step += 1
@@ -92,7 +96,9 @@ class Trainer:
                 self._check_losses()
             if stop.requested:
                 self._checkpoint()
-                raise Interrupted(f"stopped on request at epoch {state.epoch + 1}, step {state.position}")
+                raise Interrupted(
+                    f"stopped on request at epoch {state.epoch + 1}, step {state.position}"
+                )
             if now - self._saved >= parts.training.checkpoint_seconds:
                 self._checkpoint()
                 clock = time.perf_counter()
@@ -115,14 +121,18 @@ class Trainer:
         so that the result of a diverged run is the same bits, too."""
         for place, value in enumerate(self.state.losses, 1):
             if not math.isfinite(value):
-                raise DivergedError(f"loss became {value} at epoch {self.state.epoch + 1}, step {place} of it")
+                raise DivergedError(
+                    f"loss became {value} at epoch {self.state.epoch + 1}, step {place} of it"
+                )
 
     def _evaluate(self) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
         started = time.perf_counter()
         embedded = self.parts.evaluator.embed(self.parts.model, self.parts.device)
         for split, item in embedded.items():
             if not item.finite:
-                raise DivergedError(f"embeddings of {split} are not finite after epoch {self.state.epoch + 1}")
+                raise DivergedError(
+                    f"embeddings of {split} are not finite after epoch {self.state.epoch + 1}"
+                )
         scores = self.parts.evaluator.measure(embedded, self.parts.device)
         self.state.eval_seconds += time.perf_counter() - started
         return embedded, scores
@@ -186,7 +196,9 @@ class Trainer:
 def write_metrics(folder: Path, records: list[dict[str, Any]]) -> None:
     """Writes metrics.jsonl anew: one line per finished epoch."""
     require_folder(folder)
-    write_text(folder / METRICS, "".join(json.dumps(record, sort_keys=True) + "\n" for record in records))
+    write_text(
+        folder / METRICS, "".join(json.dumps(record, sort_keys=True) + "\n" for record in records)
+    )
 
 
 def machine() -> str:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmark.core.recipe import EvaluationConfig
 from benchmark.datasets.base import Protocol
 from benchmark.metrics import expand_queries, landmark_map, nearest_neighbours, retrieval_metrics
 from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.metrics.ranks import ClassIndex
 from benchmark.metrics.rows import rank_rows
-from benchmark.recipe import EvaluationConfig
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class EmbeddedProtocol:
         parts = [self.query] if self.gallery is None else [self.query, self.gallery]
         return all(np.isfinite(part).all() for part in parts)
 
-    def measure(self, name: str, config: EvaluationConfig, device: str | None = None) -> dict[str, dict[str, float]]:
+    def measure(
+        self, name: str, config: EvaluationConfig, device: str | None = None
+    ) -> dict[str, dict[str, float]]:
         """Returns {split: {metric: value in [0, 1]}}: the split ``name``, and ``name+aqe`` where the protocol
         judges by lists and the recipe expands queries.
 
@@ -49,15 +51,23 @@ class EmbeddedProtocol:
         labels, gallery = self.protocol.query.labels, self.protocol.gallery
         if not self.protocol.repeats:
             items = None if gallery is None else gallery.labels
-            return retrieval_metrics(self.query, labels, self.gallery, items, recall_at, device=device)
+            return retrieval_metrics(
+                self.query, labels, self.gallery, items, recall_at, device=device
+            )
         rows = self.query
         repeats = [
-            retrieval_metrics(rows[ask], labels[ask], rows[answer], labels[answer], recall_at, device=device)
+            retrieval_metrics(
+                rows[ask], labels[ask], rows[answer], labels[answer], recall_at, device=device
+            )
             for ask, answer in self.protocol.repeats
         ]
-        return {metric: float(np.mean([found[metric] for found in repeats])) for metric in repeats[0]}
+        return {
+            metric: float(np.mean([found[metric] for found in repeats])) for metric in repeats[0]
+        }
 
-    def nearest(self, queries: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def nearest(
+        self, queries: np.ndarray, neighbours: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns indices int64, cosine similarities float32 and whether it is a match, each (n, K), of the
         nearest items to the queries (n,), best first, without those that a query's judgements ignore.
 
@@ -72,11 +82,19 @@ class EmbeddedProtocol:
         ignored = [judgements.ignored[query] for query in queries]
         reach = neighbours + max(map(len, ignored), default=0)
         items, scores = nearest_neighbours(self.query, queries, reach, self.gallery)
-        kept = [np.flatnonzero(~np.isin(row, junk))[:neighbours] for row, junk in zip(items, ignored, strict=True)]
+        kept = [
+            np.flatnonzero(~np.isin(row, junk))[:neighbours]
+            for row, junk in zip(items, ignored, strict=True)
+        ]
         width = min(map(len, kept), default=0)
-        places = np.array([row[:width] for row in kept], dtype=np.int64).reshape(len(queries), width)
+        places = np.array([row[:width] for row in kept], dtype=np.int64).reshape(
+            len(queries), width
+        )
         items, scores = (np.take_along_axis(values, places, axis=1) for values in (items, scores))
-        matches = [np.isin(row, judgements.relevant[query]) for row, query in zip(items, queries, strict=True)]
+        matches = [
+            np.isin(row, judgements.relevant[query])
+            for row, query in zip(items, queries, strict=True)
+        ]
         return items, scores, np.array(matches, dtype=bool).reshape(items.shape)
 
     def positive_ranks(self, queries: np.ndarray) -> list[np.ndarray]:
@@ -97,10 +115,17 @@ class EmbeddedProtocol:
         else:
             for row, query in zip(scores, queries, strict=True):
                 row[self.protocol.judgements.ignored[query]] = -np.inf
-            relevant = [np.asarray(self.protocol.judgements.relevant[query], dtype=np.int64) for query in queries]
+            relevant = [
+                np.asarray(self.protocol.judgements.relevant[query], dtype=np.int64)
+                for query in queries
+            ]
             counts = np.array([len(found) for found in relevant], dtype=np.int64)
             positives = np.concatenate([*relevant, np.empty(0, np.int64)])
-        return np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1]) if len(queries) else []
+        return (
+            np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1])
+            if len(queries)
+            else []
+        )
 
     @property
     def _items(self) -> np.ndarray:

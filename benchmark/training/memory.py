@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmark.recipe import MemoryConfig
+from benchmark.core.recipe import MemoryConfig
 
 
 class Memory:
@@ -22,7 +22,9 @@ class Memory:
     so that an image may be there several times.
     """
 
-    def __init__(self, config: MemoryConfig, labels: torch.Tensor, width: int, device: torch.device):
+    def __init__(
+        self, config: MemoryConfig, labels: torch.Tensor, width: int, device: torch.device
+    ):
         """Makes an empty memory for training images with ``labels`` (N,) and embeddings of ``width``."""
         size = len(labels) if config.size == -1 else config.size
         self._by_image = config.key == "image"
@@ -42,7 +44,9 @@ class Memory:
         ``images`` (B,): the batch brings its own embeddings, and a stale copy of a query is no reference."""
         kept = np.flatnonzero((self._images >= 0) & ~np.isin(self._images, images))
         rows = torch.from_numpy(kept).to(self._embeddings.device, non_blocking=True)
-        return self._embeddings.index_select(0, rows), self._labels[torch.from_numpy(self._images[kept])]
+        return self._embeddings.index_select(0, rows), self._labels[
+            torch.from_numpy(self._images[kept])
+        ]
 
     def store(self, embeddings: torch.Tensor, images: np.ndarray) -> None:
         """Remembers embeddings (B, D) of training images (B,), without their graph."""
@@ -52,16 +56,25 @@ class Memory:
             chosen = np.sort(len(images) - 1 - np.unique(images[::-1], return_index=True)[1])
         chosen = chosen[-len(self._images) :]
         images = images[chosen]
-        slots = self._slots_of(images) if self._by_image else self._oldest(self._written, len(images))
+        slots = (
+            self._slots_of(images) if self._by_image else self._oldest(self._written, len(images))
+        )
         device = self._embeddings.device
-        rows, places = (torch.from_numpy(indices).to(device, non_blocking=True) for indices in (chosen, slots))
-        self._embeddings.index_copy_(0, places, embeddings.detach().index_select(0, rows).to(self._embeddings.dtype))
+        rows, places = (
+            torch.from_numpy(indices).to(device, non_blocking=True) for indices in (chosen, slots)
+        )
+        self._embeddings.index_copy_(
+            0, places, embeddings.detach().index_select(0, rows).to(self._embeddings.dtype)
+        )
         self._images[slots] = images
         self._written[slots] = self._written.max() + 1 + np.arange(len(slots))
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Returns everything that a resumed run needs, as tensors."""
-        bookkeeping = {"images": torch.from_numpy(self._images), "written": torch.from_numpy(self._written)}
+        bookkeeping = {
+            "images": torch.from_numpy(self._images),
+            "written": torch.from_numpy(self._written),
+        }
         return {"embeddings": self._embeddings, **bookkeeping}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -72,7 +85,9 @@ class Memory:
 
     def _slots_of(self, images: np.ndarray) -> np.ndarray:
         """Returns the slots of distinct images, each one's own or else the oldest that no other of them holds."""
-        slot_of = np.full(len(self._labels) + 1, -1)  # the last entry stands for the empty slots' image -1
+        slot_of = np.full(
+            len(self._labels) + 1, -1
+        )  # the last entry stands for the empty slots' image -1
         slot_of[self._images] = np.arange(len(self._images))
         slots = slot_of[images]
         new = slots < 0
@@ -84,5 +99,9 @@ class Memory:
     @staticmethod
     def _oldest(written: np.ndarray, count: int) -> np.ndarray:
         """Returns the ``count`` slots that were written longest ago, oldest first."""
-        oldest = np.argpartition(written, count - 1)[:count] if 0 < count < len(written) else np.arange(len(written))
+        oldest = (
+            np.argpartition(written, count - 1)[:count]
+            if 0 < count < len(written)
+            else np.arange(len(written))
+        )
         return oldest[np.argsort(written[oldest])][:count]

@@ -7,7 +7,7 @@ import os
 
 import torch
 
-from benchmark.recipe import TrainingConfig
+from benchmark.core.recipe import TrainingConfig
 
 AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from benchmark.core.recipe import OptimizerConfig
 from benchmark.models import EmbeddingModel
-from benchmark.recipe import OptimizerConfig
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
-def create_optimizer(config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module) -> torch.optim.Optimizer:
+def create_optimizer(
+    config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module
+) -> torch.optim.Optimizer:
     """Returns Adam or AdamW; parameters of the loss (proxies) learn at the head's rate."""
     groups = list(model.parameter_groups(config.head_lr_multiplier))
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
     if proxies:
         groups.append({"params": proxies, "lr_multiplier": config.head_lr_multiplier})
-    return OPTIMIZERS[config.name](groups, lr=config.lr, weight_decay=config.weight_decay, fused=True)
+    return OPTIMIZERS[config.name](
+        groups, lr=config.lr, weight_decay=config.weight_decay, fused=True
+    )
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmark import provenance
-from benchmark.files import replacing, require_folder, write_json
-from benchmark.records import NEIGHBOURS, PROVENANCE, RESULT, SCHEMA
-from benchmark.seeding import derive
+from benchmark.core import provenance
+from benchmark.core.files import replacing, require_folder, write_json
+from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT, SCHEMA
+from benchmark.core.seeding import derive
 from benchmark.training.measure import EmbeddedProtocol
 from benchmark.training.parts import Parts
 from benchmark.training.state import RunState
@@ -20,10 +20,13 @@ from benchmark.training.state import RunState
 THUMBNAIL = 64  # pixels
 
 
-def result_record(parts: Parts, state: RunState, identity: dict[str, str], reason: str) -> dict[str, Any]:
+def result_record(
+    parts: Parts, state: RunState, identity: dict[str, str], reason: str
+) -> dict[str, Any]:
     """Returns the content of result.json, which is the same bits for the same specification and code."""
     curve = [
-        {"epoch": record["epoch"], "loss": record["loss"], **(record["evaluation"] or {})} for record in state.records
+        {"epoch": record["epoch"], "loss": record["loss"], **(record["evaluation"] or {})}
+        for record in state.records
     ]
     finished = state.records[-1]["evaluation"] if state.records and not reason else None
     return {
@@ -134,7 +137,9 @@ def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedPro
         "positive_ranks": np.concatenate([*ranks, np.empty(0, np.int64)]),
         "query_categories": categories[queries].astype(np.int64),
         "query_names": np.array([query_set.names[i] for i in queries], dtype=np.str_),
-        "neighbour_names": np.array([[gallery_set.names[i] for i in row] for row in neighbours], dtype=np.str_),
+        "neighbour_names": np.array(
+            [[gallery_set.names[i] for i in row] for row in neighbours], dtype=np.str_
+        ),
         "query_images": _thumbnails(query_set, queries),
         "neighbour_images": _thumbnails(gallery_set, neighbours.ravel()),
     }
@@ -146,5 +151,12 @@ def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedPro
 def _thumbnails(image_set: Any, indices: np.ndarray) -> np.ndarray:
     """Returns (n, 64, 64, 3) uint8 pictures."""
     size = (THUMBNAIL, THUMBNAIL)
-    pictures = {int(i): np.asarray(image_set.image(int(i)).convert("RGB").resize(size)) for i in np.unique(indices)}
-    return np.stack([pictures[int(i)] for i in indices]) if len(indices) else np.zeros((0, *size, 3), np.uint8)
+    pictures = {
+        int(i): np.asarray(image_set.image(int(i)).convert("RGB").resize(size))
+        for i in np.unique(indices)
+    }
+    return (
+        np.stack([pictures[int(i)] for i in indices])
+        if len(indices)
+        else np.zeros((0, *size, 3), np.uint8)
+    )

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from benchmark.datasets import load_dataset
-from benchmark.datasets.base import Dataset
-from benchmark.errors import ConfigError
-from benchmark.input import Input, create_input
-from benchmark.losses import LOSSES, create_loss
-from benchmark.models import EmbeddingModel, create_model
-from benchmark.recipe import (
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import (
     EvaluationConfig,
     MemoryConfig,
     OptimizerConfig,
@@ -23,9 +18,15 @@ from benchmark.recipe import (
     memory_problem,
     section,
 )
-from benchmark.records import RunSpec
-from benchmark.samplers import Sampler, create_sampler
-from benchmark.seeding import derive
+from benchmark.core.records import RunSpec
+from benchmark.core.seeding import derive
+from benchmark.datasets import load_dataset
+from benchmark.datasets.base import Dataset
+from benchmark.input.base import Input
+from benchmark.input.create import create_input
+from benchmark.input.samplers import Sampler, create_sampler
+from benchmark.losses import LOSSES, create_loss
+from benchmark.models import EmbeddingModel, create_model
 from benchmark.training.evaluate import Evaluator
 from benchmark.training.stages import check_micro_batch
 
@@ -53,7 +54,9 @@ class Parts:
 def build_parts(spec: RunSpec, device: torch.device) -> Parts:
     """Returns the parts of ``spec``; raises ConfigError or DataError with what to change."""
     recipe = spec.recipe
-    problem = memory_problem(recipe, spec.loss["name"], LOSSES[spec.loss["name"]].facts["accepts_references"])
+    problem = memory_problem(
+        recipe, spec.loss["name"], LOSSES[spec.loss["name"]].facts["accepts_references"]
+    )
     found = check_memory(recipe) + ([problem] if problem else [])
     if found:
         raise ConfigError(spec.run_id, found)
@@ -89,7 +92,9 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
         train_input=create_input(train, input_config, model_config.channels),
         model=model,
         loss=loss,
-        evaluator=Evaluator(dataset, input_config, evaluation, model_config.channels, model.embedding_dim),
+        evaluator=Evaluator(
+            dataset, input_config, evaluation, model_config.channels, model.embedding_dim
+        ),
         optimizer=section(recipe, "optimizer"),
         schedule=section(recipe, "schedule"),
         training=training,

@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmark.files import cannot_write
+from benchmark.core.files import cannot_write
 
 HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
 
@@ -52,7 +52,8 @@ class Progress:
             f"{split} {metric} {100 * value:.2f}"
             for split, metrics in (record["evaluation"] or {}).items()
             for metric, value in metrics.items()
-            if metric in HEADLINES or not metrics.keys() & set(HEADLINES)  # landmarks are scored by mAP alone
+            if metric in HEADLINES
+            or not metrics.keys() & set(HEADLINES)  # landmarks are scored by mAP alone
         ]
         parts = [
             f"epoch {record['epoch']}/{self.epochs}",

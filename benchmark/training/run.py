@@ -6,15 +6,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmark import provenance
-from benchmark.errors import RunError
-from benchmark.files import leftovers, prepare_folder
-from benchmark.recipe import section
-from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec, read_json
-from benchmark.tracking.mirror import Mirror
+from benchmark.core import provenance
+from benchmark.core.errors import RunError
+from benchmark.core.files import leftovers, prepare_folder
+from benchmark.core.recipe import section
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec, read_json
 from benchmark.training.checkpoint import CHECKPOINT, remove_checkpoint
 from benchmark.training.interrupt import StopRequest
 from benchmark.training.loop import Trainer, write_metrics
+from benchmark.training.mirror import Mirror
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.outcome import write_neighbours, write_outcome
 from benchmark.training.parts import build_parts
@@ -25,7 +25,9 @@ from benchmark.training.step import DivergedError
 WRITTEN = (CHECKPOINT, METRICS, NEIGHBOURS, PROVENANCE, RESULT)
 
 
-def train(spec_path: Path, out: Path | None = None, *, started: float | None = None) -> dict[str, Any]:
+def train(
+    spec_path: Path, out: Path | None = None, *, started: float | None = None
+) -> dict[str, Any]:
     """Returns the result of the run described by ``spec_path``, after writing it into ``out``.
 
     out         folder of the results; by default the folder of the specification
@@ -44,7 +46,9 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     finished = _finished_result(folder, spec)
     if finished is not None:
         progress.say("already finished; delete result.json to train again")
-        remove_checkpoint(folder)  # the last thing that a run does, and may have been kept from doing
+        remove_checkpoint(
+            folder
+        )  # the last thing that a run does, and may have been kept from doing
         return finished
     prepare_folder(folder)
     abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
@@ -52,7 +56,10 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
         device = prepare_numerics(section(spec.recipe, "training"))
         parts = build_parts(spec, device)
         startup = time.monotonic() - started
-        own = {"dataset_fingerprint": parts.dataset.fingerprint, "platform": provenance.platform_label()}
+        own = {
+            "dataset_fingerprint": parts.dataset.fingerprint,
+            "platform": provenance.platform_label(),
+        }
         trainer = Trainer(parts, folder, {**identity, **own}, progress)
         with Mirror.start(spec, folder):
             reason, embedded = "", {}

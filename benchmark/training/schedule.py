@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchmark.recipe import ScheduleConfig
+from benchmark.core.recipe import ScheduleConfig
 
 ONE_CYCLE_START = 1 / 25
 ONE_CYCLE_END = 1e-4

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmark.errors import ConfigError
-from benchmark.options import problems
-from benchmark.recipe import recipe_schema
-from benchmark.records import RunSpec, run_id
+from benchmark.core.errors import ConfigError
+from benchmark.core.options import problems
+from benchmark.core.recipe import recipe_schema
+from benchmark.core.records import RunSpec, run_id
 
 _TEXT = {"type": "string"}
 
@@ -19,7 +19,9 @@ def read_spec(path: Path) -> RunSpec:
     found = problems(_schema(), vars(spec))
     found += _misnamed(spec, found)
     if found:
-        advice = "write it again with 'python -m benchmark specs STUDY', and change the study instead"
+        advice = (
+            "write it again with 'python -m benchmark specs STUDY', and change the study instead"
+        )
         raise ConfigError(str(path), [*found, advice])
     return spec
 
@@ -30,7 +32,11 @@ def _misnamed(spec: RunSpec, found: list[str]) -> list[str]:
         return []
     label = spec.run_id.partition("/")[0]
     name = run_id(label, spec.setting, spec.loss["variant"], spec.batch_size, spec.seed)
-    return [] if spec.run_id == name else [f"run_id  '{spec.run_id}' is not the name of this run, which is '{name}'"]
+    return (
+        []
+        if spec.run_id == name
+        else [f"run_id  '{spec.run_id}' is not the name of this run, which is '{name}'"]
+    )
 
 
 def _schema() -> dict:
@@ -49,7 +55,11 @@ def _schema() -> dict:
     return {
         "type": "object",
         "properties": {
-            "run_id": {**_TEXT, "pattern": "^[A-Za-z0-9][^/]*/", "description": "starts with the dataset's label"},
+            "run_id": {
+                **_TEXT,
+                "pattern": "^[A-Za-z0-9][^/]*/",
+                "description": "starts with the dataset's label",
+            },
             "setting": _TEXT,
             "dataset": closed(named),
             "loss": closed({**named, "variant": _TEXT}),

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from benchmark.errors import ConfigError
-from benchmark.seeding import derive
+from benchmark.core.errors import ConfigError
+from benchmark.core.seeding import derive
 
 
 @dataclass(frozen=True)

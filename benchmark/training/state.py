@@ -70,7 +70,9 @@ class RunState:
             "step": self.step,
             "loss": sum(self.losses) / steps,
             "learning_rate": learning_rate,
-            "images_per_second": self.epoch_images / self.epoch_seconds if self.epoch_seconds else 0.0,
+            "images_per_second": self.epoch_images / self.epoch_seconds
+            if self.epoch_seconds
+            else 0.0,
             "loss_ms": 1000.0 * self.epoch_loss_seconds / steps,
             "seconds": self.epoch_seconds,
             "evaluation": evaluation,

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmark.core.recipe import TrainingConfig
+from benchmark.core.seeding import derive
 from benchmark.models import EmbeddingModel
-from benchmark.recipe import TrainingConfig
-from benchmark.seeding import derive
 from benchmark.training.memory import Memory
 from benchmark.training.numerics import autocast
 from benchmark.training.stages import Stages
@@ -45,7 +45,11 @@ class Stepper:
         self.stopwatch = Stopwatch(self.device)
 
     def __call__(
-        self, images: torch.Tensor, labels: torch.Tensor, step: int, remembered: np.ndarray | None = None
+        self,
+        images: torch.Tensor,
+        labels: torch.Tensor,
+        step: int,
+        remembered: np.ndarray | None = None,
     ) -> None:
         """Takes step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU; ``drain`` gives its
         loss.
@@ -57,7 +61,9 @@ class Stepper:
         labels = self._placed(labels)
         self.optimizer.zero_grad(set_to_none=True)
         if self.config.micro_batch is not None and self.config.micro_batch < len(images):
-            stages = Stages(self._embed, images, self.config.micro_batch, derive(self.seed, "step", step))
+            stages = Stages(
+                self._embed, images, self.config.micro_batch, derive(self.seed, "step", step)
+            )
             stages.second(self._loss_gradient(stages.first(), labels, remembered))
         else:
             embeddings = self._embed(images)
@@ -82,7 +88,11 @@ class Stepper:
     def _placed(self, labels: torch.Tensor) -> torch.Tensor:
         """Returns labels where the loss takes them: on the CPU if it says so, else on the device."""
         # a plugin's loss may be any module: it gets its labels beside the embeddings
-        return labels if getattr(self.loss, "labels_on_cpu", False) else labels.to(self.device, non_blocking=True)
+        return (
+            labels
+            if getattr(self.loss, "labels_on_cpu", False)
+            else labels.to(self.device, non_blocking=True)
+        )
 
     def _loss_gradient(
         self, embeddings: torch.Tensor, labels: torch.Tensor, remembered: np.ndarray | None
@@ -97,7 +107,9 @@ class Stepper:
                 else:
                     memory, memory_labels = self.memory.others(remembered)
                     memory_labels = self._placed(memory_labels)
-                    value = self.loss.with_memory(leaves, labels, memory, memory_labels, generator=self._generator)
+                    value = self.loss.with_memory(
+                        leaves, labels, memory, memory_labels, generator=self._generator
+                    )
             self.scaler.scale(value).backward()
         if remembered is not None:
             self.memory.store(leaves, remembered)

@@ -18,11 +18,11 @@ from devtools import Page, artifacts
 from fabricated import write_run
 from mlflow_servers import clean_tracking, free_port  # noqa: F401
 
-from benchmark.grid import expand
+from benchmark.runs.tracking import store
+from benchmark.runs.tracking.importer import import_runs
+from benchmark.runs.tracking.notes import experiment_note, served_at
 from benchmark.study import load_study
-from benchmark.tracking import store
-from benchmark.tracking.importer import import_runs
-from benchmark.tracking.notes import experiment_note, served_at
+from benchmark.study.grid import expand
 
 pytestmark = pytest.mark.browser
 NO_ACCOUNTS = "/ajax-api/2.0/mlflow/users/current"  # MLflow asks for a user, and a server without accounts has none
@@ -46,7 +46,17 @@ def ui(tmp_path_factory):
     runs = {run.info.run_name: run for run in client.search_runs([experiment])}
 
     port = free_port()
-    command = [sys.executable, "-m", "benchmark", "track", "ui", "--results", str(results), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmark",
+        "track",
+        "ui",
+        "--results",
+        str(results),
+        "--port",
+        str(port),
+    ]
     with open(results / "ui.log", "w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     address = f"http://127.0.0.1:{port}"

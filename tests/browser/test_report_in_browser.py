@@ -20,14 +20,21 @@ from devtools import Page, artifacts
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from workplace import ROOT, small_study
 
-from benchmark.report.page import build_page
+from benchmark.report.page.page import build_page
 
 BROWSER = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
 )
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(BROWSER is None, reason="no headless Chromium (chromium, google-chrome) on the path"),
+    pytest.mark.skipif(
+        BROWSER is None, reason="no headless Chromium (chromium, google-chrome) on the path"
+    ),
 ]
 
 # Runs inside the page before its own script, so that it may look at what that script does.
@@ -76,11 +83,29 @@ def page():
 def real_report(tmp_path_factory) -> Path:
     """Returns the report of a small study that has really been run."""
     folder = tmp_path_factory.mktemp("study")
-    (folder / "small.yaml").write_text(yaml.safe_dump(small_study("small", ["smooth_ap", "roadmap"])))
-    command = [sys.executable, "-m", "benchmark", "run", "small.yaml", "--cores", "2", "--results", "results"]
+    (folder / "small.yaml").write_text(
+        yaml.safe_dump(small_study("small", ["smooth_ap", "roadmap"]))
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "benchmark",
+        "run",
+        "small.yaml",
+        "--cores",
+        "2",
+        "--results",
+        "results",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return folder / "results" / "small" / "report" / "index.html"
@@ -101,7 +126,11 @@ def opened(page: str, folder, width: int, *options: str) -> dict:
         "--hide-scrollbars",
         "--allow-file-access-from-files",
     ]
-    common += [f"--user-data-dir={folder / 'profile'}", f"--window-size={max(width, 500)},3000", *options]
+    common += [
+        f"--user-data-dir={folder / 'profile'}",
+        f"--window-size={max(width, 500)},3000",
+        *options,
+    ]
     if width < 500:
         # The frame's answer is copied out, because the dump shows the outer document only.
         copy = "document.body.append(frames[0].document.getElementById('found'))"
@@ -126,7 +155,10 @@ def test_report_fits_the_screen_and_works_without_errors_or_requests(page, tmp_p
     assert found["wide"] == [] and found["page"] <= width
     assert len(found["figures"]) == 6 and min(found["figures"]) > 100
     assert found["ascending"] == sorted(found["ascending"]) and len(found["ascending"]) == 8
-    assert found["descending"] == sorted(found["descending"], reverse=True) and found["sorted"] == "descending"
+    assert (
+        found["descending"] == sorted(found["descending"], reverse=True)
+        and found["sorted"] == "descending"
+    )
     assert found["left"] == 2
 
 
@@ -138,11 +170,17 @@ def test_dark_scheme_turns_ink_and_paper(page, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_report_of_a_real_study_opened_from_disk_logs_no_error_and_asks_for_nothing_else(real_report, tmp_path):
+def test_the_report_of_a_real_study_opened_from_disk_logs_no_error_and_asks_for_nothing_else(
+    real_report, tmp_path
+):
     with Page(tmp_path / "profile", width=1280) as shown:
         shown.open(real_report.as_uri())
-        shown.wait_for("document.readyState === 'complete' && document.querySelector('#table-comparison')")
-        shown.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true })")
+        shown.wait_for(
+            "document.readyState === 'complete' && document.querySelector('#table-comparison')"
+        )
+        shown.evaluate(
+            "document.querySelectorAll('details').forEach((node) => { node.open = true })"
+        )
         shown.evaluate("document.querySelectorAll('th button').forEach((node) => node.click())")
         shown.evaluate("window.scrollTo(0, document.body.scrollHeight)")
         shown.evaluate("new Promise((done) => setTimeout(done, 500))")  # what is loaded late

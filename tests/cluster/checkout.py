@@ -94,14 +94,18 @@ class Checkout:
 
     def jobs(self) -> list[dict[str, str]]:
         """Returns Slurm's facts on every job of this folder, oldest first, as ``scontrol show job`` names them."""
-        done = subprocess.run(["scontrol", "show", "job", "-o"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["scontrol", "show", "job", "-o"], capture_output=True, text=True, check=True
+        )
         rows = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in done.stdout.splitlines()]
         mine = [row for row in rows if row.get("WorkDir") == str(self.folder)]
         return sorted(mine, key=lambda row: int(row["JobId"]))
 
     def records(self) -> list[dict[str, Any]]:
         """Returns what the processes of the suite noted about themselves, oldest first."""
-        return [json.loads(path.read_text()) for path in sorted((self.folder / "records").iterdir())]
+        return [
+            json.loads(path.read_text()) for path in sorted((self.folder / "records").iterdir())
+        ]
 
     def run_folder(self) -> Path:
         """Returns the folder of the only run."""
@@ -127,7 +131,11 @@ class Checkout:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
                 process.wait()
-        ids = [job["JobId"] for job in self.jobs() if job["JobState"] in ("RUNNING", "PENDING", "COMPLETING")]
+        ids = [
+            job["JobId"]
+            for job in self.jobs()
+            if job["JobState"] in ("RUNNING", "PENDING", "COMPLETING")
+        ]
         if ids:
             subprocess.run(["scancel", *ids], check=False)
 

@@ -13,7 +13,9 @@ from checkout import Checkout
 @pytest.fixture
 def checkout(tmp_path: Path) -> Iterator[Checkout]:
     """Returns a checkout whose profile fits the one-node Slurm; its jobs end with the test."""
-    config = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True, check=False).stdout
+    config = subprocess.run(
+        ["scontrol", "show", "config"], capture_output=True, text=True, check=False
+    ).stdout
     if "= onenode" not in config:
         pytest.skip("this Slurm is not that of tests/cluster/one_node.sh; run 'make test-cluster'")
     place = Checkout(tmp_path / "checkout")

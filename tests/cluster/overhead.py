@@ -31,7 +31,9 @@ def measure(way: str, folder: Path) -> str:
     checkout = Checkout(folder)
     checkout.environment["CLUSTER_QUICK"] = "yes"
     checkout.change_profile({"retries": 0})  # a job tried again would pass for slowness
-    checkout.write(study(block("main", ["smooth_ap"], resources={"gpus": 0, "mem_mb": MEMORY}), seeds=RUNS))
+    checkout.write(
+        study(block("main", ["smooth_ap"], resources={"gpus": 0, "mem_mb": MEMORY}), seeds=RUNS)
+    )
     try:
         started = time.monotonic()
         status = checkout.run("small", "runs", *WAYS[way])
@@ -41,8 +43,13 @@ def measure(way: str, folder: Path) -> str:
         jobs = checkout.jobs()
     finally:
         checkout.close()
-    times = [[datetime.fromisoformat(job[key]) for key in ("SubmitTime", "StartTime", "EndTime")] for job in jobs]
-    waiting = statistics.median((start - submitted).total_seconds() for submitted, start, _ in times)
+    times = [
+        [datetime.fromisoformat(job[key]) for key in ("SubmitTime", "StartTime", "EndTime")]
+        for job in jobs
+    ]
+    waiting = statistics.median(
+        (start - submitted).total_seconds() for submitted, start, _ in times
+    )
     running = statistics.median((end - start).total_seconds() for _, start, end in times)
     return f"{way:>14} {len(jobs):>5} {seconds:>8.1f} {seconds / RUNS:>8.2f} {waiting:>8.0f} {running:>8.0f}"
 

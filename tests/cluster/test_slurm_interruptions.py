@@ -19,15 +19,29 @@ pytestmark = pytest.mark.cluster
 def long_study(checkpoint_seconds: float = 1e9, minutes: int = 60) -> dict:
     """Returns a study of one run over three epochs, which by default saves its state only when it is told to stop."""
     training = {"epochs": 3, "checkpoint_seconds": checkpoint_seconds}
-    return study(block("main", ["smooth_ap"], option="long", override={"training": training}), minutes=minutes)
+    return study(
+        block("main", ["smooth_ap"], option="long", override={"training": training}),
+        minutes=minutes,
+    )
 
 
 def assert_as_undisturbed(checkout: Checkout, folder: Path) -> dict:
     """Trains the finished run once more, in one go and without Slurm, and compares; returns the run's provenance."""
     finished = checkout.run_folder()
     folder.mkdir()
-    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(finished / "spec.json"), "--out", str(folder)]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+    command = [
+        sys.executable,
+        "-m",
+        "benchmark",
+        "train",
+        "--spec",
+        str(finished / "spec.json"),
+        "--out",
+        str(folder),
+    ]
+    subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True
+    )
     assert (finished / "result.json").read_bytes() == (folder / "result.json").read_bytes()
     assert curve(finished) == curve(folder)
     return json.loads((finished / "provenance.json").read_text())
@@ -50,7 +64,9 @@ def cancel(job: str) -> None:
 
 
 @pytest.mark.parametrize(("interrupt", "jobs"), [(requeue, 1), (preempt, 1), (cancel, 2)])
-def test_a_job_taken_away_saves_its_state_and_goes_on_from_there(interrupt, jobs, checkout: Checkout, tmp_path: Path):
+def test_a_job_taken_away_saves_its_state_and_goes_on_from_there(
+    interrupt, jobs, checkout: Checkout, tmp_path: Path
+):
     checkout.write(long_study())
     checkout.environment["CLUSTER_STEP_SECONDS"] = "0.3"
     process = checkout.start("small", "runs", "--no-hooks")
@@ -60,7 +76,9 @@ def test_a_job_taken_away_saves_its_state_and_goes_on_from_there(interrupt, jobs
     assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
 
 
-def test_when_snakemake_was_killed_the_documented_commands_finish_the_study(checkout: Checkout, tmp_path: Path):
+def test_when_snakemake_was_killed_the_documented_commands_finish_the_study(
+    checkout: Checkout, tmp_path: Path
+):
     page = (ROOT / "docs" / "cluster.md").read_text()
     advice = re.search(r"^  (id=.*?)--unlock", page, re.DOTALL | re.MULTILINE)[1].rsplit("\n", 1)[0]
     checkout.write(long_study())
@@ -76,15 +94,22 @@ def test_when_snakemake_was_killed_the_documented_commands_finish_the_study(chec
     assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
 
 
-def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(checkout: Checkout, tmp_path: Path):
+def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(
+    checkout: Checkout, tmp_path: Path
+):
     checkout.write(long_study(checkpoint_seconds=0.5))
     checkout.environment |= {"CLUSTER_STEP_SECONDS": "0.3", "CLUSTER_LEAK_MB": "2000"}
     assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
-    assert [job["JobState"] in ("FAILED", "OUT_OF_MEMORY") for job in checkout.jobs()] == [True, False]
+    assert [job["JobState"] in ("FAILED", "OUT_OF_MEMORY") for job in checkout.jobs()] == [
+        True,
+        False,
+    ]
     assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
 
 
-def test_runs_longer_than_the_time_limit_save_themselves_before_it(checkout: Checkout, tmp_path: Path):
+def test_runs_longer_than_the_time_limit_save_themselves_before_it(
+    checkout: Checkout, tmp_path: Path
+):
     # Slurm looks for jobs near their end every 30 s, so this signal comes after 90 to 120 of the 180 s.
     extra = checkout.profile()["default-resources"]["slurm_extra"]
     assert "--signal=TERM@120 " in extra
@@ -95,19 +120,31 @@ def test_runs_longer_than_the_time_limit_save_themselves_before_it(checkout: Che
     assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
     *cut, last = checkout.jobs()
     assert cut and last["JobState"] == "COMPLETED"
-    assert {(job["JobState"], job["ExitCode"]) for job in cut} == {("FAILED", "1:0")}, "none was let run into its limit"
-    assert 1 <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] <= len(cut)
+    assert {(job["JobState"], job["ExitCode"]) for job in cut} == {("FAILED", "1:0")}, (
+        "none was let run into its limit"
+    )
+    assert (
+        1
+        <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"]
+        <= len(cut)
+    )
 
 
 def test_a_job_that_runs_into_its_time_limit_without_a_warning_is_submitted_again_and_goes_on(
     checkout: Checkout, tmp_path: Path
 ):
     # Slurm looks every 30 s, so the end comes after 60 to 90 s: SIGTERM, and SIGKILL 10 s (KillWait) later.
-    checkout.change_profile({"retries": 10, "default-resources": {"slurm_extra": "'--open-mode=append'"}})
+    checkout.change_profile(
+        {"retries": 10, "default-resources": {"slurm_extra": "'--open-mode=append'"}}
+    )
     checkout.write(long_study(checkpoint_seconds=0.5, minutes=1))
     checkout.environment["CLUSTER_STEP_SECONDS"] = "2"
     assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
     *cut, last = checkout.jobs()
     assert cut and last["JobState"] == "COMPLETED"
     assert {job["JobState"] for job in cut} == {"TIMEOUT"}
-    assert 1 <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] <= len(cut)
+    assert (
+        1
+        <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"]
+        <= len(cut)
+    )

@@ -29,7 +29,9 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
     checkout.change_profile({"default-resources": {"slurm_account": "science"}})
     checkout.write(TWO_NEEDS)
     checkout.environment["CLUSTER_QUICK"] = "yes"
-    assert checkout.run("small", "runs", "results/small/runs.csv", "--no-hooks") == 0, checkout.said()
+    assert checkout.run("small", "runs", "results/small/runs.csv", "--no-hooks") == 0, (
+        checkout.said()
+    )
 
     jobs = {job["Comment"].split("_smoke_")[1]: job for job in checkout.jobs()}
     assert set(jobs) == {"smooth_ap_bs32_seed0", "sup_ap_bs32_seed0"}, "collecting is no job"
@@ -41,7 +43,11 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
         assert [job[key] for key in ("Account", "Partition", "Requeue")] == ["science", "gpu", "1"]
         assert job["JobName"].startswith("ranking-losses_")
 
-    trained = {record["SLURM_JOB_ID"]: record for record in checkout.records() if "train" in record["command"]}
+    trained = {
+        record["SLURM_JOB_ID"]: record
+        for record in checkout.records()
+        if "train" in record["command"]
+    }
     assert set(trained) == {job["JobId"] for job in jobs.values()}
     assert trained[with_gpu["JobId"]]["CUDA_VISIBLE_DEVICES"] in ("0", "1")
     others = [record for record in checkout.records() if "train" not in record["command"]]
@@ -53,7 +59,7 @@ def test_no_process_is_kept_warm_for_jobs_that_run_elsewhere(checkout: Checkout)
     assert checkout.run("small", "runs") == 0, checkout.said()
     commands = [" ".join(record["command"]) for record in checkout.records()]
     assert any("benchmark train" in command for command in commands)
-    assert not any("benchmark.warm" in command for command in commands)
+    assert not any("benchmark.training.fork_server" in command for command in commands)
     assert all(record["BENCHMARK_WARM"] is None for record in checkout.records())
 
 

@@ -17,7 +17,9 @@ def rules() -> tuple[set[str], set[str]]:
     """Returns the names of all rules, and of those that Snakemake runs itself."""
     files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     texts = [path.read_text() for path in files]
-    lists = chain.from_iterable(re.findall(r"^localrules:\n((?: +.*\n)+)", text, re.MULTILINE) for text in texts)
+    lists = chain.from_iterable(
+        re.findall(r"^localrules:\n((?: +.*\n)+)", text, re.MULTILINE) for text in texts
+    )
     return (
         set(chain.from_iterable(re.findall(r"^rule (\w+):", text, re.MULTILINE) for text in texts)),
         set(chain.from_iterable(re.findall(r"\w+", names) for names in lists)),
@@ -42,4 +44,6 @@ def test_a_signal_to_the_job_reaches_training_and_no_shell_before_it(file: str):
 
 def test_the_profile_warns_the_steps_of_a_job_before_its_time_limit():
     extra = yaml.safe_load(PROFILE.read_text())["default-resources"]["slurm_extra"]
-    assert re.search(r"--signal=TERM@\d+", extra), "with 'B:' only the shell of the job would get the signal"
+    assert re.search(r"--signal=TERM@\d+", extra), (
+        "with 'B:' only the shell of the job would get the signal"
+    )

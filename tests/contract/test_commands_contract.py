@@ -21,7 +21,9 @@ def commands(command, path=()):
         yield from commands(child, (*path, name))
 
 
-@pytest.mark.parametrize(("path", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in commands(GROUP)])
+@pytest.mark.parametrize(
+    ("path", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in commands(GROUP)]
+)
 def test_every_verb_has_help_with_examples_that_parse(path, command):
     examples = re.findall(r"Example: python -m benchmark (.+?)(?=\n\n|$)", command.help or "", re.S)
     assert examples, f"the help of '{' '.join(path)}' has no example"

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmark.core.options import schema_of
 from benchmark.datasets import DATASETS, check_dataset_params, load_dataset
 from benchmark.datasets.base import ALL_METRICS, Dataset, ImageSet, Protocol
-from benchmark.options import schema_of
 
 EVERY = pytest.mark.parametrize("name", DATASETS.names())
-READY = [entry.name for entry in DATASETS if not schema_of(entry.target.Config)["required"]]  # need no files
+READY = [
+    entry.name for entry in DATASETS if not schema_of(entry.target.Config)["required"]
+]  # need no files
 ALL_PARAMS = [*READY, "folder", *archives.MAKERS]
 
 
@@ -52,7 +54,9 @@ def parts_of(protocol: Protocol) -> list[ImageSet]:
 
 
 def sets_of(dataset: Dataset) -> list[ImageSet]:
-    return [dataset.train] + [part for protocol in dataset.protocols.values() for part in parts_of(protocol)]
+    return [dataset.train] + [
+        part for protocol in dataset.protocols.values() for part in parts_of(protocol)
+    ]
 
 
 @EVERY
@@ -61,7 +65,9 @@ def test_entry_has_options_with_help_a_docstring_and_a_display_name(name):
     assert entry.display
     assert entry.target.__doc__
     assert dataclasses.is_dataclass(entry.target.Config)
-    assert all("description" in option for option in schema_of(entry.target.Config)["properties"].values())
+    assert all(
+        "description" in option for option in schema_of(entry.target.Config)["properties"].values()
+    )
     assert set(entry.target.metrics) <= set(ALL_METRICS)
 
 
@@ -84,7 +90,9 @@ def test_every_image_has_a_label_and_a_name(load, name):
 
 
 @pytest.mark.parametrize("name", ALL_PARAMS)
-def test_classes_are_numbered_from_zero_over_the_sets_that_meet_and_have_one_category_each(load, name):
+def test_classes_are_numbered_from_zero_over_the_sets_that_meet_and_have_one_category_each(
+    load, name
+):
     dataset = load(name)
     labelled = [protocol for protocol in dataset.protocols.values() if protocol.judgements is None]
     for sets in ([dataset.train], *map(parts_of, labelled)):
@@ -102,8 +110,14 @@ def test_every_query_has_something_to_find(load, name):
     for protocol in load(name).protocols.values():
         labels = protocol.query.labels
         if protocol.judgements is not None:
-            assert len(protocol.judgements.relevant) == len(protocol.judgements.ignored) == len(protocol.query)
-            for relevant, ignored in zip(protocol.judgements.relevant, protocol.judgements.ignored, strict=True):
+            assert (
+                len(protocol.judgements.relevant)
+                == len(protocol.judgements.ignored)
+                == len(protocol.query)
+            )
+            for relevant, ignored in zip(
+                protocol.judgements.relevant, protocol.judgements.ignored, strict=True
+            ):
                 places = np.concatenate([relevant, ignored])
                 assert len(relevant)
                 assert set(places) <= set(range(len(protocol.gallery)))
@@ -118,7 +132,8 @@ def test_every_query_has_something_to_find(load, name):
 def test_a_label_stands_for_one_name_and_a_name_for_one_label(load, name):
     for image_set in sets_of(load(name)):
         named = {
-            (label, text.split(",")[0]) for label, text in zip(image_set.labels.tolist(), image_set.names, strict=True)
+            (label, text.split(",")[0])
+            for label, text in zip(image_set.labels.tolist(), image_set.names, strict=True)
         }
         assert len(named) == len({label for label, _ in named}) == len({text for _, text in named})
 
@@ -133,7 +148,9 @@ def test_pixels_in_memory_are_what_the_images_show(load, name):
         assert len(image_set.pixels) == len(image_set)
         for index in (0, len(image_set) - 1):
             shown = np.asarray(image_set.image(index))
-            assert np.array_equal(shown.reshape(image_set.pixels.shape[1:]), image_set.pixels[index])
+            assert np.array_equal(
+                shown.reshape(image_set.pixels.shape[1:]), image_set.pixels[index]
+            )
 
 
 @pytest.mark.parametrize("name", ALL_PARAMS)
@@ -179,7 +196,10 @@ assert glyph_drawing.glyph_images()["pixels"][7, 1, 2] == 34
     meeting.mkdir()
     environment = {**os.environ, "BENCHMARK_CACHE": str(cache)}
     command = [sys.executable, "-c", code, str(meeting)]
-    started = [subprocess.Popen([*command, name], env=environment, stderr=subprocess.PIPE, text=True) for name in "ab"]
+    started = [
+        subprocess.Popen([*command, name], env=environment, stderr=subprocess.PIPE, text=True)
+        for name in "ab"
+    ]
     errors = [process.communicate()[1] for process in started]
     assert [process.returncode for process in started] == [0, 0], errors
     assert len(list(meeting.iterdir())) == 2, "both drew"

@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 import torch
 
-from benchmark.errors import BenchmarkError, ConfigError, RunError
+from benchmark.core.errors import BenchmarkError, ConfigError, RunError
+from benchmark.core.options import schema_of
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss
-from benchmark.options import schema_of
 
 DIM, CLASSES = 8, 6
 ENTRIES = {entry.name: entry for entry in LOSSES}
@@ -54,11 +54,15 @@ def test_entry_declares_its_facts_and_a_valid_config(name):
     assert entry.display and entry.facts["paper"]
     assert issubclass(entry.target, Loss)
     assert dataclasses.is_dataclass(entry.target.Config)
-    assert all(item.get("description") for item in schema_of(entry.target.Config)["properties"].values())
+    assert all(
+        item.get("description") for item in schema_of(entry.target.Config)["properties"].values()
+    )
 
 
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("sizes", [(4,) * 6, (2, 3, 5, 7, 1, 4), (24,)], ids=["balanced", "unequal", "one_class"])
+@pytest.mark.parametrize(
+    "sizes", [(4,) * 6, (2, 3, 5, 7, 1, 4), (24,)], ids=["balanced", "unequal", "one_class"]
+)
 def test_value_is_finite_scalar_and_differentiable(name, sizes):
     embeddings, labels = batch(sizes)
     value, gradient = value_and_gradient(make(name), embeddings, labels)
@@ -102,7 +106,10 @@ def test_order_of_the_batch_changes_nothing(name):
 @pytest.mark.parametrize("name", EVERY)
 def test_only_stochastic_losses_depend_on_the_generator(name):
     embeddings, labels = batch()
-    values = [make(name)(embeddings, labels, generator=torch.Generator().manual_seed(s)).item() for s in (1, 1, 2)]
+    values = [
+        make(name)(embeddings, labels, generator=torch.Generator().manual_seed(s)).item()
+        for s in (1, 1, 2)
+    ]
     assert values[0] == values[1]
     assert (values[0] != values[2]) == ENTRIES[name].facts["stochastic"]
 
@@ -138,7 +145,9 @@ def test_empty_memory_changes_nothing_and_a_full_one_does(name):
     for count in (0, len(memory)):
         free = embeddings.clone().requires_grad_()
         loss = make(name)
-        value = loss.with_memory(free, labels, memory[:count], memory_labels[:count], generator=chance())
+        value = loss.with_memory(
+            free, labels, memory[:count], memory_labels[:count], generator=chance()
+        )
         value.backward()
         assert (value.item() == pytest.approx(plain.item(), rel=1e-9)) == (count == 0)
         assert torch.allclose(free.grad, gradient, rtol=1e-7, atol=1e-11) == (count == 0)
@@ -163,7 +172,8 @@ def test_batch_as_its_own_references_gives_the_same(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "extra"), [(n, {"include_query": False}) for n in SELF_IS_POSITIVE[:3]] + [("fast_ap", {})]
+    ("name", "extra"),
+    [(n, {"include_query": False}) for n in SELF_IS_POSITIVE[:3]] + [("fast_ap", {})],
 )
 def test_leaving_the_query_out_equals_ranking_the_others(name, extra):
     embeddings, labels = batch((2, 3, 5, 7, 1, 4), dtype=torch.float64)
@@ -172,8 +182,12 @@ def test_leaving_the_query_out_equals_ranking_the_others(name, extra):
     for i in range(len(labels)):
         others = torch.arange(len(labels)) != i
         if (labels[others] == labels[i]).any():
-            values.append(loss(embeddings[i : i + 1], labels[i : i + 1], embeddings[others], labels[others]))
-    assert loss(embeddings, labels).item() == pytest.approx(torch.stack(values).mean().item(), rel=1e-9)
+            values.append(
+                loss(embeddings[i : i + 1], labels[i : i + 1], embeddings[others], labels[others])
+            )
+    assert loss(embeddings, labels).item() == pytest.approx(
+        torch.stack(values).mean().item(), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", RANKING)

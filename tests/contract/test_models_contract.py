@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
-from benchmark.recipe import ModelConfig
 
 # backbone, image side, channels, pooling
 FAMILIES = {
@@ -53,8 +53,14 @@ def test_embeddings_have_unit_length_and_gradients_reach_backbone_and_head(backb
     assert [group["lr_multiplier"] for group in groups] == [1.0, 3.0]
     for group in groups:
         # timm's own classifier head is no part of the features; ConvNeXt keeps a norm there
-        unused = {id(parameter) for name, parameter in model.backbone.named_parameters() if name.startswith("head.")}
-        assert all(parameter.grad is not None or id(parameter) in unused for parameter in group["params"])
+        unused = {
+            id(parameter)
+            for name, parameter in model.backbone.named_parameters()
+            if name.startswith("head.")
+        }
+        assert all(
+            parameter.grad is not None or id(parameter) in unused for parameter in group["params"]
+        )
         # only the first: timm starts residual branches at zero, which holds back gradients further in
         assert group["params"][0].grad.abs().sum() > 0
     listed = [id(p) for group in groups for p in group["params"]]
@@ -69,7 +75,9 @@ def test_without_a_head_the_width_is_the_backbones(backbone):
     assert model.embedding_dim == model.backbone.num_features
 
 
-@pytest.mark.parametrize("backbone", ["resnet10t", "efficientnet_lite0", "deit_small_distilled_patch16_224"])
+@pytest.mark.parametrize(
+    "backbone", ["resnet10t", "efficientnet_lite0", "deit_small_distilled_patch16_224"]
+)
 def test_first_weights_follow_from_the_seed_alone(backbone):
     torch.manual_seed(5)
     before = torch.get_rng_state()
@@ -94,7 +102,11 @@ def test_frozen_batch_norm_stays_as_it_was_through_training(backbone):
     optimizer.step()
     assert model.training and layers and not any(layer.training for layer in layers)
     after = [list(layer.state_dict().values()) for layer in layers]
-    assert all(torch.equal(a, b) for one, two in zip(before, after, strict=True) for a, b in zip(one, two, strict=True))
+    assert all(
+        torch.equal(a, b)
+        for one, two in zip(before, after, strict=True)
+        for a, b in zip(one, two, strict=True)
+    )
 
 
 def test_batch_norm_learns_unless_frozen():

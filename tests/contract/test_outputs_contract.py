@@ -12,14 +12,14 @@ import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.plots import FIGURES
-from benchmark.plots.drawing import to_svg
-from benchmark.tables import TABLES
-from benchmark.tables.as_csv import to_csv
-from benchmark.tables.as_html import to_html
-from benchmark.tables.as_latex import to_latex
-from benchmark.tables.as_markdown import to_markdown
-from benchmark.tables.table import NothingToShow
+from benchmark.report.figures import FIGURES
+from benchmark.report.figures.drawing import to_svg
+from benchmark.report.tables import TABLES
+from benchmark.report.tables.as_csv import to_csv
+from benchmark.report.tables.as_html import to_html
+from benchmark.report.tables.as_latex import to_latex
+from benchmark.report.tables.as_markdown import to_markdown
+from benchmark.report.tables.table import NothingToShow
 
 OF_A_PAPER = ("claims", "outside")  # tables that only the study of a whole paper has
 _SMALL = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,)}
@@ -27,7 +27,9 @@ _SMALL = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,)}
 
 def _all_lost(status):
     study = made_up_study(**_SMALL, seeds=(0, 1))
-    return made_up_inputs(study, bad={(loss, 32, seed): status for loss in _SMALL["losses"] for seed in (0, 1)})
+    return made_up_inputs(
+        study, bad={(loss, 32, seed): status for loss in _SMALL["losses"] for seed in (0, 1)}
+    )
 
 
 def _empty():
@@ -55,7 +57,11 @@ def test_tables_render_in_every_format_or_say_what_is_missing(name, case):
     try:
         table = TABLES[name].target(inputs.runs, inputs.stats, inputs.study)
     except NothingToShow as reason:
-        assert (label != "full" or name in OF_A_PAPER) and len(str(reason)) > 20 and not str(reason).endswith(".")
+        assert (
+            (label != "full" or name in OF_A_PAPER)
+            and len(str(reason)) > 20
+            and not str(reason).endswith(".")
+        )
         return
     assert table.rows and table.caption.endswith(".") and table.title
     assert len({len(row) for row in csv.reader(io.StringIO(to_csv(table)))}) == 1
@@ -86,8 +92,8 @@ def test_a_new_table_is_one_file(tmp_path):
     (tmp_path / "seed_count.py").write_text(
         textwrap.dedent(
             '''
-            from benchmark.tables import TABLES
-            from benchmark.tables.table import Cell, Section, Table, text_column
+            from benchmark.report.tables import TABLES
+            from benchmark.report.tables.table import Cell, Section, Table, text_column
 
             @TABLES.register("seed_count", display="Number of seeds")
             def build(runs, stats, study):
@@ -101,7 +107,7 @@ def test_a_new_table_is_one_file(tmp_path):
         import sys; sys.path.insert(0, "tests/helpers")
         from made_up_inputs import made_up_inputs
         from made_up_results import made_up_study
-        from benchmark.report.page import build_page
+        from benchmark.report.page.page import build_page
         study = made_up_study(losses=("smooth_ap",), seeds=(0,), figures=())
         page = build_page(made_up_inputs(study))
         assert 'id="table-seed_count"' in page and '<section id="more"' in page
@@ -113,11 +119,11 @@ def test_names_are_known_without_drawing_and_nothing_imports_torch():
     _python(
         """
         import sys
-        from benchmark.plots import FIGURES
-        from benchmark.tables import TABLES
+        from benchmark.report.figures import FIGURES
+        from benchmark.report.tables import TABLES
         assert len(TABLES.names()) >= 8 and len(FIGURES.names()) >= 6
         assert "matplotlib" not in sys.modules
-        import benchmark.report, benchmark.cli.report
+        import benchmark.report.page, benchmark.cli.report
         assert "torch" not in sys.modules and "faiss" not in sys.modules
         """
     )
@@ -127,6 +133,9 @@ def _python(code, **variables):
     import os
 
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, **variables}, capture_output=True, text=True
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from benchmark.options import schema_of
-from benchmark.samplers import SAMPLERS, check, create_sampler
+from benchmark.core.options import schema_of
+from benchmark.input.samplers import SAMPLERS, check, create_sampler
 
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(48), [4, 5, 6, 7, 8, 9] * 8))
 CATEGORIES = LABELS // 12
@@ -19,7 +19,9 @@ EVERY = pytest.mark.parametrize("name", SAMPLERS.names())
 
 
 def make(name: str, batch_size: int, seed: int = 0):
-    return create_sampler(name, {}, labels=LABELS, categories=CATEGORIES, batch_size=batch_size, seed=seed)
+    return create_sampler(
+        name, {}, labels=LABELS, categories=CATEGORIES, batch_size=batch_size, seed=seed
+    )
 
 
 def stream(sampler, epoch: int) -> list[list[int]]:
@@ -32,7 +34,9 @@ def test_entry_has_options_with_help_a_docstring_and_a_display_name(name):
     assert entry.display
     assert entry.target.__doc__
     assert dataclasses.is_dataclass(entry.target.Config)
-    assert all("description" in option for option in schema_of(entry.target.Config)["properties"].values())
+    assert all(
+        "description" in option for option in schema_of(entry.target.Config)["properties"].values()
+    )
 
 
 @EVERY
@@ -80,7 +84,7 @@ def test_the_given_labels_are_not_changed(name):
 def test_making_batches_does_not_import_torch():
     code = """
 import sys, numpy as np
-from benchmark.samplers import SAMPLERS, create_sampler
+from benchmark.input.samplers import SAMPLERS, create_sampler
 labels = np.repeat(np.arange(48), 8)
 for name in SAMPLERS.names():
     create_sampler(name, {}, labels=labels, categories=labels // 12, batch_size=16, seed=0).epoch(0)

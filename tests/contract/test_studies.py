@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from benchmark.grid import expand
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study import load_study, study_names
 from benchmark.study.format import ROOT, schema_files
+from benchmark.study.grid import expand
 from benchmark.study.recipes import leaves, read_recipe
 
 CONFIG = ROOT / "workflow" / "config"
@@ -32,7 +32,9 @@ def test_studies_that_share_a_run_mean_the_same_by_it():
     for name in study_names():
         for run_id, run in expand(load_study(name)).items():
             other, digest = seen.setdefault(run_id, (name, run.digest))
-            assert digest == run.digest, f"{other} and {name} ask for {run_id} with different contents"
+            assert digest == run.digest, (
+                f"{other} and {name} ask for {run_id} with different contents"
+            )
 
 
 def test_smoke_has_every_registered_loss():
@@ -41,7 +43,15 @@ def test_smoke_has_every_registered_loss():
 
 def test_embedded_has_the_eight_losses_two_batch_sizes_and_five_seeds():
     study = load_study("embedded")
-    ap_losses = {"smooth_ap", "sup_ap", "roadmap", "fast_ap", "softbin_ap", "blackbox_ap", "calibration"}
+    ap_losses = {
+        "smooth_ap",
+        "sup_ap",
+        "roadmap",
+        "fast_ap",
+        "softbin_ap",
+        "blackbox_ap",
+        "calibration",
+    }
     assert set(study.losses) >= ap_losses | {"triplet_semihard"}
     (block,) = study.blocks
     assert block.batch_sizes == (32, 128) and block.seeds == (0, 1, 2, 3, 4)
@@ -49,7 +59,12 @@ def test_embedded_has_the_eight_losses_two_batch_sizes_and_five_seeds():
 
 
 def test_every_recipe_belongs_to_a_study():
-    used = {name for path in CONFIG.glob("*.yaml") for block in blocks_of(path) for name in recipes_in(block)}
+    used = {
+        name
+        for path in CONFIG.glob("*.yaml")
+        for block in blocks_of(path)
+        for name in recipes_in(block)
+    }
     for name in list(used):
         while name:  # what it extends, and what takes its place
             recipe = yaml.safe_load((CONFIG / "recipes" / f"{name}.yaml").read_text())
@@ -65,7 +80,11 @@ def test_every_value_of_a_papers_recipes_has_a_source(name):
         recipe = read_recipe(block.recipe_name, CONFIG / "study.yaml")
         parts = {"losses": recipe.losses, "options": recipe.options}
         places = leaves({**recipe.sections, **{name: part for name, part in parts.items() if part}})
-        without = [place for place in places if not any(f"{place}.".startswith(f"{key}.") for key in recipe.sources)]
+        without = [
+            place
+            for place in places
+            if not any(f"{place}.".startswith(f"{key}.") for key in recipe.sources)
+        ]
         assert not without, f"{block.recipe_name}: no source for {without}"
 
 
@@ -86,12 +105,17 @@ def test_a_papers_study_has_a_small_stand_in(name):
 def test_the_seeds_are_those_that_the_papers_state_or_three():
     study = load_study("roadmap")
     assert {len(block.seeds) for block in study.blocks if block.name.startswith("table5")} == {5}
-    assert {len(block.seeds) for block in study.blocks if block.name in ("table1", "table6", "table9")} == {3}
+    assert {
+        len(block.seeds) for block in study.blocks if block.name in ("table1", "table6", "table9")
+    } == {3}
 
 
 def test_paper_and_code_differ_where_the_recipes_say_so():
     runs = expand(load_study("roadmap"))
-    code, paper = (runs[f"inaturalist/{setting}/roadmap/bs64/seed0"].spec for setting in ("resnet50", "resnet50~paper"))
+    code, paper = (
+        runs[f"inaturalist/{setting}/roadmap/bs64/seed0"].spec
+        for setting in ("resnet50", "resnet50~paper")
+    )
     assert code.loss["params"]["weights"] == [1.0, 1.0] and paper.loss["params"]["weights"] is None
     assert (code.loss["params"]["offset"], code.loss["params"]["start"]) == (1.0, 0.0)
     assert (paper.loss["params"]["offset"], paper.loss["params"]["start"]) == (None, 0.5)

@@ -31,9 +31,15 @@ CASES = {
     "checking nothing": (["check", "smoke"], "python -m benchmark run smoke"),
     "report of nothing": (["report", "smoke"], "python -m benchmark collect smoke"),
     "misspelt dataset": (["data", "check", "cubb"], "did you mean 'cub'"),
-    "dataset that is not there": (["data", "check", "cub"], "give the directory that the dataset was unpacked into"),
+    "dataset that is not there": (
+        ["data", "check", "cub"],
+        "give the directory that the dataset was unpacked into",
+    ),
     "misspelt analysis": (["analyse", "toy_rankin"], "did you mean 'toy_ranking'"),
-    "a folder that is not there": (["folder", "init", "nowhere"], "give the parent of the class folders"),
+    "a folder that is not there": (
+        ["folder", "init", "nowhere"],
+        "give the parent of the class folders",
+    ),
     "no store": (["track", "ui"], "python -m benchmark track import"),
 }
 
@@ -80,5 +86,7 @@ def test_completion_of_the_module_works_for_the_installed_command(tmp_path):
         _ranking_benchmark_completion ranking-benchmark
         echo "${{COMPREPLY[@]}}"
     """
-    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.stdout.strip() == "init", done.stderr

@@ -14,7 +14,9 @@ from pages import FENCE, ROOT, pages, shown_commands
 from benchmark.__main__ import app
 from benchmark.study import study_names
 
-COMMANDS = [(page, command) for page in pages() for command in shown_commands(page, "python -m benchmark")]
+COMMANDS = [
+    (page, command) for page in pages() for command in shown_commands(page, "python -m benchmark")
+]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -36,11 +38,15 @@ def test_a_command_has_its_verb_and_its_options(page, command):
             return
         assert words[0] in known, f"no verb '{words[0]}' (known: {', '.join(known)})"
         verb = known[words.pop(0)]
-    known = {name: option for option in verb.params for name in (*option.opts, *option.secondary_opts)}
+    known = {
+        name: option for option in verb.params for name in (*option.opts, *option.secondary_opts)
+    }
     arguments = [parameter for parameter in verb.params if parameter.param_type_name == "argument"]
     given = []
     while words:
-        word, _, value = words.pop(0).partition("=") if words[0].startswith("--") else (words.pop(0), "", "")
+        word, _, value = (
+            words.pop(0).partition("=") if words[0].startswith("--") else (words.pop(0), "", "")
+        )
         if not word.startswith("-"):
             given.append(word)
             continue
@@ -58,7 +64,11 @@ def test_a_command_has_its_verb_and_its_options(page, command):
 def test_targets_of_make_exist(page):
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for command in shown_commands(page, "make"):
-        targets = [word for word in shlex.split(command)[1:] if "=" not in word and not word.startswith("-")]
+        targets = [
+            word
+            for word in shlex.split(command)[1:]
+            if "=" not in word and not word.startswith("-")
+        ]
         assert set(targets) <= known, command
 
 
@@ -75,7 +85,9 @@ def test_profiles_and_studies_given_to_snakemake_exist(page):
 
 def anchors(page: Path) -> set[str]:
     """Returns the names by which the headings of a page are linked to."""
-    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    headings = re.findall(
+        r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
+    )
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
@@ -92,5 +104,8 @@ def test_links_lead_to_files_and_sections_that_exist(page):
 
 
 def test_the_readme_lists_every_page_of_the_documentation():
-    listed = {target.partition("#")[0] for target in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))}
+    listed = {
+        target.partition("#")[0]
+        for target in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    }
     assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= listed

@@ -39,7 +39,11 @@ def test_the_blocks_that_are_not_run_are_the_ones_known():
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a copy of the repository without results."""
-    return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("tutorial") / "clone", ignore=LEFT_BEHIND, symlinks=True))
+    return Path(
+        shutil.copytree(
+            ROOT, tmp_path_factory.mktemp("tutorial") / "clone", ignore=LEFT_BEHIND, symlinks=True
+        )
+    )
 
 
 def follow(page: list[Block], folder: Path) -> str:

@@ -6,7 +6,7 @@ import pytest
 from long_tables import long_table
 from reference_checks import drift_report
 
-from benchmark.references import asked_results, freeze, load_frozen
+from benchmark.papers.references import asked_results, freeze, load_frozen
 
 MEANS = {"smooth_ap": 0.62, "sup_ap": 0.63, "roadmap": 0.64}
 
@@ -23,16 +23,25 @@ def test_sound_runs_with_other_seeds_pass(frozen):
 
 def test_a_planted_drift_is_found_with_cell_values_counts_and_rule(frozen):
     runs = long_table(MEANS, batch_sizes=(32, 128), seed=7)
-    planted = (runs["loss"] == "sup_ap") & (runs["batch_size"] == 128) & (runs["metric"] == "map_at_r")
+    planted = (
+        (runs["loss"] == "sup_ap") & (runs["batch_size"] == 128) & (runs["metric"] == "map_at_r")
+    )
     runs.loc[planted, "value"] -= 0.05
     report = drift_report(runs, frozen=frozen)
     line = next(line for line in report.splitlines() if line.startswith("glyphs/"))
     assert line.startswith("glyphs/tiny/sup_ap/bs128 test map_at_r")
-    assert "ours 57.92 (sd" in line and "frozen 63.12 (sd" in line and line.count("n 5)") == 2 and "drifted low" in line
+    assert (
+        "ours 57.92 (sd" in line
+        and "frozen 63.12 (sd" in line
+        and line.count("n 5)") == 2
+        and "drifted low" in line
+    )
     assert report.count("\nglyphs/") == 1 and "rule: reproduced" in report
 
 
 def test_a_planted_drift_from_a_published_number_is_found():
     runs = long_table({"fast_ap": 0.55}, dataset="cub", setting="resnet50", batch_sizes=(128,))
     report = drift_report(runs, published=asked_results(["roadmap2021v2/table5"]))
-    assert "cub/resnet50/fast_ap/bs128 test recall_at_1" in report and "61.28 (sd 0.37, n 5)" in report
+    assert (
+        "cub/resnet50/fast_ap/bs128 test recall_at_1" in report and "61.28 (sd 0.37, n 5)" in report
+    )

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from reference_checks import drift_report
 
-from benchmark.references import asked_results, load_frozen
+from benchmark.papers.references import asked_results, load_frozen
+from benchmark.papers.verdicts.facts import study_facts
 from benchmark.stats import load_runs
 from benchmark.study import load_study, study_names
-from benchmark.verdicts.facts import study_facts
 
 ROOT = Path(__file__).parents[2]
 STUDIES = study_names()
@@ -37,7 +37,9 @@ def test_results_have_not_drifted_from_the_published_numbers(name):
     study, runs = results_of(name)
     if not study.references.published:
         pytest.skip(f"{name} names no published tables")
-    report = drift_report(runs, published=asked_results(study.references.published), facts=study_facts(study))
+    report = drift_report(
+        runs, published=asked_results(study.references.published), facts=study_facts(study)
+    )
     assert not report, report
 
 

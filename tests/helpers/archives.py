@@ -42,16 +42,24 @@ def make_cub(root: Path) -> None:
     }
     images = []
     for name in classes.values():
-        images += [(name, f"{name}/{name.split('.')[1]}_{number:04d}_{number}.jpg") for number in (1, 2, 3)]
+        images += [
+            (name, f"{name}/{name.split('.')[1]}_{number:04d}_{number}.jpg") for number in (1, 2, 3)
+        ]
     for number, (_, path) in enumerate(images):
         write_jpeg(root / "images" / path, number)
     numbers = {name: number for number, name in classes.items()}
     write_lines(root / "classes.txt", [f"{number} {name}" for number, name in classes.items()])
-    write_lines(root / "images.txt", [f"{place} {path}" for place, (_, path) in enumerate(images, start=1)])
     write_lines(
-        root / "image_class_labels.txt", [f"{place} {numbers[name]}" for place, (name, _) in enumerate(images, start=1)]
+        root / "images.txt", [f"{place} {path}" for place, (_, path) in enumerate(images, start=1)]
     )
-    write_lines(root / "train_test_split.txt", [f"{place} {place % 2}" for place in range(1, len(images) + 1)])
+    write_lines(
+        root / "image_class_labels.txt",
+        [f"{place} {numbers[name]}" for place, (name, _) in enumerate(images, start=1)],
+    )
+    write_lines(
+        root / "train_test_split.txt",
+        [f"{place} {place % 2}" for place in range(1, len(images) + 1)],
+    )
 
 
 def make_sop(root: Path) -> None:
@@ -76,7 +84,14 @@ def make_inaturalist(root: Path) -> None:
     for species in range(8):
         kingdom = ("Aves", "Plantae")[species % 2]
         category = 100 + species
-        categories.append({"id": category, "name": f"species {category}", "supercategory": kingdom, "genus": "Genus"})
+        categories.append(
+            {
+                "id": category,
+                "name": f"species {category}",
+                "supercategory": kingdom,
+                "genus": "Genus",
+            }
+        )
         for view in range(2):
             path = f"train_val2018/{kingdom}/{category}/{category * 10 + view:032x}.jpg"
             write_jpeg(root / path, 2 * species + view)
@@ -91,11 +106,16 @@ def make_inshop(root: Path) -> None:
     rows = []
     for item in range(1, 9):
         category = ("WOMEN/Dresses", "MEN/Denim")[item % 2]
-        for view, status in enumerate(("train", "train") if item <= 4 else ("query", "gallery", "gallery"), start=1):
+        for view, status in enumerate(
+            ("train", "train") if item <= 4 else ("query", "gallery", "gallery"), start=1
+        ):
             path = f"img/{category}/id_{item:08d}/{view:02d}_{view}_front.jpg"
             write_jpeg(root / path, 3 * item + view)
             rows.append(f"{path:<70} id_{item:08d} {status}")
-    write_lines(root / "list_eval_partition.txt", [str(len(rows)), "image_name  item_id  evaluation_status", *rows])
+    write_lines(
+        root / "list_eval_partition.txt",
+        [str(len(rows)), "image_name  item_id  evaluation_status", *rows],
+    )
 
 
 def make_vehicleid(root: Path) -> None:
@@ -121,7 +141,9 @@ def make_vehicleid(root: Path) -> None:
 
 def make_sfm120k(root: Path) -> None:
     """Three clusters of three images, named by 32 hexadecimal digits."""
-    cids = [f"{number * 7919:026x}{number:02x}{number + 16:02x}{number + 32:02x}" for number in range(9)]
+    cids = [
+        f"{number * 7919:026x}{number:02x}{number + 16:02x}{number + 32:02x}" for number in range(9)
+    ]
     for number, cid in enumerate(cids):
         path = root / "ims" / cid[-2:] / cid[-4:-2] / cid[-6:-4] / cid
         write_jpeg(path.with_suffix(".jpg"), number)
@@ -129,7 +151,9 @@ def make_sfm120k(root: Path) -> None:
     cells = np.empty((1, len(cids)), dtype=object)
     cells[0] = cids
     clusters = np.array([[1 + number // 3 for number in range(len(cids))]], dtype=np.float64)
-    savemat(root / "retrieval-SfM-120k-imagenames-clusterids.mat", {"cids": cells, "cluster": clusters})
+    savemat(
+        root / "retrieval-SfM-120k-imagenames-clusterids.mat", {"cids": cells, "cluster": clusters}
+    )
 
 
 def landmark_truth() -> list[dict]:
@@ -148,7 +172,9 @@ def make_landmarks(root: Path, name: str, prefix: str) -> None:
     for number, image in enumerate(images + queries):
         write_jpeg(root / "jpg" / f"{image}.jpg", number)
     with (root / f"gnd_{name}.pkl").open("wb") as file:
-        pickle.dump({"imlist": images, "qimlist": queries, "gnd": landmark_truth()}, file, protocol=2)
+        pickle.dump(
+            {"imlist": images, "qimlist": queries, "gnd": landmark_truth()}, file, protocol=2
+        )
 
 
 def make_roxford5k(root: Path) -> None:

@@ -40,16 +40,28 @@ class Page:
             os.dup2(held[1], 4)
 
         browser = next(path for name in NAMES if (path := shutil.which(name)))
-        command = [browser, *OPTIONS, f"--user-data-dir={profile}", f"--window-size={width},{height}", "about:blank"]
+        command = [
+            browser,
+            *OPTIONS,
+            f"--user-data-dir={profile}",
+            f"--window-size={width},{height}",
+            "about:blank",
+        ]
         self._process = subprocess.Popen(
-            command, close_fds=False, preexec_fn=place_pipes, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command,
+            close_fds=False,
+            preexec_fn=place_pipes,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         os.close(read_commands)
         os.close(write_events)
         self._buffer, self._number, self._session = b"", 0, None
         self.events: list[dict[str, Any]] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -77,7 +89,9 @@ class Page:
 
     def evaluate(self, expression: str) -> Any:
         """Returns the value of a JavaScript expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
@@ -89,7 +103,9 @@ class Page:
         guarded = f"(() => {{ try {{ return Boolean({condition}) }} catch {{ return false }} }})()"
         while not self.evaluate(guarded):
             if time.monotonic() > deadline:
-                raise AssertionError(f"never came true: {condition}; the page shows: {self.text()[:2000]}")
+                raise AssertionError(
+                    f"never came true: {condition}; the page shows: {self.text()[:2000]}"
+                )
             time.sleep(0.2)
 
     def text(self) -> str:
@@ -106,13 +122,25 @@ class Page:
             elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
                 found.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
             elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert"):
-                found.append(" ".join(str(item.get("value", item.get("description"))) for item in params["args"])[:500])
+                found.append(
+                    " ".join(
+                        str(item.get("value", item.get("description"))) for item in params["args"]
+                    )[:500]
+                )
         return found
 
     def requests(self) -> list[str]:
         """Returns the addresses that the page asked for, data within the page left out."""
-        seen = (event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent")
-        return [url for params in seen if not (url := params["request"]["url"]).startswith(("data:", "blob:"))]
+        seen = (
+            event["params"]
+            for event in self.events
+            if event.get("method") == "Network.requestWillBeSent"
+        )
+        return [
+            url
+            for params in seen
+            if not (url := params["request"]["url"]).startswith(("data:", "blob:"))
+        ]
 
     def screenshot(self, path: Path) -> Path:
         """Writes what the window shows as a PNG and returns its path."""

@@ -72,7 +72,9 @@ def serving(content: bytes) -> Iterator[FileServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.state = FileServer(content)
     server.state.address = f"http://127.0.0.1:{server.server_port}/"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     try:
         yield server.state

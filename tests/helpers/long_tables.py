@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from benchmark.records import LONG_COLUMNS
+from benchmark.core.records import LONG_COLUMNS
 
 
 def long_table(
@@ -45,7 +45,9 @@ def long_table(
                 for metric in metrics:
                     value = float(rng.normal(mean, sd))
                     rows.append({**base, "selection": "last", "metric": metric, "value": value})
-                    rows.append({**base, "selection": "best", "metric": metric, "value": value + 0.01})
+                    rows.append(
+                        {**base, "selection": "best", "metric": metric, "value": value + 0.01}
+                    )
     return pd.DataFrame(rows, columns=list(LONG_COLUMNS))
 
 
@@ -55,6 +57,14 @@ def without_number(runs: pd.DataFrame, query: str, status: str) -> pd.DataFrame:
     gone = (
         runs[rows]
         .drop_duplicates("run_id")
-        .assign(status=status, value=np.nan, metric="", selection="last", split="", epoch=np.nan, reason="made up")
+        .assign(
+            status=status,
+            value=np.nan,
+            metric="",
+            selection="last",
+            split="",
+            epoch=np.nan,
+            reason="made up",
+        )
     )
     return pd.concat([runs[~rows], gone], ignore_index=True)

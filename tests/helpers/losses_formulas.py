@@ -85,12 +85,16 @@ def calibration(embeddings, labels, alpha=0.9, beta=0.6, reduction="pairs"):
     scores = embeddings @ embeddings.T
     per_query, near, far = [], [], []
     for i in range(len(labels)):
-        positive = [alpha - scores[i, j] for j in range(len(labels)) if j != i and labels[j] == labels[i]]
+        positive = [
+            alpha - scores[i, j] for j in range(len(labels)) if j != i and labels[j] == labels[i]
+        ]
         negative = [scores[i, j] - beta for j in range(len(labels)) if labels[j] != labels[i]]
         positive, negative = [p.clamp(min=0) for p in positive], [n.clamp(min=0) for n in negative]
         near, far = near + positive, far + negative
         if positive:
-            per_query.append(sum(positive) / len(positive) + (sum(negative) / len(negative) if negative else 0))
+            per_query.append(
+                sum(positive) / len(positive) + (sum(negative) / len(negative) if negative else 0)
+            )
     if reduction == "pairs":
         return sum(per_query) / len(per_query)
     return sum(sum(part) / max(1, sum(bool(p > 0) for p in part)) for part in (near, far))

@@ -8,23 +8,31 @@ from pathlib import Path
 import pandas as pd
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.files import write_json
-from benchmark.references import load_margins
-from benchmark.references.published import asked_results
+from benchmark.core.files import write_json
+from benchmark.papers.references import load_margins
+from benchmark.papers.references.published import asked_results
+from benchmark.papers.verdicts import References, judge
+from benchmark.report.tables.inputs import Inputs, tidy
 from benchmark.stats import analyse, write_stats
-from benchmark.tables.inputs import Inputs, tidy
-from benchmark.verdicts import References, judge
 
-WENT_WRONG = {("roadmap", 128, 3): "diverged", ("fast_ap", 32, 0): "missing", ("blackbox_ap", 32, 1): "failed"}
+WENT_WRONG = {
+    ("roadmap", 128, 3): "diverged",
+    ("fast_ap", 32, 0): "missing",
+    ("blackbox_ap", 32, 1): "failed",
+}
 
 
-def made_up_inputs(study=None, *, bad=None, references=False, runs: pd.DataFrame | None = None) -> Inputs:
+def made_up_inputs(
+    study=None, *, bad=None, references=False, runs: pd.DataFrame | None = None
+) -> Inputs:
     """Returns inputs in memory; with ``references``, one published table (not run) is judged too."""
     study = study or made_up_study()
     runs = made_up_runs(study, bad=bad) if runs is None else runs
     stats = analyse(runs, dataclasses.asdict(study.comparison), study.metrics)
     published = asked_results(("smoothap2020/table2",)) if references else None
-    stats["verdicts"] = judge(runs, References(published, _frozen(runs) if references else None), load_margins())
+    stats["verdicts"] = judge(
+        runs, References(published, _frozen(runs) if references else None), load_margins()
+    )
     return Inputs(study, tidy(runs), stats, made_up_provenance())
 
 
@@ -36,9 +44,20 @@ def made_up_provenance() -> dict:
         "code_versions": {"1.0+abc1234": 77},
         "platforms": {"linux-x86_64": 77},
         "packages": {"torch": {"2.13.0": 77}, "numpy": {"2.4.6": 70, "2.3.0": 7}},
-        "hardware": [{"cpu": "A processor", "cores": 4, "usable_cores": 2, "memory_gb": 7.5, "gpus": [], "runs": 77}],
+        "hardware": [
+            {
+                "cpu": "A processor",
+                "cores": 4,
+                "usable_cores": 2,
+                "memory_gb": 7.5,
+                "gpus": [],
+                "runs": 77,
+            }
+        ],
         "weights": [],
-        "datasets": {"glyphs_1k": {"fingerprints": {"0123abcd": 77}, "counts": {"train_images": 5000}}},
+        "datasets": {
+            "glyphs_1k": {"fingerprints": {"0123abcd": 77}, "counts": {"train_images": 5000}}
+        },
         "total_seconds": 4000.0,
         "errors": [],
         "warnings": [],
@@ -50,7 +69,10 @@ def write_inputs(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
     folder = results / inputs.study.name
     folder.mkdir(parents=True)
     runs.to_csv(folder / "runs.csv", index=False)
-    write_stats({name: table for name, table in inputs.stats.items() if name != "verdicts"}, folder / "stats")
+    write_stats(
+        {name: table for name, table in inputs.stats.items() if name != "verdicts"},
+        folder / "stats",
+    )
     inputs.stats["verdicts"].to_csv(folder / "verdicts.csv", index=False)
     write_json(folder / "provenance.json", dict(inputs.provenance))
     return folder
@@ -58,7 +80,7 @@ def write_inputs(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
 
 def _frozen(runs: pd.DataFrame) -> pd.DataFrame:
     """Returns frozen reference rows: the last-epoch scores themselves, one loss two points higher."""
-    from benchmark.references import freeze, load_frozen
+    from benchmark.papers.references import freeze, load_frozen
 
     shifted = runs.copy()
     fast = shifted["loss"] == "fast_ap"

@@ -9,7 +9,9 @@ import numpy as np
 QUERIES, ITEMS, CLASSES, SHOWN, SIDE = 12, 40, 5, 6, 64
 
 
-def write_neighbours_file(path: Path, seed: int, *, exact: bool = True, queries: int = QUERIES) -> dict:
+def write_neighbours_file(
+    path: Path, seed: int, *, exact: bool = True, queries: int = QUERIES
+) -> dict:
     """Writes the file of a run whose quality depends on ``seed`` and returns its arrays."""
     rng = np.random.default_rng(seed)
     labels = np.arange(ITEMS) % CLASSES

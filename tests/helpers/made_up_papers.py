@@ -8,16 +8,16 @@ import pandas as pd
 from made_up_inputs import made_up_provenance
 from made_up_results import made_up_runs, made_up_study
 
+from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.options import defaults_of
-from benchmark.references import load_margins, published_results
-from benchmark.references.published import asked_results
+from benchmark.papers.references import load_margins, published_results
+from benchmark.papers.references.published import asked_results
+from benchmark.papers.verdicts import References as ToJudge
+from benchmark.papers.verdicts import judge
+from benchmark.papers.verdicts.facts import study_facts
+from benchmark.report.tables.inputs import Inputs, tidy
 from benchmark.stats import analyse
 from benchmark.study.model import Block, Comparison, DatasetChoice, References, Variant
-from benchmark.tables.inputs import Inputs, tidy
-from benchmark.verdicts import References as ToJudge
-from benchmark.verdicts import judge
-from benchmark.verdicts.facts import study_facts
 
 DATASETS = ("cub", "sop", "inaturalist")
 COMPARED = ("fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap", "sup_ap", "roadmap")
@@ -28,18 +28,28 @@ RECIPE = {"model": {"backbone": "resnet50.tv_in1k", "embedding_dim": 512}}
 def variant(label: str, name: str | None = None, **params) -> Variant:
     """Returns a loss with all its hyperparameters, of which ``params`` are the study's own."""
     name = name or label
-    return Variant(label, name, {**defaults_of(load_catalogue()[name]["schema"]), **params}, tuple(params))
+    return Variant(
+        label, name, {**defaults_of(load_catalogue()[name]["schema"]), **params}, tuple(params)
+    )
 
 
 def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATASETS, stand_in=None):
     """Returns a study of ROADMAP's tables 1, 3 and 6 and figures 4 and 13; on ``stand_in`` if one is named."""
-    sweeps = [variant(f"roadmap_lambda_{value}", "roadmap", lambda_=value) for value in (0.0, 0.2, 0.8)]
+    sweeps = [
+        variant(f"roadmap_lambda_{value}", "roadmap", lambda_=value) for value in (0.0, 0.2, 0.8)
+    ]
     slopes = [variant(f"sup_ap_rho_{value}", "sup_ap", rho=value) for value in (1.0, 10.0, 1000.0)]
-    setting, label = ("test_resnet", "roadmap-on-glyphs_1k") if stand_in else ("resnet50", "roadmap")
+    setting, label = (
+        ("test_resnet", "roadmap-on-glyphs_1k") if stand_in else ("resnet50", "roadmap")
+    )
 
     def block(name, names, losses, batch_sizes):
         names = (stand_in,) if stand_in else names
-        batch_sizes = tuple(dict.fromkeys(min(size, 128) for size in batch_sizes)) if stand_in else batch_sizes
+        batch_sizes = (
+            tuple(dict.fromkeys(min(size, 128) for size in batch_sizes))
+            if stand_in
+            else batch_sizes
+        )
         choices = tuple(DatasetChoice(each, each, {}) for each in names)
         return Block(name, setting, choices, tuple(losses), batch_sizes, seeds, RECIPE)
 
@@ -64,7 +74,9 @@ def paper_inputs(study, **options) -> Inputs:
     runs = near_published(made_up_runs(study, **options), "roadmap2021v2")
     stats = analyse(runs, dataclasses.asdict(study.comparison), study.metrics)
     published = asked_results(study.references.published)
-    stats["verdicts"] = judge(runs, ToJudge(published, None), load_margins(), facts=study_facts(study))
+    stats["verdicts"] = judge(
+        runs, ToJudge(published, None), load_margins(), facts=study_facts(study)
+    )
     return Inputs(study, tidy(runs), stats, made_up_provenance())
 
 
@@ -78,5 +90,7 @@ def near_published(runs: pd.DataFrame, paper: str) -> pd.DataFrame:
     ends = runs[runs["selection"] == "last"].groupby(keys)["value"].mean()
     shift = {key: level[key] - end for key, end in ends.items() if key in level}
     moved = runs[keys].apply(tuple, axis=1).map(shift).fillna(0.0)
-    runs["value"] = (runs["value"] + moved).where(runs["selection"] == "cost", (runs["value"] + moved).clip(0, 1))
+    runs["value"] = (runs["value"] + moved).where(
+        runs["selection"] == "cost", (runs["value"] + moved).clip(0, 1)
+    )
     return runs

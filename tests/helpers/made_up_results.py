@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.records import LONG_COLUMNS
+from benchmark.core.records import LONG_COLUMNS
 from benchmark.study import Block, DatasetChoice, Resources, Study, Variant
 from benchmark.study.model import Comparison, References
 
@@ -25,10 +25,20 @@ LOSSES = {
 METRICS = ("recall_at_1", "map_at_r", "map")
 
 
-def made_up_study(losses=tuple(LOSSES), batch_sizes=(32, 128), seeds=(0, 1, 2, 3, 4), **changes) -> Study:
+def made_up_study(
+    losses=tuple(LOSSES), batch_sizes=(32, 128), seeds=(0, 1, 2, 3, 4), **changes
+) -> Study:
     """Returns a study over one dataset; ``changes`` replace fields."""
     variants = tuple(Variant(loss, loss, {}) for loss in losses)
-    block = Block("main", "r10", (DatasetChoice("glyphs_1k", "glyphs_1k", {}),), variants, batch_sizes, seeds, {})
+    block = Block(
+        "main",
+        "r10",
+        (DatasetChoice("glyphs_1k", "glyphs_1k", {}),),
+        variants,
+        batch_sizes,
+        seeds,
+        {},
+    )
     fields = {
         "name": "made_up",
         "path": Path("made_up.yaml"),
@@ -46,7 +56,9 @@ def made_up_study(losses=tuple(LOSSES), batch_sizes=(32, 128), seeds=(0, 1, 2, 3
     return Study(**{**fields, **changes})
 
 
-def made_up_runs(study: Study, *, bad: dict[tuple[str, int, int], str] | None = None, epochs=8) -> pd.DataFrame:
+def made_up_runs(
+    study: Study, *, bad: dict[tuple[str, int, int], str] | None = None, epochs=8
+) -> pd.DataFrame:
     """Returns the long table; ``bad`` gives the status of (loss, batch size, seed) runs that did not finish."""
     rows = []
     for block in study.blocks:
@@ -67,10 +79,16 @@ def made_up_runs(study: Study, *, bad: dict[tuple[str, int, int], str] | None = 
                             "spec_digest": "0123456789abcdef",
                             "code_version": "1.0+abc1234",
                             "platform": "linux-x86_64",
-                            "reason": {"diverged": "loss was nan at step 17", "failed": "exit status 1"}.get(state, ""),
+                            "reason": {
+                                "diverged": "loss was nan at step 17",
+                                "failed": "exit status 1",
+                            }.get(state, ""),
                         }
                         if state == "ok":
-                            rows.extend({**head, **row} for row in _measured(variant, batch_size, seed, epochs))
+                            rows.extend(
+                                {**head, **row}
+                                for row in _measured(variant, batch_size, seed, epochs)
+                            )
                         else:
                             rows.append({**head, "split": "", "selection": "", "metric": ""})
     return pd.DataFrame(rows, columns=list(LONG_COLUMNS))
@@ -79,7 +97,9 @@ def made_up_runs(study: Study, *, bad: dict[tuple[str, int, int], str] | None = 
 def _measured(variant: Variant, batch_size: int, seed: int, epochs: int) -> list[dict]:
     level, loss_ms = LOSSES.get(variant.name, (0.5, 1.0))
     shared = np.random.default_rng((seed, batch_size)).normal(0, 0.004)
-    own = np.random.default_rng((seed, batch_size, len(variant.label), sum(map(ord, variant.label))))
+    own = np.random.default_rng(
+        (seed, batch_size, len(variant.label), sum(map(ord, variant.label)))
+    )
     end = level + 0.03 * (batch_size >= 128) + shared
     rows = []
     for metric, shift in zip(METRICS, (0.27, 0.0, 0.06), strict=True):

@@ -13,9 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.tracking import store
+from benchmark.runs.tracking import store
 
-VARIABLES = ("MLFLOW_TRACKING_URI", "BENCHMARK_STUDY", "BENCHMARK_PLUGINS", "_MLFLOW_SERVER_ARTIFACT_ROOT")
+VARIABLES = (
+    "MLFLOW_TRACKING_URI",
+    "BENCHMARK_STUDY",
+    "BENCHMARK_PLUGINS",
+    "_MLFLOW_SERVER_ARTIFACT_ROOT",
+)
 
 
 class LocalServer:
@@ -29,7 +34,15 @@ class LocalServer:
     def command(self) -> list[str]:
         """Returns the server's command line; it runs in its folder."""
         options = ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
-        return [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", "sqlite:///server.db", *options]
+        return [
+            sys.executable,
+            "-m",
+            "mlflow",
+            "server",
+            "--backend-store-uri",
+            "sqlite:///server.db",
+            *options,
+        ]
 
     def start(self) -> str:
         """Starts it and returns its address once it answers."""
@@ -37,7 +50,12 @@ class LocalServer:
         environment.pop("MLFLOW_TRACKING_URI", None)
         with open(self.folder / "server.log", "a") as log:
             self.process = subprocess.Popen(
-                self.command(), cwd=self.folder, env=environment, stdout=log, stderr=log, start_new_session=True
+                self.command(),
+                cwd=self.folder,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         deadline = time.monotonic() + 90
         while store.unreachable(self.address):
@@ -72,7 +90,16 @@ class SmallDiskServer(LocalServer):
     def command(self) -> list[str]:
         """Returns the command line that mounts the disk in a namespace of its own and serves from there."""
         mount = f'mount -t tmpfs -o size={self.MEGABYTES}m none disk && cd disk && exec "$@"'
-        return ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh", *super().command()]
+        return [
+            "unshare",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            mount,
+            "sh",
+            *super().command(),
+        ]
 
     def start(self) -> str:
         """Starts it on a new, empty disk."""

@@ -46,7 +46,12 @@ def publish(name: str, folder: Path) -> list[Path]:
     if name == "cub":
         made = [write_tar_gz(folder / "CUB_200_2011.tgz", files_below(root, "CUB_200_2011/"))]
     elif name == "sop":
-        made = [write_zip(folder / "Stanford_Online_Products.zip", files_below(root, "Stanford_Online_Products/"))]
+        made = [
+            write_zip(
+                folder / "Stanford_Online_Products.zip",
+                files_below(root, "Stanford_Online_Products/"),
+            )
+        ]
     elif name == "vehicleid":
         made = [write_zip(folder / "VehicleID_V1.0.zip", files_below(root, "VehicleID_V1.0/"))]
     elif name == "inaturalist":
@@ -54,17 +59,24 @@ def publish(name: str, folder: Path) -> list[Path]:
         made = [write_tar_gz(folder / "train_val2018.tar.gz", images)]
         made += [single[f"Inaturalist_{split}_set1.txt"] for split in ("train", "test")]
     elif name == "inshop":
-        made = [write_zip(folder / "img.zip", [entry for entry in every if entry[1].startswith("img/")])]
+        made = [
+            write_zip(folder / "img.zip", [entry for entry in every if entry[1].startswith("img/")])
+        ]
         made.append(single["list_eval_partition.txt"])
     elif name == "sfm120k":
         made = [write_tar_gz(folder / "ims.tar.gz", below["ims"])]
         made.append(single["retrieval-SfM-120k-imagenames-clusterids.mat"])
     elif name == "roxford5k":
-        made = [write_tar_gz(folder / "oxbuild_images.tgz", below["jpg"]), single["gnd_roxford5k.pkl"]]
+        made = [
+            write_tar_gz(folder / "oxbuild_images.tgz", below["jpg"]),
+            single["gnd_roxford5k.pkl"],
+        ]
     else:
         halves = (below["jpg"][:5], "paris/defense/"), (below["jpg"][5:], "paris/triomphe/")
         made = [
-            write_tar_gz(folder / f"paris_{number}.tgz", [(file, prefix + image) for file, image in half])
+            write_tar_gz(
+                folder / f"paris_{number}.tgz", [(file, prefix + image) for file, image in half]
+            )
             for number, (half, prefix) in enumerate(halves, start=1)
         ]
         made.append(single["gnd_rparis6k.pkl"])

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.options import defaults_of
+from benchmark.core.recipe import complete_recipe
+from benchmark.core.records import METRICS, RunSpec, run_id
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.options import defaults_of
-from benchmark.recipe import complete_recipe
-from benchmark.records import METRICS, RunSpec, run_id
 from benchmark.training.interrupt import StopRequest
 
 TIMES = {"images_per_second", "loss_ms", "seconds"}
@@ -50,7 +50,10 @@ def write_spec_in(folder: Path, spec: RunSpec) -> Path:
 def curve(folder: Path) -> list[dict]:
     """Returns metrics.jsonl without what a clock measured."""
     lines = (folder / METRICS).read_text().splitlines()
-    return [{key: value for key, value in json.loads(line).items() if key not in TIMES} for line in lines]
+    return [
+        {key: value for key, value in json.loads(line).items() if key not in TIMES}
+        for line in lines
+    ]
 
 
 def stop_after(steps: int, monkeypatch) -> None:

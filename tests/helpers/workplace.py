@@ -56,7 +56,12 @@ class Workplace:
         (self.folder / f"{study['study']}.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
     def snakemake(
-        self, study: str, *arguments: str, target: str = "", collect_only: bool = True, hooks: bool = False
+        self,
+        study: str,
+        *arguments: str,
+        target: str = "",
+        collect_only: bool = True,
+        hooks: bool = False,
     ) -> subprocess.CompletedProcess:
         """Runs Snakemake up to runs.csv (or to ``target``, or to the end) and returns the finished process."""
         command = [sys.executable, "-m", "snakemake"]
@@ -65,18 +70,32 @@ class Workplace:
         elif collect_only:
             command += ["runs", f"results/{study}/runs.csv"]
         command += ["--snakefile", str(ROOT / "Snakefile"), "--profile", str(LOCAL), "--cores", "2"]
-        command += ["--config", f"study={study}.yaml", *([] if hooks else ["--no-hooks"]), *arguments]
+        command += [
+            "--config",
+            f"study={study}.yaml",
+            *([] if hooks else ["--no-hooks"]),
+            *arguments,
+        ]
         path = os.pathsep.join([str(QUICK), str(ROOT)])
         environment = {**os.environ, "PYTHONPATH": path, **self.environment}
         return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=self.seconds, check=False
+            command,
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=self.seconds,
+            check=False,
         )
 
     def results(self) -> dict[str, tuple[int, bytes]]:
         """Returns time of change and content of every result by run id."""
         paths = self.runs.glob("*/*/*/*/*/result.json")
         return {
-            path.parent.relative_to(self.runs).as_posix(): (path.stat().st_mtime_ns, path.read_bytes())
+            path.parent.relative_to(self.runs).as_posix(): (
+                path.stat().st_mtime_ns,
+                path.read_bytes(),
+            )
             for path in paths
         }
 

@@ -38,7 +38,7 @@ def timed_run(spec: Path) -> dict[str, float]:
     """Trains in this process; returns seconds in all, seconds waited for the mirror, and the helper's CPU seconds."""
     import resource
 
-    from benchmark.tracking.mirror import Mirror
+    from benchmark.training.mirror import Mirror
     from benchmark.training.run import train
 
     waited = []
@@ -82,7 +82,9 @@ def measure(situation: str, server: LocalServer, epochs: int, middle: float) -> 
         timer = threading.Timer(middle, failures.get(situation, lambda: None))
         timer.start()
         command = [sys.executable, __file__, "--one", str(write_spec_in(Path(folder), spec))]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
         timer.cancel()
         if situation == FULL:
             server.stop()  # its disk goes with it; the next start has an empty one
@@ -94,7 +96,9 @@ def measure(situation: str, server: LocalServer, epochs: int, middle: float) -> 
 def report(found: dict[str, list[dict[str, float]]]) -> float:
     """Prints one line per situation; returns the highest median ratio."""
     base = [run["seconds"] for run in found[WITHOUT]]
-    print(f"{WITHOUT}: median {statistics.median(base):.1f} s ({min(base):.1f} to {max(base):.1f}), {len(base)} runs")
+    print(
+        f"{WITHOUT}: median {statistics.median(base):.1f} s ({min(base):.1f} to {max(base):.1f}), {len(base)} runs"
+    )
     medians = []
     for situation in list(found)[1:]:
         runs = found[situation]
@@ -131,7 +135,9 @@ def main() -> int:
         small = SmallDiskServer(Path(folder) / "small", free_port())
         plain.start()
         try:
-            middle = measure(WITHOUT, plain, arguments.epochs, 0.0)["seconds"] / 2  # and fills the caches
+            middle = (
+                measure(WITHOUT, plain, arguments.epochs, 0.0)["seconds"] / 2
+            )  # and fills the caches
             for repeat in range(arguments.repeats):
                 turn = repeat % len(situations)
                 for situation in situations[turn:] + situations[:turn]:

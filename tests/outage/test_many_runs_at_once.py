@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from fabricated import make_epochs, make_specs, write_epochs, write_run
 
-from benchmark.records import RunSpec
-from benchmark.tracking import content, store
-from benchmark.tracking.importer import Counts, import_runs
-from benchmark.tracking.mirror_process import mirror
+from benchmark.core.records import RunSpec
+from benchmark.runs.tracking import content, store
+from benchmark.runs.tracking.importer import Counts, import_runs
+from benchmark.runs.tracking.mirror_process import mirror
 
 pytestmark = pytest.mark.stress
 RUNS, EPOCHS = 32, 20
@@ -52,12 +52,16 @@ def nothing_is_lost(results: Path, specs: dict[str, RunSpec]) -> None:
             for name in {point.name for point in expected}
             for point in client.get_metric_history(run.info.run_id, name)
         ]
-        assert sorted(histories) == sorted((point.name, point.value, point.step) for point in expected)
+        assert sorted(histories) == sorted(
+            (point.name, point.value, point.step) for point in expected
+        )
         last = make_epochs(spec, EPOCHS)[-1]["evaluation"]["test"]
         assert {name: run.data.metrics[name] for name in last} == last
 
 
-def test_32_runs_mirrored_to_one_server_at_once_are_all_there(tmp_path, specs, real_server, monkeypatch):
+def test_32_runs_mirrored_to_one_server_at_once_are_all_there(
+    tmp_path, specs, real_server, monkeypatch
+):
     monkeypatch.setenv(store.URI_VARIABLE, real_server(tmp_path / "server").start())
     store.prepare("toy", "A toy", tmp_path)
 
@@ -80,7 +84,9 @@ def test_32_runs_mirrored_to_one_server_at_once_are_all_there(tmp_path, specs, r
     assert import_runs("toy", "A toy", specs, tmp_path) == Counts(present=RUNS)
 
 
-def test_32_processes_that_import_into_one_sqlite_file_at_once_lose_and_double_nothing(tmp_path, specs):
+def test_32_processes_that_import_into_one_sqlite_file_at_once_lose_and_double_nothing(
+    tmp_path, specs
+):
     for spec in specs.values():
         write_run(tmp_path, spec, epochs=EPOCHS)
 

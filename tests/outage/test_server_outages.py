@@ -15,9 +15,9 @@ import pytest
 from mlflow_servers import LocalServer, SmallDiskServer, can_mount
 from tiny_runs import tiny_spec, write_spec_in
 
-from benchmark.records import RESULT, RunSpec
-from benchmark.tracking import store
-from benchmark.tracking.importer import Counts, import_runs
+from benchmark.core.records import RESULT, RunSpec
+from benchmark.runs.tracking import store
+from benchmark.runs.tracking.importer import Counts, import_runs
 
 pytestmark = pytest.mark.stress
 EPOCHS = 90  # long enough for the mirror to send some of them before the outage
@@ -32,7 +32,9 @@ class Training:
         command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
         self.log = open(results / "train.log", "w+")  # noqa: SIM115
         everything = {**os.environ, **environment}
-        self.process = subprocess.Popen(command, env=everything, stdout=self.log, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            command, env=everything, stdout=self.log, stderr=subprocess.STDOUT
+        )
 
     def result(self) -> bytes:
         """Waits for the end and returns the bytes of the result."""
@@ -73,15 +75,24 @@ def logged(server: LocalServer, results: Path, spec: RunSpec) -> dict[str, list[
     """Returns {MLflow id: logged epochs} of every run of the specification on the server."""
     client = store.connect(results)
     experiment = client.get_experiment_by_name("toy")
-    runs = client.search_runs([experiment.experiment_id], f"tags.run_id = '{spec.run_id}'") if experiment else []
+    runs = (
+        client.search_runs([experiment.experiment_id], f"tags.run_id = '{spec.run_id}'")
+        if experiment
+        else []
+    )
     ids = [run.info.run_id for run in runs]
-    return {name: [point.step for point in client.get_metric_history(name, "curve/loss")] for name in ids}
+    return {
+        name: [point.step for point in client.get_metric_history(name, "curve/loss")]
+        for name in ids
+    }
 
 
 def wait_for_epochs(server: LocalServer, training: Training, results: Path, spec: RunSpec) -> None:
     """Returns once the mirror has sent an epoch, which must be while the training goes on."""
     while not any(logged(server, results, spec).values()):
-        assert training.process.poll() is None, "the training ended before its first epoch was mirrored"
+        assert training.process.poll() is None, (
+            "the training ended before its first epoch was mirrored"
+        )
         time.sleep(0.3)
     assert training.process.poll() is None
 
@@ -116,7 +127,9 @@ def test_a_server_that_hangs_from_the_start(tmp_path, spec, undisturbed, real_se
     [(LocalServer.stop, LocalServer.start), (LocalServer.silence, LocalServer.speak)],
     ids=["killed", "hanging"],
 )
-def test_a_server_that_fails_in_the_middle(fails, recovers, tmp_path, spec, undisturbed, real_server, mirrored):
+def test_a_server_that_fails_in_the_middle(
+    fails, recovers, tmp_path, spec, undisturbed, real_server, mirrored
+):
     server = real_server(tmp_path / "server")
     server.start()
     training = mirrored(server)
@@ -127,8 +140,12 @@ def test_a_server_that_fails_in_the_middle(fails, recovers, tmp_path, spec, undi
     assert imported_once(server, tmp_path, spec) == Counts(completed=1)
 
 
-@pytest.mark.skipif(not can_mount(), reason="this user may not mount a small disk (unshare --mount)")
-def test_a_server_whose_disk_is_full_in_the_middle(tmp_path, spec, undisturbed, real_server, mirrored):
+@pytest.mark.skipif(
+    not can_mount(), reason="this user may not mount a small disk (unshare --mount)"
+)
+def test_a_server_whose_disk_is_full_in_the_middle(
+    tmp_path, spec, undisturbed, real_server, mirrored
+):
     server = real_server(tmp_path / "server", SmallDiskServer)
     server.start()
     training = mirrored(server)

@@ -15,9 +15,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
 from tiny_runs import tiny_spec, write_spec_in  # noqa: E402
 
-from benchmark import provenance  # noqa: E402
-from benchmark.files import write_json  # noqa: E402
-from benchmark.records import RunSpec  # noqa: E402
+from benchmark.core import provenance  # noqa: E402
+from benchmark.core.files import write_json  # noqa: E402
+from benchmark.core.records import RunSpec  # noqa: E402
 from benchmark.training.run import train  # noqa: E402
 
 FILE = Path(__file__).parent / "golden_curves.json"
@@ -42,7 +42,11 @@ def golden_runs() -> dict[str, RunSpec]:
 def curve_of(spec: RunSpec, folder: Path) -> dict[str, Any]:
     """Returns loss and scores of each epoch, and the digest of the batches."""
     result = train(write_spec_in(folder, spec))
-    return {"curve": result["curve"], "batch_stream": result["batch_stream"], "status": result["status"]}
+    return {
+        "curve": result["curve"],
+        "batch_stream": result["batch_stream"],
+        "status": result["status"],
+    }
 
 
 def here() -> dict[str, Any]:

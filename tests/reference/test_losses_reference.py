@@ -62,7 +62,9 @@ def test_roadmap_equals_weighted_published_parts(batch, weights):
     value, gradient, _ = run(batch, "roadmap", {"reduction": "nonzero", "weights": weights})
     first, second = weights or [0.5, 0.5]
     parts = [(first, "supap_paper"), (second, "calibration_pml")]
-    assert value == pytest.approx(sum(w * DATA[f"{batch}/{c}/loss"].item() for w, c in parts), rel=1e-9)
+    assert value == pytest.approx(
+        sum(w * DATA[f"{batch}/{c}/loss"].item() for w, c in parts), rel=1e-9
+    )
     expected = sum(w * torch.tensor(DATA[f"{batch}/{c}/grad"]) for w, c in parts)
     assert relative(gradient, expected) < 1e-9
 

@@ -26,7 +26,7 @@ import yaml  # noqa: E402
 from workplace import LOCAL, small_study  # noqa: E402
 
 from benchmark.cli.run import STEPS  # noqa: E402
-from benchmark.records import METRICS, PROVENANCE, RESULT, SCHEMA, SPEC  # noqa: E402
+from benchmark.core.records import METRICS, PROVENANCE, RESULT, SCHEMA, SPEC  # noqa: E402
 
 STUDY, FINISH = "scale", "finish"
 PLAN_SECONDS, REPORT_SECONDS, MEMORY_MB = 120.0, 60.0, 2048.0
@@ -34,7 +34,10 @@ PLAN_SECONDS, REPORT_SECONDS, MEMORY_MB = 120.0, 60.0, 2048.0
 
 def wide_study(losses: int, seeds: int) -> dict[str, Any]:
     """Returns a study of two datasets, two batch sizes, and so many variants of one loss and seeds."""
-    variants = {f"tau{number:03d}": {"loss": "smooth_ap", "tau": 0.01 + 0.001 * number} for number in range(losses)}
+    variants = {
+        f"tau{number:03d}": {"loss": "smooth_ap", "tau": 0.01 + 0.001 * number}
+        for number in range(losses)
+    }
     study = small_study(STUDY, list(variants))
     study["blocks"][0] |= {"datasets": ["glyphs_tiny", "glyphs_1k"], "batch_sizes": [32, 64]}
     return {**study, "losses": variants, "seeds": list(range(seeds))}
@@ -57,13 +60,20 @@ def finish(run: Any, results: Path) -> None:
         "steps": 40,
         "metrics": {
             "last": {"test": metrics[-1]},
-            "best": {"test": {name: {"value": value, "epoch": 4} for name, value in metrics[-1].items()}},
+            "best": {
+                "test": {name: {"value": value, "epoch": 4} for name, value in metrics[-1].items()}
+            },
         },
-        "curve": [{"epoch": epoch, "loss": 1 / epoch, "test": metrics[epoch - 1]} for epoch in range(1, 5)],
+        "curve": [
+            {"epoch": epoch, "loss": 1 / epoch, "test": metrics[epoch - 1]} for epoch in range(1, 5)
+        ],
         "dataset": {"name": run.spec.dataset["name"], "fingerprint": "f00d", "counts": {}},
         "code_version": "made up",
     }
-    provenance = {"timing": {"total_seconds": 10.0, "images_per_second": 500.0}, "platform": "made up"}
+    provenance = {
+        "timing": {"total_seconds": 10.0, "images_per_second": 500.0},
+        "platform": "made up",
+    }
     for name, value in ((SPEC, vars(run.spec)), (RESULT, result), (PROVENANCE, provenance)):
         (folder / name).write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
     (folder / METRICS).write_text("")
@@ -82,7 +92,9 @@ def timed(command: list[str], folder: Path) -> tuple[float, float, float]:
         os.execv(command[0], command)
     _, status, used = os.wait4(child, 0)
     if status:
-        raise SystemExit(f"{' '.join(command)} failed:\n{(folder / 'output.log').read_text()[-3000:]}")
+        raise SystemExit(
+            f"{' '.join(command)} failed:\n{(folder / 'output.log').read_text()[-3000:]}"
+        )
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, time.monotonic() - began
 
 
@@ -93,14 +105,24 @@ def measure(losses: int, seeds: int) -> dict[str, tuple[float, float]]:
     def step(name: str, *command: str) -> None:
         seconds, megabytes, wall = timed([sys.executable, "-m", *command], folder)
         found[name] = seconds, megabytes
-        print(f"{name:<28} {seconds:7.1f} CPU s {megabytes:7.0f} MB {wall:7.1f} s on the wall", flush=True)
+        print(
+            f"{name:<28} {seconds:7.1f} CPU s {megabytes:7.0f} MB {wall:7.1f} s on the wall",
+            flush=True,
+        )
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         study = folder / f"{STUDY}.yaml"
         study.write_text(yaml.safe_dump(wide_study(losses, seeds)))
         os.environ["BENCHMARK_CACHE"] = str(folder / "cache")
-        workflow = ("snakemake", "--snakefile", str(ROOT / "Snakefile"), "--profile", str(LOCAL), "--config")
+        workflow = (
+            "snakemake",
+            "--snakefile",
+            str(ROOT / "Snakefile"),
+            "--profile",
+            str(LOCAL),
+            "--config",
+        )
         workflow += (f"study={study}", "-n", "--quiet", "all")
         step("plan, nothing done", "benchmark", "plan", str(study))
         step("snakemake -n, nothing done", *workflow)
@@ -124,18 +146,22 @@ def main() -> int:
     parser.add_argument("--finish", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.finish:
-        from benchmark.grid import expand
         from benchmark.study import load_study
+        from benchmark.study.grid import expand
 
         for run in expand(load_study(str(arguments.finish))).values():
             finish(run, arguments.finish.parent / "results")
         return 0
     found = measure(arguments.losses, arguments.seeds)
     together = sum(found[verb][0] for verb in STEPS)
-    print(f"from run folders to the report: {found[FINISH][0]:.1f} CPU s, each in its own process: {together:.1f}")
+    print(
+        f"from run folders to the report: {found[FINISH][0]:.1f} CPU s, each in its own process: {together:.1f}"
+    )
     planning = max(seconds for name, (seconds, _) in found.items() if name not in (FINISH, *STEPS))
     memory = max(megabytes for _, megabytes in found.values())
-    return int(planning >= PLAN_SECONDS or found[FINISH][0] >= REPORT_SECONDS or memory >= MEMORY_MB)
+    return int(
+        planning >= PLAN_SECONDS or found[FINISH][0] >= REPORT_SECONDS or memory >= MEMORY_MB
+    )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,10 @@ SHARE = 0.1
 
 def wide_study(losses: int, seeds: int) -> dict[str, Any]:
     """Returns a study of ``losses`` variants of one loss with ``seeds`` seeds each."""
-    variants = {f"tau{number:03d}": {"loss": "smooth_ap", "tau": 0.01 + 0.001 * number} for number in range(losses)}
+    variants = {
+        f"tau{number:03d}": {"loss": "smooth_ap", "tau": 0.01 + 0.001 * number}
+        for number in range(losses)
+    }
     study = small_study(STUDY, list(variants))
     return {**study, "losses": variants, "seeds": list(range(seeds))}
 
@@ -58,13 +61,18 @@ def measure(losses: int, seeds: int) -> dict[str, Any]:
         place = Workplace(Path(folder), seconds=3600)
         place.write(wide_study(losses, seeds))
         total = losses * seeds
-        place.environment = {"QUICK_TRAINING_FAILING_SHARE": str(SHARE), "BENCHMARK_CACHE": f"{folder}/cache"}
+        place.environment = {
+            "QUICK_TRAINING_FAILING_SHARE": str(SHARE),
+            "BENCHMARK_CACHE": f"{folder}/cache",
+        }
         first_seconds, _, _ = timed_pass(place)
         found = statuses(place)
         failed = {name for name, (status, _) in found.items() if status == "failed"}
         good = place.results()
         page = (place.folder / "results" / STUDY / "report" / "index.html").read_text()
-        unnamed = [name for name in failed if name not in page or f"{name}/train.log" not in found[name][1]]
+        unnamed = [
+            name for name in failed if name not in page or f"{name}/train.log" not in found[name][1]
+        ]
 
         del place.environment["QUICK_TRAINING_FAILING_SHARE"]
         second_seconds, second_jobs, output = timed_pass(place)
@@ -73,8 +81,12 @@ def measure(losses: int, seeds: int) -> dict[str, Any]:
         again_seconds, again_jobs, _ = timed_pass(place)
         checks = {
             "every run has a row": len(found) == total,
-            "the chosen tenth failed, and no other": failed == {name for name in found if unlucky(name)},
-            "every good run is in the table": {n for n, (status, _) in found.items() if status == "ok"} == set(good),
+            "the chosen tenth failed, and no other": failed
+            == {name for name in found if unlucky(name)},
+            "every good run is in the table": {
+                n for n, (status, _) in found.items() if status == "ok"
+            }
+            == set(good),
             "good and failed make all": len(good) + len(failed) == total,
             "every failed run is named with its log": not unnamed,
             "the second pass trains the failed runs only": second_jobs.get("train") == len(failed),

@@ -9,9 +9,9 @@ from pathlib import Path
 from picture_files import save
 from tiny_runs import tiny_spec
 
+from benchmark.core.records import RunSpec
+from benchmark.input.samplers import SAMPLERS
 from benchmark.losses import LOSSES
-from benchmark.records import RunSpec
-from benchmark.samplers import SAMPLERS
 
 # Two epochs, and a checkpoint after every step, so that a kill finds something to tear.
 TRAINING = {"epochs": 2, "checkpoint_seconds": 0.0}
@@ -30,7 +30,9 @@ def cases() -> dict[str, RunSpec]:
     """Returns the specification of each case by its name; that of a loss alone is the loss's name."""
     found = {name: tiny_spec(name, training=TRAINING) for name in LOSSES.names()}
     found |= {
-        f"sampler {name}": tiny_spec("smooth_ap", training=TRAINING, sampler={"name": name, "params": params})
+        f"sampler {name}": tiny_spec(
+            "smooth_ap", training=TRAINING, sampler={"name": name, "params": params}
+        )
         for name, params in SAMPLER_PARAMS.items()
     }
     rest = "sampler category_and_rest"
@@ -41,7 +43,9 @@ def cases() -> dict[str, RunSpec]:
     parts = {**TRAINING, "micro_batch": 12}
     found["micro-batches"] = tiny_spec("smooth_ap", training=parts, model=FROZEN)
     found["files, workers"] = _on_files()
-    found["micro-batches, memory"] = tiny_spec("contrastive", training=parts, model=FROZEN, memory={"size": -1})
+    found["micro-batches, memory"] = tiny_spec(
+        "contrastive", training=parts, model=FROZEN, memory={"size": -1}
+    )
     return found
 
 
@@ -57,7 +61,13 @@ def with_pictures(spec: RunSpec, root: Path) -> RunSpec:
 
 def _on_files() -> RunSpec:
     """Returns a run whose images are decoded and augmented by two other processes."""
-    images = {"augmentation": "crop_flip", "image_size": 32, "mean": [0.5], "std": [0.5], "workers": 2}
+    images = {
+        "augmentation": "crop_flip",
+        "image_size": 32,
+        "mean": [0.5],
+        "std": [0.5],
+        "workers": 2,
+    }
     spec = tiny_spec("smooth_ap", training=TRAINING, model={"channels": 3}, input=images)
     name = spec.run_id.replace("glyphs_tiny", "folder").replace("bs32", "bs16")
     return replace(spec, run_id=name, dataset={"name": "folder", "params": {}}, batch_size=16)

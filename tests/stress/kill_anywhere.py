@@ -32,13 +32,19 @@ import numpy as np  # noqa: E402
 from cases import cases, with_pictures  # noqa: E402
 from tiny_runs import curve, write_spec_in  # noqa: E402
 
-from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC, RunSpec  # noqa: E402
-from benchmark.warm.protocol import OFF, VARIABLE  # noqa: E402
-from benchmark.warm.starter import WarmStarter  # noqa: E402
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC, RunSpec  # noqa: E402
+from benchmark.training.fork_server.protocol import OFF, VARIABLE  # noqa: E402
+from benchmark.training.fork_server.starter import WarmStarter  # noqa: E402
 
 HOOKS, PLUGINS = (Path(__file__).parent / name for name in ("hooks", "plugins"))
 # Each phase with the longest time, in seconds, that is waited in it before the kill.
-PHASES = {"start": 0.3, "step": 0.4, "evaluation": 0.1, "checkpoint write": 0.02, "final write": 0.04}
+PHASES = {
+    "start": 0.3,
+    "step": 0.4,
+    "evaluation": 0.1,
+    "checkpoint write": 0.02,
+    "final write": 0.04,
+}
 # How often a run enters a phase, at least: it is killed at one of these times.
 PASSES = {"start": 1, "step": 1, "evaluation": 2, "checkpoint write": 8, "final write": 4}
 LEFT_BEHIND = {SPEC, RESULT, METRICS, PROVENANCE, NEIGHBOURS}
@@ -66,7 +72,11 @@ class Killer:
     def attempt(self, spec: Path, wanted: str = "") -> str | None:
         """Returns the phase in which the run was killed, or None when it ended before that; without a phase that is
         wanted the run is left alone."""
-        order = [wanted, self.chance.randint(1, PASSES.get(wanted, 1)), self.chance.uniform(0, PHASES.get(wanted, 0))]
+        order = [
+            wanted,
+            self.chance.randint(1, PASSES.get(wanted, 1)),
+            self.chance.uniform(0, PHASES.get(wanted, 0)),
+        ]
         self.phase_file.with_name(f"{self.phase_file.name}.order").write_text(json.dumps(order))
         self.phase_file.write_text("other")
         command = [sys.executable, "-m", "benchmark", "train", "--spec", str(spec)]
@@ -94,7 +104,9 @@ def endure(name: str, spec: RunSpec, kills: int, killers: list[Killer], folder: 
     while tally.kills.total() < kills:
         turn = tally.attempts
         if turn > 10 * kills + 20:
-            raise RuntimeError(f"{name}: {turn} attempts for {tally.kills.total()} kills; is the phase file written?")
+            raise RuntimeError(
+                f"{name}: {turn} attempts for {tally.kills.total()} kills; is the phase file written?"
+            )
         wanted = phases[turn % len(phases)]
         phase = killers[turn % len(killers)].attempt(path, wanted)
         tally.attempts += 1
@@ -166,27 +178,42 @@ def as_table(tallies: dict[str, Tally], seconds: float) -> str:
     lines[0] += f"{'runs':>7}{'lost':>6}"
     for name, tally in {**tallies, "all": whole}.items():
         other = tally.kills.total() - sum(tally.kills[phase] for phase in PHASES)
-        counts = "".join(f"{count:18}" for count in (*(tally.kills[phase] for phase in PHASES), other))
-        lines.append(f"{name:24}{tally.kills.total():7}{counts}{tally.finished:7}{len(tally.lost):6}")
+        counts = "".join(
+            f"{count:18}" for count in (*(tally.kills[phase] for phase in PHASES), other)
+        )
+        lines.append(
+            f"{name:24}{tally.kills.total():7}{counts}{tally.finished:7}{len(tally.lost):6}"
+        )
     return "\n".join([*lines, *whole.lost, f"{seconds:.0f} s"])
 
 
 def main() -> None:
     """Runs the command of the module's docstring; exit status 1 when a run was lost."""
-    parser = argparse.ArgumentParser(description="kill training anywhere, resume, compare bit for bit")
+    parser = argparse.ArgumentParser(
+        description="kill training anywhere, resume, compare bit for bit"
+    )
     parser.add_argument("--kills", type=int, default=20, help="kills of each case")
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments")
-    parser.add_argument("--losses", nargs="+", default=["all"], help="names of losses or other cases, or all")
-    parser.add_argument("--start", choices=("cold", "warm", "mixed"), default="mixed", help="kind of processes")
+    parser.add_argument(
+        "--losses", nargs="+", default=["all"], help="names of losses or other cases, or all"
+    )
+    parser.add_argument(
+        "--start", choices=("cold", "warm", "mixed"), default="mixed", help="kind of processes"
+    )
     given = parser.parse_args()
     known = cases()
     chosen = known if given.losses == ["all"] else {name: known[name] for name in given.losses}
     started = time.monotonic()
     tallies = {}
-    with tempfile.TemporaryDirectory() as place, killers_in(Path(place), given.start, given.seed) as killers:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        killers_in(Path(place), given.start, given.seed) as killers,
+    ):
         for number, (name, spec) in enumerate(chosen.items()):
             tallies[name] = endure(name, spec, given.kills, killers, Path(place) / str(number))
-            phases = ", ".join(f"{phase} {count}" for phase, count in sorted(tallies[name].kills.items()))
+            phases = ", ".join(
+                f"{phase} {count}" for phase, count in sorted(tallies[name].kills.items())
+            )
             print(f"{name}: killed in {phases}; {len(tallies[name].lost)} lost", flush=True)
     print(as_table(tallies, time.monotonic() - started))
     sys.exit(1 if any(tally.lost for tally in tallies.values()) else 0)

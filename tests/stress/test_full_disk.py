@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 from tiny_runs import curve, tiny_spec, write_spec_in
 
-from benchmark.records import LOG, RESULT
+from benchmark.core.records import LOG, RESULT
 
 pytestmark = [
     pytest.mark.stress,
-    pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="only root may mount file systems"),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or shutil.which("mount") is None,
+        reason="only root may mount file systems",
+    ),
 ]
 SPEC = tiny_spec(training={"epochs": 1, "checkpoint_seconds": 0.0})
 
@@ -32,7 +35,9 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     def mount(options: str) -> Path:
         options = f"remount,{options}" if mounted else options
         done = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True, check=False
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)],
+            capture_output=True,
+            check=False,
         )
         if done.returncode and not mounted:
             pytest.skip(f"cannot mount: {done.stderr.decode().strip()}")
@@ -55,7 +60,9 @@ def train_logged(path: Path) -> tuple[int, str]:
     log = path.with_name(LOG)
     command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
     with open(log, "wb") as stream:
-        done = subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT, timeout=300, check=False)
+        done = subprocess.run(
+            command, stdout=stream, stderr=subprocess.STDOUT, timeout=300, check=False
+        )
     return done.returncode, log.read_text()
 
 
@@ -68,7 +75,9 @@ def whole(tmp_path_factory) -> Path:
 
 
 def same(folder: Path, whole: Path) -> bool:
-    return (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes() and curve(folder) == curve(whole)
+    return (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes() and curve(
+        folder
+    ) == curve(whole)
 
 
 # The sizes let the run fail at its first checkpoint, at its second (beside the first), and in its last writes.

@@ -10,8 +10,8 @@ import sys
 import pytest
 from workplace import LOCAL, ROOT
 
-from benchmark.grid import expand
 from benchmark.study import load_study
+from benchmark.study.grid import expand
 
 pytestmark = pytest.mark.stress
 
@@ -24,11 +24,25 @@ SECONDS = 900  # a minute of computing on two free cores, several on busy ones
 def folder(tmp_path_factory):
     """Returns the study's results folder after a whole workflow."""
     place = tmp_path_factory.mktemp("stand_in")
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--profile", str(LOCAL)]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        "--profile",
+        str(LOCAL),
+    ]
     command += ["--config", f"study={STUDY}", f"dataset={DATASET}"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=place, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        command,
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     return place / "results" / NAME
@@ -46,7 +60,9 @@ def test_every_page_says_that_it_is_a_stand_in(folder):
     text = (folder / "report" / "index.html").read_text()
     assert f"Stand-in data: every run used {DATASET}" in text and "it reproduces nothing" in text
     papers = sorted(folder.glob("tables/smoothap2020_*.html"))
-    assert [path.stem.partition("_")[2] for path in papers] == ["table2", "table3", "tableS1"], "4 and 5 are faces"
+    assert [path.stem.partition("_")[2] for path in papers] == ["table2", "table3", "tableS1"], (
+        "4 and 5 are faces"
+    )
     for path in papers:
         caption = path.read_text()
         assert f"stand-in data ({DATASET})" in caption and "no reproduction" in caption, path.name
@@ -54,7 +70,9 @@ def test_every_page_says_that_it_is_a_stand_in(folder):
 
 def test_no_number_of_a_stand_in_is_judged_and_its_tables_are_filled(folder):
     for path in folder.glob("tables/smoothap2020_*.csv"):
-        assert not {"reproduced", "drifted"} & set(path.read_text().replace(",", " ").split()), path.name
+        assert not {"reproduced", "drifted"} & set(path.read_text().replace(",", " ").split()), (
+            path.name
+        )
     with open(folder / "tables" / "smoothap2020_tableS1.csv", newline="") as stream:
         rows = list(csv.DictReader(stream))
     ours = [key for key in rows[0] if key.endswith(" ours")]

@@ -25,7 +25,9 @@ def read_only(tmp_path: Path) -> Iterator[Workplace]:
     """A workplace whose empty results folder lies on a file system that is mounted read-only."""
     place = tmp_path / "results"
     place.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=64m", "tmpfs", str(place)], check=False)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "ro,size=64m", "tmpfs", str(place)], check=False
+    )
     if done.returncode:
         pytest.skip("cannot mount a file system here")
     yield Workplace(tmp_path)
@@ -34,16 +36,30 @@ def read_only(tmp_path: Path) -> Iterator[Workplace]:
 
 # During a training; and before one, when its specification was just written.
 @pytest.mark.parametrize("after", ["metrics.jsonl", "spec.json"])
-def test_a_workflow_whose_results_were_deleted_says_so_and_makes_no_report_in_their_place(after, tmp_path):
+def test_a_workflow_whose_results_were_deleted_says_so_and_makes_no_report_in_their_place(
+    after, tmp_path
+):
     workplace = Workplace(tmp_path)
     workplace.write(small_study("small", ["smooth_ap", "roadmap"]))
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--profile", str(LOCAL)]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        "--profile",
+        str(LOCAL),
+    ]
     command += ["--cores", "1", "--config", "study=small.yaml"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     deadline = time.monotonic() + 120
     while not list(workplace.runs.glob(f"*/*/*/*/*/{after}")) and time.monotonic() < deadline:
         time.sleep(0.01)
-    (tmp_path / "results").rename(tmp_path / "taken_away")  # at once: nothing is written while it is being deleted
+    (tmp_path / "results").rename(
+        tmp_path / "taken_away"
+    )  # at once: nothing is written while it is being deleted
     shutil.rmtree(tmp_path / "taken_away")
     output, _ = process.communicate(timeout=300)
     assert process.returncode != 0
@@ -53,8 +69,12 @@ def test_a_workflow_whose_results_were_deleted_says_so_and_makes_no_report_in_th
     assert not workplace.runs.exists() and files(tmp_path / "results") == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="only root may mount file systems")
-def test_a_workflow_on_a_read_only_results_folder_is_one_error_and_goes_on_when_it_can_write(read_only):
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("mount") is None, reason="only root may mount file systems"
+)
+def test_a_workflow_on_a_read_only_results_folder_is_one_error_and_goes_on_when_it_can_write(
+    read_only,
+):
     read_only.write(small_study("small", ["smooth_ap"]))
     done = read_only.snakemake("small", collect_only=False, hooks=True)
     assert done.returncode != 0

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from tiny_runs import curve, tiny_spec, write_spec_in
 
-from benchmark.records import RESULT
+from benchmark.core.records import RESULT
 
 pytestmark = pytest.mark.stress
-SPEC = tiny_spec("blackbox_ap", memory={"size": -1}, training={"epochs": 2, "checkpoint_seconds": 0.0})
+SPEC = tiny_spec(
+    "blackbox_ap", memory={"size": -1}, training={"epochs": 2, "checkpoint_seconds": 0.0}
+)
 
 
 def start(path: Path, **variables: str) -> subprocess.Popen:
@@ -30,7 +32,9 @@ def alone(tmp_path_factory) -> Path:
 
 
 def same(folder: Path, alone: Path) -> bool:
-    return (folder / RESULT).read_bytes() == (alone / RESULT).read_bytes() and curve(folder) == curve(alone)
+    return (folder / RESULT).read_bytes() == (alone / RESULT).read_bytes() and curve(
+        folder
+    ) == curve(alone)
 
 
 def test_runs_beside_each_other_and_under_other_variables_give_the_same_bits(alone, tmp_path):

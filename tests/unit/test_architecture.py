@@ -13,47 +13,39 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "benchmark"
 
-FOUNDATIONS = {"errors", "registry", "options", "seeding", "files", "records", "recipe", "provenance"}
-COMPONENTS = {"losses", "datasets", "samplers", "input", "models", "metrics"}
-PLANNING = {"study", "grid"}
-TOP = {"cli", "bench", "__main__"}
+# Each package may import itself and those before it; the components stand on one level.
+COMPONENTS = ("losses", "datasets", "input", "models", "metrics")
+ORDER = (
+    ("core",),
+    COMPONENTS,
+    ("training",),
+    ("study",),
+    ("runs",),
+    ("stats",),
+    ("papers",),
+    ("report",),
+    ("analyses",),
+    ("cli",),
+    ("__main__", "__init__"),
+)
+# What a package that may import training never does: only analyses train.
+WITHOUT_TRAINING = ("study", "runs", "stats", "papers", "report")
 TORCH_FREE = {  # one process each
-    "planning": ["study", "grid", "records", "recipe", "provenance"],
-    "data": ["datasets", "samplers", "preparing", "folder_study"],
-    "statistics": ["collect", "stats", "verdicts", "references", "claims"],
-    "presentation": ["tables", "plots", "report"],
-    "logging": ["tracking"],
-    "command line": ["cli", "__main__", "warm.client", "warm.starter"],
+    "planning": ["core", "study"],
+    "data": ["datasets", "input.samplers"],
+    "statistics": ["runs", "stats", "papers"],
+    "presentation": ["report"],
+    "command line": ["cli", "__main__"],
 }
+PACKAGES = 14
 LARGEST = 300  # lines
 
 
 def allowed_imports(part: str) -> set[str]:
-    """Returns the parts of the package that ``part`` may import, itself included."""
-    if part in FOUNDATIONS:
-        return FOUNDATIONS
-    if part in COMPONENTS:
-        return FOUNDATIONS | COMPONENTS
-    if part == "tracking":
-        return FOUNDATIONS | {"tracking"}
-    if part == "preparing":
-        return FOUNDATIONS | {"datasets", "preparing"}
-    if part in PLANNING:
-        return FOUNDATIONS | COMPONENTS | PLANNING | {"references", "tables", "plots"}  # names that a study may ask for
-    if part == "training":
-        return FOUNDATIONS | COMPONENTS | {"tracking", "training"}
-    if part == "warm":
-        return FOUNDATIONS | COMPONENTS | {"training", "warm"}
-    if part in TOP:
-        return every_part()
-    if part == "analyses":
-        return every_part() - TOP - {"tracking", "report"}
-    # what works on results: names and facts of components, but nothing that trains, logs or talks to the user
-    return every_part() - TOP - {"training", "tracking", "input", "models", "analyses"}
-
-
-def every_part() -> set[str]:
-    return {path.name.removesuffix(".py") for path in PACKAGE.iterdir()} - {"__pycache__", "__init__"}
+    """Return the packages that ``part`` may import, itself included."""
+    level = next(number for number, parts in enumerate(ORDER) if part in parts)
+    allowed = {name for parts in ORDER[: level + 1] for name in parts}
+    return allowed - ({"training"} if part in WITHOUT_TRAINING else set())
 
 
 def sources() -> list[Path]:
@@ -71,12 +63,17 @@ def imported_parts(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.add(node.module)
     names = {name.split(".")[1] for name in found if name.startswith("benchmark.")}
-    return {name for name in names if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()}
+    return {
+        name for name in names if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
+    }
 
 
 def tracked_files() -> list[Path]:
     listed = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached"], capture_output=True, text=True, check=False
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if listed.returncode:
         pytest.skip("not a git checkout")
@@ -87,7 +84,9 @@ def tracked_files() -> list[Path]:
 def test_imports_point_one_way(path):
     part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     wrong = imported_parts(path) - allowed_imports(part)
-    assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}, which is above or beside '{part}'"
+    assert not wrong, (
+        f"{path.relative_to(ROOT)} imports {sorted(wrong)}, which is above or beside '{part}'"
+    )
 
 
 @pytest.mark.parametrize("parts", TORCH_FREE.values(), ids=TORCH_FREE)
@@ -102,18 +101,26 @@ for part in sys.argv[1:]:
         if "torch" in sys.modules:
             sys.exit(f"{name} imports torch")
 """
-    done = subprocess.run([sys.executable, "-c", code, *parts], capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *parts], capture_output=True, text=True, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_the_training_side_of_tracking_does_not_import_mlflow():
-    code = "import sys, benchmark.tracking.mirror; sys.exit('mlflow' in sys.modules)"
+    code = "import sys, benchmark.training.mirror; sys.exit('mlflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
 def test_no_file_outgrows_one_purpose():
-    python = [path for path in tracked_files() if path.suffix in (".py", ".smk") or path.name == "Snakefile"]
-    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in python}
+    python = [
+        path
+        for path in tracked_files()
+        if path.suffix in (".py", ".smk") or path.name == "Snakefile"
+    ]
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in python
+    }
     assert {name: length for name, length in lengths.items() if length > LARGEST} == {}
 
 

@@ -39,18 +39,29 @@ SAFE_LOADERS = {"yaml.SafeLoader", "yaml.CSafeLoader"}
 
 def unsafe_reads(tree: ast.AST) -> list[tuple[int, str]]:
     """Returns (line, call) of every call that may execute what it reads."""
-    classes = {node.name: {ast.unparse(base) for base in node.bases} for node in ast.walk(tree) if is_class(node)}
+    classes = {
+        node.name: {ast.unparse(base) for base in node.bases}
+        for node in ast.walk(tree)
+        if is_class(node)
+    }
     safe_loaders = {name for name, bases in classes.items() if bases <= SAFE_LOADERS} | SAFE_LOADERS
     found = []
     for node in ast.walk(tree):
-        if is_class(node) and "pickle.Unpickler" in classes[node.name] and "find_class" not in methods(node):
+        if (
+            is_class(node)
+            and "pickle.Unpickler" in classes[node.name]
+            and "find_class" not in methods(node)
+        ):
             found.append((node.lineno, "pickle.Unpickler"))
         if not isinstance(node, ast.Call):
             continue
         name = ast.unparse(node.func)
         if name not in READERS:
             continue
-        loaders = {ast.unparse(value) for value in (*node.args[1:], *(item.value for item in node.keywords))}
+        loaders = {
+            ast.unparse(value)
+            for value in (*node.args[1:], *(item.value for item in node.keywords))
+        }
         if name == "yaml.load" and loaders and loaders <= safe_loaders:
             continue
         rule = READERS[name]
@@ -118,14 +129,23 @@ def locked(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
 def test_every_locked_package_is_pinned_and_hashed(path):
     pattern = r"[a-z0-9.-]+==[\w.+]+( ; [^-]+)?( ?--hash=sha256:[0-9a-f]{64})+"
-    assert locked(path) and [line[:100] for line in locked(path) if not re.fullmatch(pattern, line)] == []
+    assert (
+        locked(path)
+        and [line[:100] for line in locked(path) if not re.fullmatch(pattern, line)] == []
+    )
 
 
 def test_make_and_the_image_install_from_locks_alone_and_check_their_hashes():
     """One command installs the project itself, which is no package of an index."""
-    printed = subprocess.run(["make", "-nB", "venv"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        ["make", "-nB", "venv"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     image = (ROOT / "envs" / "apptainer.def").read_text(encoding="utf-8")
-    installs = [line for line in f"{printed}\n{image}".splitlines() if "pip install" in line and " -e ." not in line]
+    installs = [
+        line
+        for line in f"{printed}\n{image}".splitlines()
+        if "pip install" in line and " -e ." not in line
+    ]
     assert len(installs) == 4
     for line in installs:
         assert "--require-hashes" in line and "--no-deps" in line
@@ -134,7 +154,11 @@ def test_make_and_the_image_install_from_locks_alone_and_check_their_hashes():
 
 
 def test_the_locks_have_the_versions_that_the_project_asks_for():
-    pinned = re.findall(r'"([a-z0-9-]+==[\w.]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    pinned = re.findall(
+        r'"([a-z0-9-]+==[\w.]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    )
     versions = {line.split()[0] for path in LOCKS for line in locked(path)}
-    wanted = {pin for pin in pinned if not pin.startswith("efficientnet-lite0")}  # installed by who wants it
+    wanted = {
+        pin for pin in pinned if not pin.startswith("efficientnet-lite0")
+    }  # installed by who wants it
     assert len(wanted) > 8 and wanted <= versions

@@ -10,27 +10,53 @@ import pytest
 import yaml
 from workplace import ROOT, Workplace, jobs, small_study
 
-from benchmark.grid import expand
 from benchmark.study import load_study, study_names
+from benchmark.study.grid import expand
 from benchmark.study.stand_in import stand_in_name
 
 STEPS = ("collect", "stats", "verdicts", "claims", "tables", "figures", "report", "import_runs")
 
 STAND_IN = "glyphs_1k"
-RUNS_OF_STAND_INS = {"roadmap": 94, "smooth_ap": 16, "fast_ap": 20, "listwise": 16}  # as docs/papers.md says
+RUNS_OF_STAND_INS = {
+    "roadmap": 94,
+    "smooth_ap": 16,
+    "fast_ap": 20,
+    "listwise": 16,
+}  # as docs/papers.md says
 
 
 def dry_run(*arguments: str, folder=ROOT) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "rules", "--nolock", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--dry-run",
+        "--quiet",
+        "rules",
+        "--nolock",
+        *arguments,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
 @pytest.mark.parametrize("name", study_names())
 def test_every_study_plans_one_training_per_run(name, tmp_path):
-    done = dry_run("--profile", "workflow/profiles/local", "--config", f"study={name}", f"results={tmp_path}/new")
+    done = dry_run(
+        "--profile",
+        "workflow/profiles/local",
+        "--config",
+        f"study={name}",
+        f"results={tmp_path}/new",
+    )
     assert done.returncode == 0, done.stderr
     counts = jobs(done)
     assert counts["train"] == counts["spec"] == len(expand(load_study(name)))
@@ -60,7 +86,9 @@ def test_the_slurm_profile_is_found_from_the_root(profile, tmp_path):
 def test_the_smoke_profile_names_the_smoke_study(tmp_path):
     config = yaml.safe_load((ROOT / "workflow" / "profiles" / "smoke" / "config.yaml").read_text())
     assert config["config"] == ["study=smoke"]
-    assert {**config, "config": 0} == {**local_profile(), "config": 0}, "the profiles differ in the study alone"
+    assert {**config, "config": 0} == {**local_profile(), "config": 0}, (
+        "the profiles differ in the study alone"
+    )
 
 
 def test_no_profile_is_picked_up_unasked():
@@ -69,7 +97,10 @@ def test_no_profile_is_picked_up_unasked():
 
 
 def test_rules_leave_retries_and_partitions_to_the_profiles():
-    texts = [path.read_text() for path in [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]]
+    texts = [
+        path.read_text()
+        for path in [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    ]
     assert len(texts) >= 3
     for word in ("retries:", "slurm_partition", "slurm_account"):
         assert not any(word in text for text in texts)
@@ -81,7 +112,14 @@ def test_the_snakefile_stays_short():
 
 def test_a_study_can_be_given_as_configfile(fresh: Workplace):
     fresh.write(small_study("small", ["smooth_ap"]))
-    arguments = ("--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--configfile", "small.yaml")
+    arguments = (
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        "--cores",
+        "1",
+        "--configfile",
+        "small.yaml",
+    )
     done = dry_run(*arguments, folder=fresh.folder)
     assert done.returncode == 0, done.stderr
     assert jobs(done)["train"] == 2

@@ -12,16 +12,16 @@ import pytest
 import yaml
 from workplace import ROOT, small_study
 
-from benchmark.grid import expand
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study import load_study
+from benchmark.study.grid import expand
 
 TOY_LOSS = """
 from dataclasses import dataclass
 
 from benchmark.losses import LOSSES
 from benchmark.losses.base import Loss
-from benchmark.options import option
+from benchmark.core.options import option
 
 
 @LOSSES.register("pull_together", display="PullTogether", paper="a test", kind="pair")
@@ -37,11 +37,29 @@ class PullTogether(Loss):
 """
 
 
-def snakemake(folder: Path, profile: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+def snakemake(
+    folder: Path, profile: str, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess:
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        "--cores",
+        "2",
+    ]
     command += ["--profile", str(ROOT / "workflow" / "profiles" / profile), *arguments]
     everything = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    return subprocess.run(command, cwd=folder, env=everything, capture_output=True, text=True, timeout=900, check=False)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=everything,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
 
 
 def long_table(path: Path) -> list[dict[str, str]]:
@@ -63,7 +81,12 @@ def test_the_smoke_study_runs_to_its_report_and_then_has_nothing_to_do(tmp_path)
 
     page = (folder / "report" / "index.html").read_text()
     assert all(facts["display"] in page for facts in load_catalogue().values())
-    for part in ("stats/paired.csv", "verdicts.csv", "tables/comparison.tex", "tables/comparison.html"):
+    for part in (
+        "stats/paired.csv",
+        "verdicts.csv",
+        "tables/comparison.tex",
+        "tables/comparison.html",
+    ):
         assert (folder / part).stat().st_size > 0, part
     assert list((folder / "figures").iterdir())
     assert "22" in (folder / "imported.txt").read_text()
@@ -80,7 +103,11 @@ def test_a_loss_dropped_into_a_folder_gets_its_row_in_the_table(tmp_path):
     study = small_study("toy", ["smooth_ap", "pull_together"])
     study["seeds"] = [0]
     (tmp_path / "toy.yaml").write_text(yaml.safe_dump(study))
-    done = snakemake(tmp_path, "local", "--config", "study=toy.yaml", BENCHMARK_PLUGINS=str(plugins))
+    done = snakemake(
+        tmp_path, "local", "--config", "study=toy.yaml", BENCHMARK_PLUGINS=str(plugins)
+    )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     table = (tmp_path / "results" / "toy" / "tables" / "comparison.md").read_text()
-    assert any(line.startswith("| PullTogether |") and line.count("|") == 4 for line in table.splitlines())
+    assert any(
+        line.startswith("| PullTogether |") and line.count("|") == 4 for line in table.splitlines()
+    )

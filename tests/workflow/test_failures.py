@@ -24,7 +24,9 @@ def test_a_failed_run_leaves_the_others_and_the_report_names_it(fresh: Workplace
     assert done.returncode == 0, done.stderr
     after = fresh.results()
     assert len(after) == 4
-    assert {name: after[name] for name in finished} == finished, "finished runs are not trained again"
+    assert {name: after[name] for name in finished} == finished, (
+        "finished runs are not trained again"
+    )
     assert "broke on purpose" not in (fresh.folder / "results" / "small" / "runs.csv").read_text()
 
 

@@ -6,7 +6,7 @@ import pytest
 from mlflow_servers import clean_tracking, real_server  # noqa: F401
 from workplace import Workplace, jobs, small_study
 
-from benchmark.tracking import store
+from benchmark.runs.tracking import store
 
 FOUR = small_study("small", ["smooth_ap", "smooth_ap_wide"])
 BROKEN = "/smooth_ap_wide/bs32/seed1"
@@ -54,7 +54,9 @@ def test_what_a_server_missed_while_it_was_away_the_next_call_imports_once(
 
 
 @pytest.mark.slow
-def test_the_good_runs_of_a_study_in_which_one_fails_are_imported_and_the_failed_one_later(fresh: Workplace):
+def test_the_good_runs_of_a_study_in_which_one_fails_are_imported_and_the_failed_one_later(
+    fresh: Workplace,
+):
     fresh.write(FOUR)
     fresh.environment["QUICK_TRAINING_FAILS"] = BROKEN
     assert fresh.snakemake("small", target=THE_IMPORT, hooks=True).returncode != 0

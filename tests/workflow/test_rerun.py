@@ -61,15 +61,22 @@ def test_an_added_loss_trains_only_that_loss(workplace: Workplace):
 
 
 def test_a_changed_title_rebuilds_the_tables_and_trains_nothing(workplace: Workplace):
-    workplace.write({**small_study("small", ["smooth_ap", "smooth_ap_wide"]), "title": "Another title"})
+    workplace.write(
+        {**small_study("small", ["smooth_ap", "smooth_ap_wide"]), "title": "Another title"}
+    )
     planned = jobs(workplace.snakemake("small", "--dry-run"))
     assert planned.get("collect") == 1 and "train" not in planned and "spec" not in planned
 
 
-def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_everything(workplace: Workplace):
+def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_everything(
+    workplace: Workplace,
+):
     before = workplace.results()
     shutil.rmtree(workplace.folder / ".snakemake")
-    assert "Nothing to be done" in (done := workplace.snakemake("small", "--dry-run")).stdout + done.stderr
+    assert (
+        "Nothing to be done"
+        in (done := workplace.snakemake("small", "--dry-run")).stdout + done.stderr
+    )
 
     workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide"], tau=0.2))
     changed = {name for name in before if "/smooth_ap_wide/" in name}

@@ -1,8 +1,8 @@
 # What happens before the first run and after the last.
 import atexit
 
-from benchmark.runs_folder import RunsFolder
-from benchmark.warm.starter import WarmStarter
+from benchmark.runs.folder import RunsFolder
+from benchmark.training.fork_server.starter import WarmStarter
 
 # Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
 WARM = WarmStarter()

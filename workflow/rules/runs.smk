@@ -1,5 +1,5 @@
 # One specification and one training per run.
-from benchmark.specs import outdated
+from benchmark.runs.specs import outdated
 
 
 # snakemake ... runs: trains everything, and stops before the report.

@@ -40,7 +40,9 @@ class _Changed(importlib.abc.MetaPathFinder):
 
 
 def _poll_often(module):
-    module.RemoteExecutor.next_seconds_between_status_checks = property(lambda self: 1, lambda self, value: None)
+    module.RemoteExecutor.next_seconds_between_status_checks = property(
+        lambda self: 1, lambda self, value: None
+    )
 
 
 def _step_slowly(module):
@@ -64,9 +66,15 @@ def _note(folder):
     Path(folder, f"{time.time_ns()}-{os.getpid()}.json").write_text(json.dumps(facts))
 
 
-sys.meta_path.insert(0, _Changed("snakemake_interface_executor_plugins.executors.remote", _poll_often))
+sys.meta_path.insert(
+    0, _Changed("snakemake_interface_executor_plugins.executors.remote", _poll_often)
+)
 sys.meta_path.insert(0, _Changed("benchmark.training.step", _step_slowly))
 if os.environ.get("CLUSTER_QUICK"):
-    runpy.run_path(str(Path(__file__).parents[2] / "workflow" / "quick_training" / "sitecustomize.py"))
-if os.environ.get("CLUSTER_RECORDS") and any(word.startswith("benchmark") for word in sys.orig_argv[1:3]):
+    runpy.run_path(
+        str(Path(__file__).parents[2] / "workflow" / "quick_training" / "sitecustomize.py")
+    )
+if os.environ.get("CLUSTER_RECORDS") and any(
+    word.startswith("benchmark") for word in sys.orig_argv[1:3]
+):
     _note(os.environ["CLUSTER_RECORDS"])

@@ -63,7 +63,9 @@ def _noting(phase, function):
 
 
 _current = "other"
-_order = None  # what this process is to die of: phase, how often it is entered first, seconds after that
+_order = (
+    None  # what this process is to die of: phase, how often it is entered first, seconds after that
+)
 
 
 def _note(phase):

@@ -14,12 +14,23 @@ from benchmark.analyses import ANALYSES, context, decomposability_gap
 from benchmark.analyses.context import Context, doubled, on_dataset
 from benchmark.analyses.recording import Recording
 from benchmark.analyses.write import make
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
+from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
+from benchmark.report.tables.papers.gaps import gap_decreases
 from benchmark.study import load_study
-from benchmark.tables.papers.gaps import gap_decreases
-from benchmark.verdicts.vocabulary import CLAIM_VERDICTS
 
-KEYS = {"schema", "name", "title", "places", "caption", "alt", "table_caption", "table_notes", "sentences", "claims"}
+KEYS = {
+    "schema",
+    "name",
+    "title",
+    "places",
+    "caption",
+    "alt",
+    "table_caption",
+    "table_notes",
+    "sentences",
+    "claims",
+}
 KEYS |= {"code_version", "platform", "study", "quick", "seeds", "runs"}
 
 
@@ -65,7 +76,9 @@ def test_an_analysis_leaves_figure_table_and_summary(name, smoke, tmp_path):
         assert claim["sentence"] in summary["sentences"]
     names = [claim["name"] for claim in summary["claims"]]
     assert len(set(names)) == len(names)
-    assert len(pd.read_csv(tmp_path / name / "table.csv")) and len(pd.read_csv(tmp_path / name / "figure.csv"))
+    assert len(pd.read_csv(tmp_path / name / "table.csv")) and len(
+        pd.read_csv(tmp_path / name / "figure.csv")
+    )
     assert "<svg" in (tmp_path / name / "figure.svg").read_text()
     trains = name not in ("toy_ranking", "surrogates")
     assert bool(summary["runs"]) == trains and summary["seeds"] == ([0] if trains else [])
@@ -81,7 +94,10 @@ def test_the_decreases_that_tables_read_are_those_that_the_analysis_states(smoke
     assert set(found["dataset"]) == {"glyphs_tiny"} and sorted(set(found["batch_size"])) == [16, 32]
     assert list(found[found["batch_size"] == 32]["seed"]) == [0, 1]
     (claim,) = (claim for claim in summary["claims"] if claim["name"] == "decrease_at_32")
-    assert f"a relative decrease of {found[found['batch_size'] == 32]['decrease'].mean():+.1f}%" in claim["found"]
+    assert (
+        f"a relative decrease of {found[found['batch_size'] == 32]['decrease'].mean():+.1f}%"
+        in claim["found"]
+    )
     (folder / "figure.csv").write_text("")
     unreadable = []
     assert gap_decreases(tmp_path, unreadable).empty
@@ -95,16 +111,19 @@ def test_equal_inputs_give_equal_files(smoke, tmp_path):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
-def test_a_clear_decrease_over_several_seeds_is_supported_and_over_one_seed_undecided(smoke, tmp_path):
+def test_a_clear_decrease_over_several_seeds_is_supported_and_over_one_seed_undecided(
+    smoke, tmp_path
+):
     several = Context.of(smoke.study, tmp_path, (0, 1, 2), quick=True)
     verdicts = [
-        {claim.name: claim.verdict for claim in decomposability_gap.build(seen).claims} for seen in (several, smoke)
+        {claim.name: claim.verdict for claim in decomposability_gap.build(seen).claims}
+        for seen in (several, smoke)
     ]
     assert [item["decrease_at_32"] for item in verdicts] == ["supported", "inconclusive"]
 
 
 def test_the_run_of_a_study_is_the_one_that_is_trained():
-    from benchmark.grid import expand
+    from benchmark.study.grid import expand
 
     study = load_study("smoke")
     seen = Context.of(study, "results")
@@ -114,7 +133,7 @@ def test_the_run_of_a_study_is_the_one_that_is_trained():
 
 
 def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
-    from benchmark.grid import expand
+    from benchmark.study.grid import expand
 
     study = load_study("roadmap")
     runs = expand(study)
@@ -122,7 +141,9 @@ def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
         seen = Context.of(study if label == "cub" else on_dataset(study, label), "results")
         assert seen.dataset == label and seen.batch_sizes == (64,)
         for loss in ("smooth_ap", "sup_ap", "roadmap", "fast_ap"):
-            assert seen.spec(loss, 64, 0).digest == runs[f"{label}/resnet50/{loss}/bs64/seed0"].digest
+            assert (
+                seen.spec(loss, 64, 0).digest == runs[f"{label}/resnet50/{loss}/bs64/seed0"].digest
+            )
     params = seen.spec("sup_ap", 64, 0).loss["params"]
     assert (params["offset"], params["start"]) == (1.0, 0.0), "the recipe of iNaturalist sets them"
     with pytest.raises(ConfigError, match="did you mean 'sop'"):
@@ -130,9 +151,20 @@ def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
 
 
 def test_analyses_of_several_datasets_lie_side_by_side(tmp_path):
-    arguments = ["analyse", "toy_ranking", "smoke", "--quick", "--results", str(tmp_path), "--dataset", "glyphs_tiny"]
+    arguments = [
+        "analyse",
+        "toy_ranking",
+        "smoke",
+        "--quick",
+        "--results",
+        str(tmp_path),
+        "--dataset",
+        "glyphs_tiny",
+    ]
     assert CliRunner().invoke(app, arguments).exit_code == 0
-    assert (tmp_path / "smoke" / "analyses-quick" / "toy_ranking-glyphs_tiny" / "summary.json").is_file()
+    assert (
+        tmp_path / "smoke" / "analyses-quick" / "toy_ranking-glyphs_tiny" / "summary.json"
+    ).is_file()
 
 
 def test_a_loss_that_nobody_knows_is_a_configuration_error():
@@ -152,7 +184,8 @@ def test_the_list_names_every_analysis_and_what_it_follows():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [([], "NAME is missing"), (["toy_rankin"], "did you mean 'toy_ranking'")]
+    ("arguments", "words"),
+    [([], "NAME is missing"), (["toy_rankin"], "did you mean 'toy_ranking'")],
 )
 def test_a_missing_or_wrong_name_says_what_is_allowed(arguments, words):
     done = CliRunner().invoke(app, ["analyse", *arguments])
@@ -161,7 +194,9 @@ def test_a_missing_or_wrong_name_says_what_is_allowed(arguments, words):
 
 
 def test_the_verb_prints_sentences_and_where_the_files_are(tmp_path):
-    done = CliRunner().invoke(app, ["analyse", "toy_ranking", "smoke", "--quick", "--results", str(tmp_path)])
+    done = CliRunner().invoke(
+        app, ["analyse", "toy_ranking", "smoke", "--quick", "--results", str(tmp_path)]
+    )
     assert done.exit_code == 0, done.output
     assert "This agrees with the paper." in done.stdout
     assert (tmp_path / "smoke" / "analyses-quick" / "toy_ranking" / "summary.json").is_file()

@@ -40,7 +40,11 @@ def test_the_gap_is_mean_ap_in_batches_minus_ap_over_all():
 
 
 def test_eq_8_is_the_gap_of_juxtaposed_batches():
-    batches = [batch([0.9, 0.85], [0.8, 0.75]), batch([0.7, 0.65], [0.6, 0.5]), batch([0.4, 0.3], [0.2, 0.1])]
+    batches = [
+        batch([0.9, 0.85], [0.8, 0.75]),
+        batch([0.7, 0.65], [0.6, 0.5]),
+        batch([0.4, 0.3], [0.2, 0.1]),
+    ]
     assert gap(batches) == pytest.approx(plain_bound(batches), abs=1e-12)
 
 
@@ -68,7 +72,9 @@ def test_eq_9_fails_in_one_order_of_the_batches_and_holds_in_the_other():
     weak, strong = batch([0.5], [0.4]), batch([0.95], [0.93])
     assert gap([weak, strong]) > calibrated_bound([weak, strong], ALPHA, BETA) + 0.1
     assert gap([strong, weak]) <= calibrated_bound([strong, weak], ALPHA, BETA) + 1e-12
-    assert worst_calibrated_bound([weak, strong], ALPHA, BETA) == calibrated_bound([strong, weak], ALPHA, BETA)
+    assert worst_calibrated_bound([weak, strong], ALPHA, BETA) == calibrated_bound(
+        [strong, weak], ALPHA, BETA
+    )
 
 
 def test_eq_9_is_zero_when_all_scores_are_calibrated():

@@ -8,10 +8,10 @@ from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.analyses import recording as module
 from benchmark.analyses.recording import recorded
+from benchmark.core.errors import RunError
 from benchmark.datasets import load_dataset
-from benchmark.errors import RunError
+from benchmark.input.samplers import create_sampler
 from benchmark.metrics import retrieval_metrics
-from benchmark.samplers import create_sampler
 from benchmark.training.run import train
 
 
@@ -33,11 +33,18 @@ def found(spec, folder):
 def test_it_holds_the_batches_of_the_last_epoch_in_the_samplers_order(spec, found):
     labels = np.unique(load_dataset("glyphs_tiny", {}).train.labels, return_inverse=True)[1]
     sampler = create_sampler(
-        "m_per_class", {"samples_per_class": 4}, labels=labels, categories=None, batch_size=32, seed=spec.seed
+        "m_per_class",
+        {"samples_per_class": 4},
+        labels=labels,
+        categories=None,
+        batch_size=32,
+        seed=spec.seed,
     )
     expected = [labels[batch].tolist() for batch in sampler.epoch(1)]
     assert [batch_labels.tolist() for _, batch_labels in found.steps()] == expected
-    assert np.linalg.norm(found.batches, axis=1) == pytest.approx(np.ones(len(found.batches)), abs=1e-5)
+    assert np.linalg.norm(found.batches, axis=1) == pytest.approx(
+        np.ones(len(found.batches)), abs=1e-5
+    )
 
 
 def test_its_test_embeddings_give_the_metrics_of_the_run(spec, found, tmp_path):
@@ -52,7 +59,9 @@ def test_a_second_time_nothing_is_trained(spec, folder, found, monkeypatch):
     assert all(np.array_equal(value, getattr(again, key)) for key, value in vars(found).items())
 
 
-def test_another_specification_or_another_code_version_is_trained_anew(spec, folder, found, monkeypatch):
+def test_another_specification_or_another_code_version_is_trained_anew(
+    spec, folder, found, monkeypatch
+):
     trained = []
     monkeypatch.setattr(module, "_train", lambda spec: trained.append(spec.seed) or found)
     recorded(tiny_spec("sup_ap", seed=1, training={"epochs": 2}), folder, lambda line: None)

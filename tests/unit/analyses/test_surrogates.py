@@ -30,17 +30,23 @@ def test_sup_ap_puts_h_minus_in_place_of_the_step():
 
 def test_the_shares_of_all_soft_bins_add_up_to_one():
     scores = np.linspace(-1, 1, 201)
-    assert sum(bin_share(scores, 11, index)[0] for index in range(11)) == pytest.approx(np.ones(201))
+    assert sum(bin_share(scores, 11, index)[0] for index in range(11)) == pytest.approx(
+        np.ones(201)
+    )
 
 
 def test_soft_bins_are_those_of_the_loss():
     # alone with one negative, the histogram AP has a closed form in the shares of both scores
     scores = np.array([0.33, 0.41])
-    shares = np.array([[bin_share(np.array([s]), 11, index)[0][0] for index in range(11)] for s in scores])
+    shares = np.array(
+        [[bin_share(np.array([s]), 11, index)[0][0] for index in range(11)] for s in scores]
+    )
     running = shares.cumsum(axis=1)
     total = np.maximum(running.sum(axis=0), 1e-300)
     expected = 1 - np.sum(shares[0] * running[0] / total)
-    found = pair(create_loss("fast_ap", bins=10), np.array([scores[1] - scores[0]]), place=scores[0])[0][0]
+    found = pair(
+        create_loss("fast_ap", bins=10), np.array([scores[1] - scores[0]]), place=scores[0]
+    )[0][0]
     assert found == pytest.approx(expected, rel=1e-9)
 
 

@@ -21,7 +21,9 @@ TOY = np.array(list(SCORES.values()))
 
 
 def by_definition(positive, negative):
-    ranks = [(np.sum(positive >= s), np.sum(positive >= s) + np.sum(negative >= s)) for s in positive]
+    ranks = [
+        (np.sum(positive >= s), np.sum(positive >= s) + np.sum(negative >= s)) for s in positive
+    ]
     return np.mean([above / rank for above, rank in ranks])
 
 
@@ -29,7 +31,9 @@ def test_the_exact_ap_equals_its_definition_with_ties_at_the_worst_rank():
     rng = np.random.default_rng(0)
     for _ in range(50):
         positive, negative = rng.integers(0, 6, 4) / 5, rng.integers(0, 6, 9) / 5
-        assert average_precision(positive, negative) == pytest.approx(by_definition(positive, negative), abs=1e-12)
+        assert average_precision(positive, negative) == pytest.approx(
+            by_definition(positive, negative), abs=1e-12
+        )
 
 
 def test_the_ap_of_a_batch_leaves_the_query_out_and_is_nan_without_a_positive():

@@ -11,10 +11,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from benchmark.cli.data import register
+from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets import DATASETS
-from benchmark.errors import ConfigError, DataError
-from benchmark.preparing import parallel
-from benchmark.preparing.counts import counts_table, differences
+from benchmark.datasets.prepare import parallel
+from benchmark.datasets.prepare.counts import counts_table, differences
 
 
 @pytest.fixture
@@ -74,7 +74,16 @@ def test_a_misspelt_parameter_names_the_nearest(app, root):
 def test_broken_images_are_named_and_set_the_exit_status(app, root):
     path = root / "a" / "0" / "0.png"
     path.write_bytes(path.read_bytes()[:30])
-    arguments = ["data", "check", "folder", "--root", str(root), "--param", "categories=true", "--images"]
+    arguments = [
+        "data",
+        "check",
+        "folder",
+        "--root",
+        str(root),
+        "--param",
+        "categories=true",
+        "--images",
+    ]
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 1
     assert str(path) in shown.output.replace("\n", "")
@@ -99,18 +108,36 @@ def test_every_image_is_decoded_once_and_in_several_processes_alike(app, tmp_pat
 def test_a_box_beside_its_picture_is_a_broken_image(app, tmp_path):
     archives.make_roxford5k(tmp_path)
     archives.write_jpeg(tmp_path / "jpg" / "oxford_query_000000.jpg", 0, size=(3, 2))
-    arguments = ["data", "check", "roxford5k", "--root", str(tmp_path), "--images", "--allow-counts"]
+    arguments = [
+        "data",
+        "check",
+        "roxford5k",
+        "--root",
+        str(tmp_path),
+        "--images",
+        "--allow-counts",
+    ]
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 1
     assert "1 broken of 11 images" in shown.output
 
 
 @pytest.mark.parametrize("sets", [["roxford5k", "rparis6k"], ["rparis6k"]])
-def test_the_counts_of_landmark_sets_are_checked_with_the_training_images(app, tmp_path, monkeypatch, sets):
+def test_the_counts_of_landmark_sets_are_checked_with_the_training_images(
+    app, tmp_path, monkeypatch, sets
+):
     for name in ("sfm120k", *sets):
         archives.MAKERS[name](tmp_path / name)
     monkeypatch.setattr(DATASETS["sfm120k"].target, "expected", {"train": {"images": 9}})
-    arguments = ["data", "check", "sfm120k", "--root", str(tmp_path / "sfm120k"), "--param", f"landmarks={sets}"]
+    arguments = [
+        "data",
+        "check",
+        "sfm120k",
+        "--root",
+        str(tmp_path / "sfm120k"),
+        "--param",
+        f"landmarks={sets}",
+    ]
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 1
     for name in sets:
@@ -138,9 +165,13 @@ def test_a_pickle_that_wants_to_run_code_is_refused_unread(app, tmp_path):
     archives.make_roxford5k(tmp_path / "root")
     trace = tmp_path / "trace"
     (tmp_path / "root" / "gnd_roxford5k.pkl").write_bytes(pickle.dumps(Hostile(trace)))
-    with pytest.raises(DataError, match=r"gnd_roxford5k\.pkl asks for \w+\.open, .* could run code"):
+    with pytest.raises(
+        DataError, match=r"gnd_roxford5k\.pkl asks for \w+\.open, .* could run code"
+    ):
         CliRunner().invoke(
-            app, ["data", "check", "roxford5k", "--root", str(tmp_path / "root")], catch_exceptions=False
+            app,
+            ["data", "check", "roxford5k", "--root", str(tmp_path / "root")],
+            catch_exceptions=False,
         )
     assert not trace.exists()
 
@@ -156,7 +187,10 @@ def test_the_table_shows_every_count_and_its_difference():
         ["test", "images", "5", "-", "-"],
         ["all", "categories", "0", "2", "-2"],
     ]
-    assert differences(found, expected) == ["train images: 1,200 instead of 1,201", "all categories: 0 instead of 2"]
+    assert differences(found, expected) == [
+        "train images: 1,200 instead of 1,201",
+        "all categories: 0 instead of 2",
+    ]
 
 
 def test_the_published_counts_alone_give_exit_status_zero(app, tmp_path, monkeypatch):

@@ -8,15 +8,21 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.files import open_image
-from benchmark.errors import ConfigError, DataError
-from benchmark.preparing.decode import broken_images
+from benchmark.datasets.io.files import open_image
+from benchmark.datasets.prepare.decode import broken_images
 
 
-def write_image(path: Path, value: int = 100, mode: str = "RGB", size: tuple[int, int] = (20, 16)) -> None:
+def write_image(
+    path: Path, value: int = 100, mode: str = "RGB", size: tuple[int, int] = (20, 16)
+) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    colour = value if mode in ("L", "P") else (value, 255 - value, 7) + ((128,) if mode == "RGBA" else ())
+    colour = (
+        value
+        if mode in ("L", "P")
+        else (value, 255 - value, 7) + ((128,) if mode == "RGBA" else ())
+    )
     Image.new(mode, size, colour).save(path)
 
 
@@ -31,10 +37,16 @@ def root(tmp_path: Path) -> Path:
 def test_classes_are_split_without_overlap_and_always_the_same_way(root):
     first, second = (load_dataset("folder", {"root": str(root)}) for _ in range(2))
     assert first.counts["train"] == {"images": 9, "classes": 3}
-    names = [{name.split("/")[0] for name in part.names} for part in (first.train, first.protocols["test"].query)]
+    names = [
+        {name.split("/")[0] for name in part.names}
+        for part in (first.train, first.protocols["test"].query)
+    ]
     assert not names[0] & names[1]
     assert first.fingerprint == second.fingerprint
-    assert load_dataset("folder", {"root": str(root), "split_seed": 5}).train.names != first.train.names
+    assert (
+        load_dataset("folder", {"root": str(root), "split_seed": 5}).train.names
+        != first.train.names
+    )
 
 
 def test_category_level_is_read(tmp_path):
@@ -107,7 +119,9 @@ def test_misspelt_parameter_names_the_nearest(root):
         load_dataset("folder", {"roott": str(root)})
 
 
-@pytest.mark.parametrize(("mode", "suffix"), [("L", "png"), ("P", "gif"), ("RGBA", "png"), ("RGB", "bmp")])
+@pytest.mark.parametrize(
+    ("mode", "suffix"), [("L", "png"), ("P", "gif"), ("RGBA", "png"), ("RGB", "bmp")]
+)
 def test_every_colour_mode_opens_as_grey_or_rgb(tmp_path, mode, suffix):
     path = tmp_path / f"x.{suffix}"
     write_image(path, 90, mode)
@@ -175,7 +189,9 @@ def write_split(path: Path, *rows: str, columns: str = "path,label,split") -> Pa
     return path
 
 
-@pytest.mark.parametrize("bad", ["/etc/x.png", "../x.png", "class 0/../../x.png", "C:\\x.png", "..\\x.png"])
+@pytest.mark.parametrize(
+    "bad", ["/etc/x.png", "../x.png", "class 0/../../x.png", "C:\\x.png", "..\\x.png"]
+)
 def test_csv_paths_outside_the_root_are_named(root, tmp_path, bad):
     table = write_split(tmp_path / "split.csv", "class 0/0.png,a,train", f"{bad},a,train")
     with pytest.raises(DataError, match="outside the dataset's root") as caught:
@@ -195,7 +211,9 @@ def test_categories_asked_of_a_csv_without_them_are_an_error(root, tmp_path):
     write_split(tmp_path / "split.csv", "class 0/0.png,a,train")
     with pytest.raises(DataError, match="no column category"):
         load_dataset("folder", params)
-    write_split(tmp_path / "split.csv", "class 0/0.png,a,train,", columns="path,label,split,category")
+    write_split(
+        tmp_path / "split.csv", "class 0/0.png,a,train,", columns="path,label,split,category"
+    )
     with pytest.raises(DataError, match=r"no category for class 0/0\.png"):
         load_dataset("folder", params)
 
@@ -206,12 +224,16 @@ def rows_with_categories(*categories: str) -> list[str]:
     for label in range(4):
         for number in range(2):
             category = "z" if label else categories[number]
-            rows.append(f"class {label}/{number}.png,{label},{'train' if label < 2 else 'test'},{category}")
+            rows.append(
+                f"class {label}/{number}.png,{label},{'train' if label < 2 else 'test'},{category}"
+            )
     return rows
 
 
 def test_a_class_in_two_categories_is_an_error(root, tmp_path):
-    table = write_split(tmp_path / "s.csv", *rows_with_categories("x", "y"), columns="path,label,split,category")
+    table = write_split(
+        tmp_path / "s.csv", *rows_with_categories("x", "y"), columns="path,label,split,category"
+    )
     with pytest.raises(DataError, match="classes in several categories: 0"):
         load_dataset("folder", {"root": str(root), "split_csv": str(table)})
 
@@ -243,7 +265,9 @@ def test_sixteen_bit_png_is_turned_upright_too(tmp_path):
     assert open_image(tmp_path / "x.png").getextrema() == (255, 255)
 
 
-@pytest.mark.parametrize("values", [np.full((2, 2), 70000, np.int32), np.full((2, 2), 0.5, np.float32)])
+@pytest.mark.parametrize(
+    "values", [np.full((2, 2), 70000, np.int32), np.full((2, 2), 0.5, np.float32)]
+)
 def test_grey_beyond_sixteen_bits_is_refused(tmp_path, values):
     Image.fromarray(values).save(tmp_path / "x.tif")
     with pytest.raises(DataError, match="do not fit 16 bits"):

@@ -9,22 +9,26 @@ import sys
 import numpy as np
 import pytest
 
+from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
 from benchmark.datasets.glyph_drawing import ARRAYS, SIDE, glyph_images
-from benchmark.errors import DataError
 
 
 def label_names(image_set) -> set[str]:
     return {name.split(",")[0] for name in image_set.names}
 
 
-@pytest.mark.parametrize(("name", "classes"), [("glyphs", None), ("glyphs_1k", 1000), ("glyphs_tiny", 64)])
+@pytest.mark.parametrize(
+    ("name", "classes"), [("glyphs", None), ("glyphs_1k", 1000), ("glyphs_tiny", 64)]
+)
 def test_test_classes_are_unseen_in_training(name, classes):
     dataset = load_dataset(name)
     test = dataset.protocols["test"].query
     assert not label_names(dataset.train) & label_names(test)
     if classes:
-        assert dataset.counts["train"]["classes"] == dataset.counts["test"]["classes"] == classes // 2
+        assert (
+            dataset.counts["train"]["classes"] == dataset.counts["test"]["classes"] == classes // 2
+        )
 
 
 def test_every_test_class_has_something_to_find():
@@ -74,7 +78,7 @@ def test_damaged_cache_is_drawn_again(monkeypatch, tmp_path):
 
 def test_datasets_and_samplers_do_not_import_torch():
     code = (
-        "import sys; import benchmark.samplers as s; from benchmark.datasets import DATASETS, load_dataset; "
+        "import sys; import benchmark.input.samplers as s; from benchmark.datasets import DATASETS, load_dataset; "
         "s.SAMPLERS.names(); DATASETS.names(); load_dataset('glyphs_tiny'); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -101,7 +105,10 @@ def test_other_fonts_are_drawn_anew(monkeypatch, tmp_path):
 
 
 def glyph_images_of_nothing() -> dict[str, np.ndarray]:
-    return {name: np.zeros((0, SIDE, SIDE) if name == "pixels" else 0, dtype=np.uint8) for name in ARRAYS}
+    return {
+        name: np.zeros((0, SIDE, SIDE) if name == "pixels" else 0, dtype=np.uint8)
+        for name in ARRAYS
+    }
 
 
 def test_reading_the_cache_does_not_import_matplotlib():

@@ -9,10 +9,10 @@ import archives
 import numpy as np
 import pytest
 
+from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.files import open_image
-from benchmark.datasets.unpickling import read_plain_pickle
-from benchmark.errors import DataError
+from benchmark.datasets.io.files import open_image
+from benchmark.datasets.io.unpickling import read_plain_pickle
 
 NAME = "roxford5k"
 
@@ -49,12 +49,19 @@ def refused(root: Path) -> str:
         ("hard", [0, 1, 2], [[2], [7], [5, 6]], [[0, 1, 3], [0], [4]]),
     ],
 )
-def test_grades_are_relevant_or_ignored_as_the_protocol_says(root, level, queries, relevant, ignored):
+def test_grades_are_relevant_or_ignored_as_the_protocol_says(
+    root, level, queries, relevant, ignored
+):
     protocol = load(root).protocols[f"{NAME}_{level}"]
-    assert [int(name[-5]) for name in protocol.query.names] == queries, "queries without relevant images are left out"
+    assert [int(name[-5]) for name in protocol.query.names] == queries, (
+        "queries without relevant images are left out"
+    )
     assert [places.tolist() for places in protocol.judgements.relevant] == relevant
     assert [places.tolist() for places in protocol.judgements.ignored] == ignored
-    assert all(places.dtype == np.int64 for places in protocol.judgements.relevant + protocol.judgements.ignored)
+    assert all(
+        places.dtype == np.int64
+        for places in protocol.judgements.relevant + protocol.judgements.ignored
+    )
 
 
 def test_gallery_is_one_set_for_all_protocols_without_the_queries(root):
@@ -68,7 +75,11 @@ def test_gallery_is_one_set_for_all_protocols_without_the_queries(root):
 
 def test_queries_are_cropped_when_opened_and_gallery_images_are_whole(root):
     protocol = load(root).protocols[f"{NAME}_medium"]
-    assert [protocol.query.image(number).size for number in range(3)] == [(36, 28), (39, 28), (24, 18)]
+    assert [protocol.query.image(number).size for number in range(3)] == [
+        (36, 28),
+        (39, 28),
+        (24, 18),
+    ]
     whole = np.asarray(open_image(root / protocol.query.names[0]))
     assert np.array_equal(np.asarray(protocol.query.image(0)), whole[2:30, 4:40])
     assert protocol.gallery.image(0).size == archives.SIZE
@@ -81,7 +92,9 @@ def test_a_box_is_cut_at_the_edges_and_named_when_nothing_is_left(root):
     assert load(root).protocols[f"{NAME}_hard"].query.image(0).size == (48, 28)
     write_truth(root, bbx=[60, 2, 400, 30])
     query = load(root).protocols[f"{NAME}_hard"].query
-    with pytest.raises(DataError, match=r"oxford_query_000000.jpg is 48 x 36 pixels, .* lies outside"):
+    with pytest.raises(
+        DataError, match=r"oxford_query_000000.jpg is 48 x 36 pixels, .* lies outside"
+    ):
         query.image(0)
 
 
@@ -91,7 +104,10 @@ def test_a_protocol_that_no_query_can_be_asked_in_is_named(root):
     for entry in content["gnd"]:
         entry["easy"] = []
     path.write_bytes(pickle.dumps(content))
-    assert "1 protocols have no query with anything to find; get the ground truth again\n      easy" in refused(root)
+    assert (
+        "1 protocols have no query with anything to find; get the ground truth again\n      easy"
+        in refused(root)
+    )
 
 
 def test_fingerprint_covers_boxes_and_grades(root):
@@ -134,14 +150,21 @@ def test_ground_truth_of_another_kind_is_refused(root):
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("module", ["numpy.core", "numpy._core"])
 def test_plain_pickles_of_every_protocol_and_numpy_are_read(tmp_path, protocol, module):
-    values = {"list": [1, 2.5, "three", None, True], "tuple": (1,), "set": {4}, "bytes": b"\x00\xff"}
+    values = {
+        "list": [1, 2.5, "three", None, True],
+        "tuple": (1,),
+        "set": {4},
+        "bytes": b"\x00\xff",
+    }
     arrays = {
         "array": np.arange(6, dtype=np.int32).reshape(2, 3),
         "scalar": np.float64(0.5),
         "empty": np.empty(0),
         "names": np.array(["a"]),
     }
-    content = pickle.dumps({**values, **arrays, "objects": np.array([[1], "b"], dtype=object)}, protocol=protocol)
+    content = pickle.dumps(
+        {**values, **arrays, "objects": np.array([[1], "b"], dtype=object)}, protocol=protocol
+    )
     if protocol < 4:  # later protocols store the length beside the name
         content = content.replace(b"numpy._core", module.encode())
     path = tmp_path / "plain.pkl"
@@ -165,7 +188,9 @@ class Attack:
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_a_pickle_that_wants_to_run_code_is_refused_and_runs_nothing(root, protocol):
     trace = root / "trace"
-    (root / f"gnd_{NAME}.pkl").write_bytes(pickle.dumps({"imlist": Attack(open, str(trace), "w")}, protocol=protocol))
+    (root / f"gnd_{NAME}.pkl").write_bytes(
+        pickle.dumps({"imlist": Attack(open, str(trace), "w")}, protocol=protocol)
+    )
     assert "could run code" in refused(root)
     assert not trace.exists()
 
@@ -186,7 +211,13 @@ def test_other_functions_of_numpy_are_refused(tmp_path, stolen):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"not a pickle", pickle.dumps(list(range(100)))[:40], b"c_codecs\nencode\n(S'x'\nS'rot13'\ntR."]
+    "content",
+    [
+        b"",
+        b"not a pickle",
+        pickle.dumps(list(range(100)))[:40],
+        b"c_codecs\nencode\n(S'x'\nS'rot13'\ntR.",
+    ],
 )
 def test_a_damaged_pickle_is_named(tmp_path, content):
     path = tmp_path / "damaged.pkl"

@@ -13,9 +13,9 @@ import archives
 import numpy as np
 import pytest
 
+from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.packed import COLUMNS, index_digest, shard_name
-from benchmark.errors import DataError
+from benchmark.datasets.io.packed import COLUMNS, index_digest, shard_name
 
 SIDE = 18
 
@@ -54,7 +54,10 @@ def write_packed(root: Path, paths: list[str]) -> Path:
 
 def test_packed_images_are_those_of_the_files_in_the_same_order(root):
     plain, packed = load(root), load(root, packed=SIDE)
-    for one, other in ((plain.train, packed.train), (plain.protocols["test"].query, packed.protocols["test"].query)):
+    for one, other in (
+        (plain.train, packed.train),
+        (plain.protocols["test"].query, packed.protocols["test"].query),
+    ):
         assert list(one.names) == list(other.names)
         assert np.array_equal(one.labels, other.labels)
         for number in range(len(one)):
@@ -69,7 +72,11 @@ def test_packed_images_need_no_image_files(root):
 
 
 def test_fingerprint_tells_packed_images_from_files(root):
-    assert load(root).fingerprint != load(root, packed=SIDE).fingerprint == load(root, packed=SIDE).fingerprint
+    assert (
+        load(root).fingerprint
+        != load(root, packed=SIDE).fingerprint
+        == load(root, packed=SIDE).fingerprint
+    )
 
 
 def test_packed_images_open_in_threads_and_in_other_processes(root):
@@ -77,7 +84,10 @@ def test_packed_images_open_in_threads_and_in_other_processes(root):
     expected = [np.asarray(train.image(number)) for number in range(len(train))]
     with ThreadPoolExecutor(4) as pool:
         shown = list(pool.map(train.image, list(range(len(train))) * 5))
-    assert all(np.array_equal(np.asarray(image), expected[place % len(train)]) for place, image in enumerate(shown))
+    assert all(
+        np.array_equal(np.asarray(image), expected[place % len(train)])
+        for place, image in enumerate(shown)
+    )
     copy = pickle.loads(pickle.dumps(train))
     assert np.array_equal(np.asarray(copy.image(2)), expected[2])
 
@@ -138,5 +148,7 @@ def test_images_that_were_not_packed_are_named(tmp_path):
 def test_a_broken_packed_image_is_named_with_its_shard(root):
     shard = root / f"packed-{SIDE}" / shard_name(0)
     shard.write_bytes(b"\0" * shard.stat().st_size)
-    with pytest.raises(DataError, match=r"cannot decode images/101.White_Pelican/.*shard-00000.bin"):
+    with pytest.raises(
+        DataError, match=r"cannot decode images/101.White_Pelican/.*shard-00000.bin"
+    ):
         load(root, packed=SIDE).protocols["test"].query.image(0)

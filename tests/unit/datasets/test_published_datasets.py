@@ -9,9 +9,9 @@ import archives
 import numpy as np
 import pytest
 
+from benchmark.core.errors import DataError
+from benchmark.core.options import schema_of
 from benchmark.datasets import DATASETS, load_dataset
-from benchmark.errors import DataError
-from benchmark.options import schema_of
 
 EVERY = sorted(archives.MAKERS)
 TRAINABLE = sorted(set(EVERY) - {"roxford5k", "rparis6k"})
@@ -29,7 +29,9 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture
 def load(folder):
     """Returns a function that loads a small dataset."""
-    return lambda name, **params: load_dataset(name, {"root": str(folder / name), "allow_counts": True, **params})
+    return lambda name, **params: load_dataset(
+        name, {"root": str(folder / name), "allow_counts": True, **params}
+    )
 
 
 def folders(image_set, place: int) -> set[str]:
@@ -39,7 +41,10 @@ def folders(image_set, place: int) -> set[str]:
 def test_cub_is_split_by_class_number(load):
     dataset = load("cub")
     assert folders(dataset.train, 1) == {"099.Ovenbird", "100.Brown_Pelican"}
-    assert folders(dataset.protocols["test"].query, 1) == {"101.White_Pelican", "200.Common_Yellowthroat"}
+    assert folders(dataset.protocols["test"].query, 1) == {
+        "101.White_Pelican",
+        "200.Common_Yellowthroat",
+    }
     assert dataset.train.categories is None
 
 
@@ -53,7 +58,9 @@ def test_sop_takes_classes_from_the_lists_and_categories_from_the_folders(load):
 def test_inaturalist_takes_class_and_category_from_the_last_two_folders(load):
     test = load("inaturalist").protocols["test"].query
     assert folders(test, 2) == {"104", "105", "106", "107"}
-    assert [name.split("/")[1] for name in test.names] == [("Aves", "Plantae")[number] for number in test.categories]
+    assert [name.split("/")[1] for name in test.names] == [
+        ("Aves", "Plantae")[number] for number in test.categories
+    ]
 
 
 def test_inshop_queries_search_a_gallery_of_the_same_items(load):
@@ -72,7 +79,10 @@ def test_inshop_queries_search_a_gallery_of_the_same_items(load):
 def test_inshop_item_in_two_categories_counts_to_the_first(tmp_path):
     archives.make_inshop(tmp_path)
     path = tmp_path / "list_eval_partition.txt"
-    old, new = "img/MEN/Denim/id_00000001/02_2_front.jpg", "img/MEN/Shorts/id_00000001/02_2_front.jpg"
+    old, new = (
+        "img/MEN/Denim/id_00000001/02_2_front.jpg",
+        "img/MEN/Shorts/id_00000001/02_2_front.jpg",
+    )
     path.write_text(path.read_text().replace(old, new))
     archives.write_jpeg(tmp_path / new, 1)
     train = load_dataset("inshop", {"root": str(tmp_path), "allow_counts": True}).train
@@ -83,13 +93,17 @@ def test_vehicleid_has_three_protocols_and_a_category_for_vehicles_without_a_mod
     dataset = load("vehicleid")
     sizes = [(name, len(protocol.query)) for name, protocol in dataset.protocols.items()]
     assert sizes == [("small", 6), ("medium", 9), ("large", 12)]
-    assert all(protocol.gallery is None and not protocol.repeats for protocol in dataset.protocols.values())
+    assert all(
+        protocol.gallery is None and not protocol.repeats for protocol in dataset.protocols.values()
+    )
     # vehicles 1000 and 1002 are of models 7 and 12, in the order of text 12, 7; the others share the last category
     assert dataset.train.categories[::3].tolist() == [1, 2, 0, 2]
 
 
 def test_vehicleid_random_galleries_hold_one_image_of_each_vehicle_and_never_change(load):
-    first, second = (load("vehicleid", protocol="random_gallery").protocols["large"] for _ in range(2))
+    first, second = (
+        load("vehicleid", protocol="random_gallery").protocols["large"] for _ in range(2)
+    )
     assert len(first.repeats) == 10
     for (query, gallery), again in zip(first.repeats, second.repeats, strict=True):
         assert np.array_equal(gallery, again[1])
@@ -108,7 +122,9 @@ def test_sfm_finds_images_by_the_last_six_characters_of_their_names(load):
 
 def test_sfm_is_evaluated_on_the_landmark_sets_it_names(load, folder):
     assert list(load("sfm120k").protocols) == [
-        f"{name}_{level}" for name in ("roxford5k", "rparis6k") for level in ("easy", "medium", "hard")
+        f"{name}_{level}"
+        for name in ("roxford5k", "rparis6k")
+        for level in ("easy", "medium", "hard")
     ]
     chosen = load("sfm120k", landmarks=["rparis6k"], landmarks_root=str(folder))
     assert [name for name in chosen.protocols if not name.startswith("rparis6k")] == []
@@ -129,7 +145,9 @@ def test_images_are_looked_for_by_listing_each_folder_once(load, monkeypatch):
     listing, stat = os.listdir, os.stat
     listed, asked = [], []
     monkeypatch.setattr(os, "listdir", lambda path: listed.append(path) or listing(path))
-    monkeypatch.setattr(os, "stat", lambda path, **options: asked.append(path) or stat(path, **options))
+    monkeypatch.setattr(
+        os, "stat", lambda path, **options: asked.append(path) or stat(path, **options)
+    )
     load("inaturalist")
     assert len(listed) == len(set(listed)) == 8
     assert asked, "the lists themselves are asked for"
@@ -138,7 +156,9 @@ def test_images_are_looked_for_by_listing_each_folder_once(load, monkeypatch):
 
 def test_datasets_are_looked_for_below_the_data_folder(load, folder, monkeypatch):
     monkeypatch.setenv("BENCHMARK_DATA", str(folder))
-    assert load_dataset("sfm120k", {"allow_counts": True}).fingerprint == load("sfm120k").fingerprint
+    assert (
+        load_dataset("sfm120k", {"allow_counts": True}).fingerprint == load("sfm120k").fingerprint
+    )
 
 
 @pytest.mark.parametrize("name", TRAINABLE)
@@ -162,8 +182,12 @@ def test_other_counts_than_the_published_ones_are_refused_part_by_part(folder, n
     assert "allow_counts: true" in message
 
 
-@pytest.mark.parametrize(("published", "words"), [(5, "6 images, 1 more than 5"), (7, "6 images, 1 fewer than 7")])
-def test_counts_above_and_below_the_published_ones_are_refused(folder, monkeypatch, published, words):
+@pytest.mark.parametrize(
+    ("published", "words"), [(5, "6 images, 1 more than 5"), (7, "6 images, 1 fewer than 7")]
+)
+def test_counts_above_and_below_the_published_ones_are_refused(
+    folder, monkeypatch, published, words
+):
     monkeypatch.setattr(DATASETS["cub"].target, "expected", {"train": {"images": published}})
     with pytest.raises(DataError, match=f"train, by images.txt: {words}"):
         load_dataset("cub", {"root": str(folder / "cub")})

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.core.errors import DataError
 from benchmark.datasets import DATASETS, check_dataset_params, load_dataset
-from benchmark.datasets.where import VARIABLE, with_roots
-from benchmark.errors import DataError
+from benchmark.datasets.io.where import VARIABLE, with_roots
 
 
 def root(name, **params):
@@ -28,7 +28,9 @@ def test_datasets_that_are_not_unpacked_from_archives_keep_their_parameters(name
     assert with_roots(name, DATASETS[name].target, {}) == {}
 
 
-def test_a_published_dataset_needs_no_parameter_to_be_valid_and_says_where_it_was_looked_for(monkeypatch, tmp_path):
+def test_a_published_dataset_needs_no_parameter_to_be_valid_and_says_where_it_was_looked_for(
+    monkeypatch, tmp_path
+):
     assert check_dataset_params("cub", {}) == []
     assert check_dataset_params("cub", {"rot": "x"}) != []
     monkeypatch.setenv(VARIABLE, str(tmp_path))

@@ -9,8 +9,8 @@ from pathlib import Path
 import archives
 import pytest
 
+from benchmark.core.errors import DataError
 from benchmark.datasets import DATASETS, load_dataset
-from benchmark.errors import DataError
 
 EVERY = sorted(archives.MAKERS)
 SPLITS = "Inat_dataset_splits/Inaturalist"
@@ -107,7 +107,13 @@ def test_more_than_twenty_missing_images_are_counted_not_listed(make):
     [
         ("sop", "Ebay_test.txt", "11319", "4", ["4"]),
         ("inaturalist", f"{SPLITS}_test_set1.txt", "Aves/104", "Aves/100", ["100"]),
-        ("inshop", "list_eval_partition.txt", " id_00000005 query", " id_00000001 query", ["id_00000001"]),
+        (
+            "inshop",
+            "list_eval_partition.txt",
+            " id_00000005 query",
+            " id_00000001 query",
+            ["id_00000001"],
+        ),
         ("vehicleid", "train_test_split/test_list_1600.txt", " 3001", " 1003", ["1003"]),
     ],
 )
@@ -160,9 +166,18 @@ def test_image_without_class_and_class_without_image_are_named(make):
     edit(root / "image_class_labels.txt", "\n5 100\n", "\n77 100\n")
     edit(root / "classes.txt", "200 200.Common_Yellowthroat\n", "")
     text = message("cub", root)
-    assert "images of images.txt have no class; give each one in image_class_labels.txt\n      5" in text
-    assert "images of image_class_labels.txt have no path; give each one in images.txt\n      77" in text
-    assert "classes of image_class_labels.txt have no name; give each one in classes.txt\n      200" in text
+    assert (
+        "images of images.txt have no class; give each one in image_class_labels.txt\n      5"
+        in text
+    )
+    assert (
+        "images of image_class_labels.txt have no path; give each one in images.txt\n      77"
+        in text
+    )
+    assert (
+        "classes of image_class_labels.txt have no name; give each one in classes.txt\n      200"
+        in text
+    )
 
 
 def test_an_image_in_the_folder_of_another_class_is_named(make):
@@ -175,7 +190,9 @@ def test_a_role_without_images_is_named(make):
     root = make("inshop")
     path = root / "list_eval_partition.txt"
     path.write_text(path.read_text().replace(" query", " gallery"))
-    assert "1 of 3 roles have no images; the lists must give some for each\n      query" in message("inshop", root)
+    assert "1 of 3 roles have no images; the lists must give some for each\n      query" in message(
+        "inshop", root
+    )
 
 
 def test_a_class_in_two_categories_is_named(make):
@@ -183,13 +200,18 @@ def test_a_class_in_two_categories_is_named(make):
     path = root / "Ebay_train.txt"
     edit(path, "2 1 1 bicycle_final", "2 1 1 chair_final")
     archives.write_jpeg(root / path.read_text().splitlines()[2].split()[3], 1)
-    assert "1 classes are in several categories; each must have one\n      1" in message("sop", root)
+    assert "1 classes are in several categories; each must have one\n      1" in message(
+        "sop", root
+    )
 
 
 def test_an_image_in_both_splits_under_two_classes_is_named(make):
     root = make("vehicleid")
     edit(root / "train_test_split" / "train_list.txt", "0000001 1000", "0000013 1000")
-    assert "1 images are listed twice; each must be listed once\n      image/0000013.jpg" in message("vehicleid", root)
+    assert (
+        "1 images are listed twice; each must be listed once\n      image/0000013.jpg"
+        in message("vehicleid", root)
+    )
 
 
 def test_an_image_listed_twice_is_named(make):
@@ -197,10 +219,14 @@ def test_an_image_listed_twice_is_named(make):
     path = root / "Inat_dataset_splits" / "Inaturalist_test_set1.txt"
     first = path.read_text().splitlines()[0]
     path.write_text(path.read_text() + first + "\n")
-    assert f"1 images are listed twice; each must be listed once\n      {first}" in message("inaturalist", root)
+    assert f"1 images are listed twice; each must be listed once\n      {first}" in message(
+        "inaturalist", root
+    )
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"", "lists nothing"), (b"\xff\xfe\x00\x81", "is not text")])
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"", "lists nothing"), (b"\xff\xfe\x00\x81", "is not text")]
+)
 def test_a_list_that_is_empty_or_no_text_is_named(make, content, words):
     root = make("vehicleid")
     (root / "train_test_split" / "test_list_800.txt").write_bytes(content)

@@ -9,12 +9,12 @@ import pytest
 import torch
 from PIL import Image
 
+from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.recipe import InputConfig, check_input
+from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
-from benchmark.errors import ConfigError, DataError
-from benchmark.input import create_input
+from benchmark.input.create import create_input
 from benchmark.input.transforms import eval_view, random_crop_box
-from benchmark.recipe import InputConfig, check_input
-from benchmark.seeding import derive
 
 GLYPH = InputConfig(augmentation="affine_noise", image_size=32, mean=[0.5], std=[0.25])
 BATCHES = [np.arange(8), np.arange(8, 16), np.arange(16, 24)]
@@ -48,7 +48,10 @@ def test_augmentation_depends_on_seed_epoch_and_place(glyphs):
     source = create_input(glyphs, GLYPH, 1)
     same_images = [BATCHES[0], BATCHES[0]]
     first, second = source.train_batches(same_images, 0, 0)
-    (other_seed, _), (other_epoch, _) = source.train_batches(same_images, 1, 0), source.train_batches(same_images, 0, 1)
+    (other_seed, _), (other_epoch, _) = (
+        source.train_batches(same_images, 1, 0),
+        source.train_batches(same_images, 0, 1),
+    )
     assert not torch.equal(first, second)
     assert not torch.equal(first, other_seed)
     assert not torch.equal(first, other_epoch)
@@ -70,7 +73,14 @@ def test_training_does_not_touch_the_global_generator(glyphs):
 
 def test_small_augmentation_keeps_the_picture(glyphs):
     config = InputConfig(
-        augmentation="affine_noise", image_size=32, mean=[0.0], std=[1.0], degrees=0, translate=0, scale=[1, 1], noise=0
+        augmentation="affine_noise",
+        image_size=32,
+        mean=[0.0],
+        std=[1.0],
+        degrees=0,
+        translate=0,
+        scale=[1, 1],
+        noise=0,
     )
     (batch,) = create_input(glyphs, config, 1).train_batches(BATCHES[:1], 0, 0)
     expected = torch.from_numpy(glyphs.pixels[:8]).permute(0, 3, 1, 2).float() / 255
@@ -80,7 +90,11 @@ def test_small_augmentation_keeps_the_picture(glyphs):
 def test_workers_change_nothing(photos):
     sizes = {"augmentation": "crop_flip", "image_size": 24, "resize": 32}
     runs = [
-        list(create_input(photos, InputConfig(workers=workers, **sizes), 3).train_batches(BATCHES, 5, 1))
+        list(
+            create_input(photos, InputConfig(workers=workers, **sizes), 3).train_batches(
+                BATCHES, 5, 1
+            )
+        )
         for workers in (0, 2)
     ]
     assert all(torch.equal(a, b) for a, b in zip(*runs, strict=True))
@@ -90,7 +104,10 @@ def test_workers_change_nothing(photos):
 def test_file_batches_can_start_later(photos):
     config = InputConfig(augmentation="crop_flip", image_size=24)
     source = create_input(photos, config, 3)
-    whole, rest = list(source.train_batches(BATCHES, 0, 0)), list(source.train_batches(BATCHES, 0, 0, start=2))
+    whole, rest = (
+        list(source.train_batches(BATCHES, 0, 0)),
+        list(source.train_batches(BATCHES, 0, 0, start=2)),
+    )
     assert torch.equal(whole[2], rest[0])
 
 
@@ -122,7 +139,9 @@ def test_augmentation_is_the_affine_map_then_noise_then_normalisation(glyphs):
     angle, zoom = angle * np.radians(GLYPH.degrees), 1 / (1.0 + 0.15 * zoom)
     across, down = (2 * GLYPH.translate * part for part in shift)
     cosine, sine = torch.cos(angle) * zoom, torch.sin(angle) * zoom
-    maps = torch.stack([torch.stack([cosine, -sine, across], 1), torch.stack([sine, cosine, down], 1)], 1)
+    maps = torch.stack(
+        [torch.stack([cosine, -sine, across], 1), torch.stack([sine, cosine, down], 1)], 1
+    )
     images = torch.from_numpy(glyphs.pixels[:8]).permute(0, 3, 1, 2).float() / 255
     grid = torch.nn.functional.affine_grid(maps, list(images.shape), align_corners=False)
     moved = torch.nn.functional.grid_sample(images, grid, align_corners=False)
@@ -193,7 +212,9 @@ def test_each_unsound_option_is_named(options, channels, key):
 
 
 def test_all_problems_of_an_input_are_reported_at_once(photos):
-    config = InputConfig(augmentation="affine_noise", image_size=32, resize=24, mean=[0.1, 0.2], scale=[2, 1])
+    config = InputConfig(
+        augmentation="affine_noise", image_size=32, resize=24, mean=[0.1, 0.2], scale=[2, 1]
+    )
     with pytest.raises(ConfigError) as caught:
         create_input(photos, config, 3)
     keys = [line.split("  ")[0] for line in caught.value.problems]

@@ -7,11 +7,11 @@ import pytest
 import torch
 from PIL import Image
 
+from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
-from benchmark.datasets.files import Opener, ReducingOpener
-from benchmark.input import create_input
+from benchmark.datasets.io.files import Opener, ReducingOpener
+from benchmark.input.create import create_input
 from benchmark.input.transforms import View, eval_view, pixels_of, resize, train_view
-from benchmark.recipe import InputConfig
 
 ROTATED = 6  # EXIF orientation: turn by 90 degrees
 SIZE = (403, 301)  # no multiple of the divisors
@@ -50,7 +50,9 @@ def levels(root, opener, name, config):
 
 @pytest.mark.parametrize("config", [EVALUATION, CROPS], ids=["evaluation", "crops"])
 def test_a_reduced_picture_shows_the_same_within_a_few_grey_levels(root, config):
-    whole, reduced = (levels(root, opener, "plain.jpg", config) for opener in (Opener, ReducingOpener))
+    whole, reduced = (
+        levels(root, opener, "plain.jpg", config) for opener in (Opener, ReducingOpener)
+    )
     gap = (whole - reduced).abs()
     assert gap.max() > 0, "the picture was not reduced, so this test shows nothing"
     assert gap.mean() < 2.0
@@ -62,7 +64,9 @@ def test_a_reduced_picture_shows_the_same_within_a_few_grey_levels(root, config)
 def test_decoding_is_told_the_upright_size_and_divides_that_of_upright_jpegs(root):
     told = []
     opener = ReducingOpener(root, ["plain.jpg", "turned.jpg", "plain.png"])
-    sizes = [opener.reduced(number, lambda size: told.append(size) or 4).size for number in range(3)]
+    sizes = [
+        opener.reduced(number, lambda size: told.append(size) or 4).size for number in range(3)
+    ]
     assert told == [SIZE, SIZE[::-1], SIZE]
     assert sizes == [(101, 76), SIZE[::-1], SIZE]
 
@@ -93,8 +97,12 @@ def test_workers_change_nothing_for_reduced_pictures(root):
     runs = []
     for workers in (0, 1, 2):
         config = InputConfig(**{**vars(CROPS), "workers": workers})
-        source = create_input(images(root, ReducingOpener, "plain.jpg", "turned.jpg", "plain.png"), config, 3)
-        runs.append(torch.cat([*source.train_batches(numbers, 1, 0), *source.train_batches(numbers, 1, 1)]))
+        source = create_input(
+            images(root, ReducingOpener, "plain.jpg", "turned.jpg", "plain.png"), config, 3
+        )
+        runs.append(
+            torch.cat([*source.train_batches(numbers, 1, 0), *source.train_batches(numbers, 1, 1)])
+        )
     assert torch.equal(runs[0], runs[1])
     assert torch.equal(runs[0], runs[2])
 
@@ -110,7 +118,9 @@ def test_resizing_is_pils_to_one_grey_level(size, mode):
 
 
 def test_views_are_cut_out_of_the_resized_image_and_mirrored():
-    picture = Image.fromarray(np.random.default_rng(2).integers(0, 256, (40, 50, 3), dtype=np.uint8))
+    picture = Image.fromarray(
+        np.random.default_rng(2).integers(0, 256, (40, 50, 3), dtype=np.uint8)
+    )
     view = View((50, 40), (50, 40), (5, 6, 29, 30), 24, mirrored=True)
     assert np.array_equal(view.of(picture).numpy(), np.asarray(picture)[6:30, 5:29][:, ::-1])
 

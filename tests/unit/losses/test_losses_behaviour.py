@@ -8,13 +8,15 @@ import sys
 import pytest
 import torch
 
-from benchmark.errors import ConfigError, RunError
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.losses import create_loss
 
 
 def unit_rows(count, dim=6, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return torch.nn.functional.normalize(torch.randn(count, dim, generator=generator, dtype=torch.float64), dim=1)
+    return torch.nn.functional.normalize(
+        torch.randn(count, dim, generator=generator, dtype=torch.float64), dim=1
+    )
 
 
 LABELS = torch.arange(24) // 4
@@ -31,7 +33,9 @@ def test_sup_ap_is_an_upper_bound_of_the_exact_loss_even_with_ties():
 def test_smooth_ap_tends_to_the_exact_loss_as_tau_shrinks():
     rows = unit_rows(24)
     exact = create_loss("blackbox_ap", margin=0.0)(rows, LABELS)
-    errors = [abs(create_loss("smooth_ap", tau=tau)(rows, LABELS) - exact) for tau in (0.1, 0.01, 1e-6)]
+    errors = [
+        abs(create_loss("smooth_ap", tau=tau)(rows, LABELS) - exact) for tau in (0.1, 0.01, 1e-6)
+    ]
     assert errors[0] > errors[1] > errors[2] and errors[2] < 1e-4
 
 
@@ -39,7 +43,8 @@ def test_offset_none_makes_sup_ap_continuous_where_the_line_begins():
     loss = create_loss("sup_ap", start=0.3)
     targets = torch.tensor([[True, False]])
     values = [
-        loss.per_query(torch.tensor([[0.0, 0.05 + step]], dtype=torch.float64), targets) for step in (-1e-9, 1e-9)
+        loss.per_query(torch.tensor([[0.0, 0.05 + step]], dtype=torch.float64), targets)
+        for step in (-1e-9, 1e-9)
     ]
     assert values[0].item() == pytest.approx(values[1].item(), abs=1e-6)
 
@@ -53,13 +58,18 @@ def test_blackbox_margin_makes_the_ranking_harder():
     rows = unit_rows(24)
     plain = create_loss("blackbox_ap", margin=0.0)(rows, LABELS)
     generator = torch.Generator().manual_seed(0)
-    noisy = [create_loss("blackbox_ap", margin=0.3)(rows, LABELS, generator=generator) for _ in range(5)]
+    noisy = [
+        create_loss("blackbox_ap", margin=0.3)(rows, LABELS, generator=generator) for _ in range(5)
+    ]
     assert all(value > plain for value in noisy)
 
 
 def test_roadmap_is_the_declared_combination_of_its_parts():
     rows = unit_rows(24)
-    parts = create_loss("sup_ap", tau=0.02, rho=50.0)(rows, LABELS), create_loss("calibration", beta=0.1)(rows, LABELS)
+    parts = (
+        create_loss("sup_ap", tau=0.02, rho=50.0)(rows, LABELS),
+        create_loss("calibration", beta=0.1)(rows, LABELS),
+    )
     loss = create_loss("roadmap", tau=0.02, rho=50.0, beta=0.1, lambda_=0.2)(rows, LABELS)
     assert loss.item() == pytest.approx((0.8 * parts[0] + 0.2 * parts[1]).item(), rel=1e-12)
     loss = create_loss("roadmap", tau=0.02, rho=50.0, beta=0.1, weights=[1, 2])(rows, LABELS)

@@ -21,14 +21,29 @@ RANKING = [
     ("sup_ap", {}, formulas.sup_ap, True),
     ("sup_ap", {"offset": 1.44}, functools.partial(formulas.sup_ap, offset=1.44), True),
     ("sup_ap", {"start": 0.0}, functools.partial(formulas.sup_ap, start=0.0), True),
-    ("sup_ap", {"include_query": False, "rho": 7.0}, functools.partial(formulas.sup_ap, rho=7.0), False),
+    (
+        "sup_ap",
+        {"include_query": False, "rho": 7.0},
+        functools.partial(formulas.sup_ap, rho=7.0),
+        False,
+    ),
     ("fast_ap", {}, functools.partial(formulas.soft_binned_ap, centers=11), False),
     ("fast_ap", {"bins": 3}, functools.partial(formulas.soft_binned_ap, centers=4), False),
     ("softbin_ap", {}, functools.partial(formulas.soft_binned_ap, centers=20), True),
-    ("softbin_ap", {"include_query": False}, functools.partial(formulas.soft_binned_ap, centers=20), False),
+    (
+        "softbin_ap",
+        {"include_query": False},
+        functools.partial(formulas.soft_binned_ap, centers=20),
+        False,
+    ),
     ("blackbox_ap", {"margin": 0.0}, formulas.exact_ap, True),
     ("blackbox_ap", {"margin": 0.0, "include_query": False}, formulas.exact_ap, False),
-    ("blackbox_ap", {"margin": 0.25, "fixed_margin": True}, functools.partial(formulas.exact_ap, margin=0.25), True),
+    (
+        "blackbox_ap",
+        {"margin": 0.25, "fixed_margin": True},
+        functools.partial(formulas.exact_ap, margin=0.25),
+        True,
+    ),
 ]
 IDS = [f"{name}-{hyperparameters}" for name, hyperparameters, _, _ in RANKING]
 
@@ -60,7 +75,9 @@ def expected_mean(embeddings, labels, formula, include_query):
 @pytest.mark.parametrize(("name", "hyperparameters", "formula", "include_query"), RANKING, ids=IDS)
 @settings(max_examples=25, deadline=None)
 @given(batch=batches())
-def test_ranking_loss_equals_its_formula_with_ties(name, hyperparameters, formula, include_query, batch):
+def test_ranking_loss_equals_its_formula_with_ties(
+    name, hyperparameters, formula, include_query, batch
+):
     embeddings, labels = batch
     loss = create_loss(name, **hyperparameters)(embeddings, labels)
     expected = float(expected_mean(embeddings, labels, formula, include_query))
@@ -77,7 +94,10 @@ def test_gradient_equals_that_of_the_formula(name, hyperparameters, formula, inc
     embeddings = torch.randn(13, 5, generator=generator, dtype=torch.float64)
     labels = torch.tensor([0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 0, 1])
     gradients = []
-    for loss in (create_loss(name, **hyperparameters), lambda e, y: expected_mean(e, y, formula, include_query)):
+    for loss in (
+        create_loss(name, **hyperparameters),
+        lambda e, y: expected_mean(e, y, formula, include_query),
+    ):
         free = embeddings.clone().requires_grad_()
         unit = torch.nn.functional.normalize(free, dim=1)
         loss(unit, labels).backward()
@@ -122,22 +142,32 @@ def test_blackbox_gradient_is_the_difference_quotient_of_the_ranker(lambda_val):
     targets[:, 0] = True
     loss = create_loss("blackbox_ap", margin=0.0, lambda_val=lambda_val)
     loss.per_query(scores, targets).sum().backward()
-    expected = [formulas.blackbox_gradient(s.detach(), t, 1, lambda_val) for s, t in zip(scores, targets, strict=True)]
+    expected = [
+        formulas.blackbox_gradient(s.detach(), t, 1, lambda_val)
+        for s, t in zip(scores, targets, strict=True)
+    ]
     assert torch.allclose(scores.grad, torch.stack(expected), rtol=1e-9, atol=1e-12)
     assert scores.grad.abs().max() > 0
 
 
 def test_blocks_do_not_change_the_result(monkeypatch):
     generator = torch.Generator().manual_seed(1)
-    unit = torch.nn.functional.normalize(torch.randn(40, 6, generator=generator, dtype=torch.float64), dim=1)
+    unit = torch.nn.functional.normalize(
+        torch.randn(40, 6, generator=generator, dtype=torch.float64), dim=1
+    )
     labels = torch.tensor([0] * 20 + [1] * 10 + [2] * 6 + [3] * 4)
-    cases = [("smooth_ap", {}), ("smooth_ap", {"include_query": False}), ("sup_ap", {}), ("sup_ap", {"offset": 1.44})]
+    cases = [
+        ("smooth_ap", {}),
+        ("smooth_ap", {"include_query": False}),
+        ("sup_ap", {}),
+        ("sup_ap", {"offset": 1.44}),
+    ]
     for name, extra in [*cases, ("blackbox_ap", {"margin": 0.0})]:
         results = []
         # small blocks, and negatives left out instead of overwritten
         for elements, many in ((2**19, 64), (100, 64), (2**19, 1), (100, 5)):
-            monkeypatch.setattr("benchmark.losses.blocks.CPU_ELEMENTS", elements)
-            monkeypatch.setattr("benchmark.losses.negatives.MANY", many)
+            monkeypatch.setattr("benchmark.losses.kernels.blocks.CPU_ELEMENTS", elements)
+            monkeypatch.setattr("benchmark.losses.kernels.negatives.MANY", many)
             free = unit.clone().requires_grad_()
             value = create_loss(name, **extra)(free, labels)
             value.backward()

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
 from benchmark.losses import LOSSES
 from benchmark.losses.catalogue import build_catalogue, load_catalogue
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.options import option
+from benchmark.core.options import option
 
 
 @LOSSES.register("toy_{name}", display="Toy", paper="nobody")
@@ -54,7 +54,9 @@ def test_reading_the_catalogue_imports_no_torch_and_builds_once(cache):
         "import sys; from benchmark.losses.catalogue import load_catalogue; load_catalogue(); "
         "assert 'torch' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
     assert path.stat().st_mtime_ns == stamp
 
 

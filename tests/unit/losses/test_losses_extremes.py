@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.errors import RunError
+from benchmark.core.errors import RunError
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import RankingLoss, ScoreLoss
 
@@ -31,11 +31,17 @@ def make(name, dim=4):
 @st.composite
 def batches(draw, least_classes=1):
     """Unit rows float64 of random shape, with at least one positive pair."""
-    classes = draw(st.lists(st.integers(1, 7), min_size=least_classes, max_size=CLASSES).filter(lambda n: max(n) > 1))
+    classes = draw(
+        st.lists(st.integers(1, 7), min_size=least_classes, max_size=CLASSES).filter(
+            lambda n: max(n) > 1
+        )
+    )
     labels = torch.arange(len(classes)).repeat_interleave(torch.tensor(classes))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**16)))
     labels = labels[torch.randperm(len(labels), generator=generator)]
-    rows = torch.randn(len(labels), draw(st.integers(2, 20)), generator=generator, dtype=torch.float64)
+    rows = torch.randn(
+        len(labels), draw(st.integers(2, 20)), generator=generator, dtype=torch.float64
+    )
     return torch.nn.functional.normalize(rows, dim=1), labels
 
 
@@ -76,7 +82,9 @@ def test_contrastive_pushes_negatives_apart_where_there_is_no_positive_pair():
 @given(count=st.integers(2, 25), dim=st.integers(2, 12), seed=st.integers(0, 99))
 def test_a_single_class_is_ranked_perfectly(name, count, dim, seed):
     generator = torch.Generator().manual_seed(seed)
-    rows = torch.nn.functional.normalize(torch.randn(count, dim, generator=generator, dtype=torch.float64), dim=1)
+    rows = torch.nn.functional.normalize(
+        torch.randn(count, dim, generator=generator, dtype=torch.float64), dim=1
+    )
     value, gradient = differentiate(make(name), rows, torch.zeros(count, dtype=torch.long))
     assert value.item() == pytest.approx(0.0, abs=1e-12)
     assert torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-10)
@@ -96,7 +104,9 @@ def test_collapsed_embeddings_have_a_finite_loss_that_is_not_a_perfect_one(name,
 @given(batch=batches(least_classes=2))
 def test_exact_ranks_of_collapsed_embeddings_are_the_worst_of_the_tie(batch):
     rows, labels = batch
-    value = make("blackbox_ap")(torch.full((len(rows), 4), 0.5), labels)  # cosines are 1 without rounding
+    value = make("blackbox_ap")(
+        torch.full((len(rows), 4), 0.5), labels
+    )  # cosines are 1 without rounding
     sizes = (labels.unsqueeze(1) == labels).sum(1)
     expected = 1.0 - (sizes[sizes > 1] / len(labels)).double().mean()
     assert value.item() == pytest.approx(expected.item(), abs=1e-6)
@@ -136,4 +146,6 @@ def test_the_order_of_a_batch_does_not_matter(name, batch, shift):
     value, gradient = differentiate(make(name), rows, labels)
     moved, moved_gradient = differentiate(make(name), rows[order], labels[order])
     assert moved.item() == pytest.approx(value.item(), rel=1e-9, abs=1e-12)
-    assert torch.allclose(moved_gradient, gradient[order], rtol=1e-7, atol=1e-9 * (1.0 + gradient.abs().max()))
+    assert torch.allclose(
+        moved_gradient, gradient[order], rtol=1e-7, atol=1e-9 * (1.0 + gradient.abs().max())
+    )

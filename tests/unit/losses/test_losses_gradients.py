@@ -36,18 +36,24 @@ def test_gradcheck_of_the_batch_and_of_references(name, hyperparameters):
     )
 
 
-@pytest.mark.parametrize(("name", "hyperparameters"), [c for c in CASES if c[0] not in ("calibration",)])
+@pytest.mark.parametrize(
+    ("name", "hyperparameters"), [c for c in CASES if c[0] not in ("calibration",)]
+)
 def test_gradcheck_of_per_query_values(name, hyperparameters):
     generator = torch.Generator().manual_seed(4)
     scores = torch.rand(3, 11, generator=generator, dtype=torch.float64) * 1.8 - 0.9
     targets = torch.zeros(3, 11, dtype=torch.bool)
     targets[0, [1, 4]] = targets[1, [0, 5, 9]] = True
     loss = create_loss(name, **hyperparameters)
-    assert torch.autograd.gradcheck(lambda s: loss.per_query(s, targets)[:2], scores.requires_grad_(), atol=1e-6)
+    assert torch.autograd.gradcheck(
+        lambda s: loss.per_query(s, targets)[:2], scores.requires_grad_(), atol=1e-6
+    )
 
 
 def test_queries_without_positive_get_no_gradient_from_their_own_row():
-    scores = torch.rand(3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    scores = torch.rand(
+        3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    ).requires_grad_()
     targets = torch.zeros(3, 5, dtype=torch.bool)
     targets[0, 2] = True
     values = create_loss("smooth_ap", tau=0.1).per_query(scores, targets)

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from benchmark.losses import create_loss
-from benchmark.losses.panels import Grid, Kernel, Points, bell
-from benchmark.losses.relation import Relation
+from benchmark.losses.kernels.panels import Grid, Kernel, Points, bell
+from benchmark.losses.kernels.relation import Relation
 
 torch.set_num_threads(1)
 
@@ -29,11 +29,11 @@ def paths(monkeypatch):
 
     def choose(many: bool) -> None:
         least = 3 if many else 10**9
-        for name in ("panels", "smooth_ap", "sup_ap"):
+        for name in ("kernels.panels", "smooth_ap", "sup_ap"):
             monkeypatch.setattr(f"benchmark.losses.{name}.FROM_POSITIVES", least)
         monkeypatch.setattr("benchmark.losses.blackbox_ap.SORT_FROM_POSITIVES", least)
         # what the expansions work on has no placeholders among the negatives
-        monkeypatch.setattr("benchmark.losses.negatives.MANY", 1)
+        monkeypatch.setattr("benchmark.losses.kernels.negatives.MANY", 1)
 
     return choose
 
@@ -43,7 +43,9 @@ def batch(spread, dtype=torch.float64):
     generator = torch.Generator().manual_seed(0)
     labels = torch.tensor([0] * 40 + [1] * 25 + [2] * 12 + [3] * 3)
     centers = torch.randn(4, 12, generator=generator, dtype=torch.float64)
-    rows = centers[labels] + spread * torch.randn(len(labels), 12, generator=generator, dtype=torch.float64)
+    rows = centers[labels] + spread * torch.randn(
+        len(labels), 12, generator=generator, dtype=torch.float64
+    )
     rows[3], rows[50] = rows[45], rows[51]
     return torch.nn.functional.normalize(rows, dim=1).to(dtype), labels
 
@@ -56,7 +58,9 @@ def value_and_gradient(name, hyperparameters, rows, labels):
 
 
 @pytest.mark.parametrize("spread", [0.3, 3.0])
-@pytest.mark.parametrize(("name", "hyperparameters"), CASES, ids=[f"{name}-{extra}" for name, extra in CASES])
+@pytest.mark.parametrize(
+    ("name", "hyperparameters"), CASES, ids=[f"{name}-{extra}" for name, extra in CASES]
+)
 def test_many_positives_give_the_same_loss_and_gradient(name, hyperparameters, spread, paths):
     rows, labels = batch(spread)
     paths(many=False)
@@ -73,7 +77,9 @@ def test_many_positives_in_float32_are_close_to_float64(name, paths):
     value, gradient = value_and_gradient(name, {}, *batch(3.0))
     found, found_gradient = value_and_gradient(name, {}, *batch(3.0, torch.float32))
     assert found == pytest.approx(value, rel=1e-5)
-    assert torch.allclose(found_gradient.double(), gradient, rtol=1e-3, atol=1e-4 * gradient.abs().max())
+    assert torch.allclose(
+        found_gradient.double(), gradient, rtol=1e-3, atol=1e-4 * gradient.abs().max()
+    )
 
 
 def test_queries_of_many_and_few_positives_share_a_batch(monkeypatch, paths):
@@ -106,7 +112,9 @@ def test_no_grid_where_expansions_do_not_pay():
 @pytest.mark.parametrize("bend", [0.0, 0.7, 5.0, 11.0])
 def test_sums_over_panels_equal_sums_over_pairs(rising, bend):
     generator = torch.Generator().manual_seed(1)
-    sources, places = (20 * torch.rand(3, count, generator=generator, dtype=torch.float64) for count in (50, 31))
+    sources, places = (
+        20 * torch.rand(3, count, generator=generator, dtype=torch.float64) for count in (50, 31)
+    )
     large = Relation.from_labels(torch.zeros(200, dtype=torch.long), None, sources.device)
     grid = Grid.over(torch.cat([sources, places], dim=1), large, 1.0, bend)
     kernel = Kernel(grid, bell, lambda gap: 0.3 * gap - 2.0)

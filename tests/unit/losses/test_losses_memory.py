@@ -20,12 +20,27 @@ MEMORY_LABELS = torch.tensor([1, 0, 5, 3, 2, 2, 5, 0, 1, 5, 3])
 # name, hyperparameters, formula of one query, whether the query counts as its own positive
 RANKING = [
     ("smooth_ap", {"tau": 0.1}, functools.partial(formulas.smooth_ap, tau=0.1), True),
-    ("smooth_ap", {"tau": 0.1, "include_query": False}, functools.partial(formulas.smooth_ap, tau=0.1), False),
+    (
+        "smooth_ap",
+        {"tau": 0.1, "include_query": False},
+        functools.partial(formulas.smooth_ap, tau=0.1),
+        False,
+    ),
     ("sup_ap", {}, formulas.sup_ap, True),
-    ("sup_ap", {"include_query": False, "offset": 1.44}, functools.partial(formulas.sup_ap, offset=1.44), False),
+    (
+        "sup_ap",
+        {"include_query": False, "offset": 1.44},
+        functools.partial(formulas.sup_ap, offset=1.44),
+        False,
+    ),
     ("fast_ap", {}, functools.partial(formulas.soft_binned_ap, centers=11), False),
     ("softbin_ap", {}, functools.partial(formulas.soft_binned_ap, centers=20), True),
-    ("softbin_ap", {"include_query": False}, functools.partial(formulas.soft_binned_ap, centers=20), False),
+    (
+        "softbin_ap",
+        {"include_query": False},
+        functools.partial(formulas.soft_binned_ap, centers=20),
+        False,
+    ),
 ]
 
 
@@ -43,7 +58,11 @@ def pairs(labels, pool_labels):
     """Yields (query, positives, negatives) as lists of references; the query itself is in neither."""
     for i, label in enumerate(labels.tolist()):
         others = [j for j in range(len(pool_labels)) if j != i]
-        yield i, [j for j in others if pool_labels[j] == label], [j for j in others if pool_labels[j] != label]
+        yield (
+            i,
+            [j for j in others if pool_labels[j] == label],
+            [j for j in others if pool_labels[j] != label],
+        )
 
 
 def mean_of_ranking(queries, labels, pool, pool_labels, formula, include_query):
@@ -67,7 +86,11 @@ def calibration(queries, labels, pool, pool_labels, reduction, alpha=0.9, beta=0
         near, far = near + lack, far + excess
         if positives:
             per_query.append(sum(lack) / len(lack) + sum(excess) / len(excess))
-    return sum(per_query) / len(per_query) if reduction == "pairs" else mean_over_nonzero(near) + mean_over_nonzero(far)
+    return (
+        sum(per_query) / len(per_query)
+        if reduction == "pairs"
+        else mean_over_nonzero(near) + mean_over_nonzero(far)
+    )
 
 
 def contrastive(queries, labels, pool, pool_labels):
@@ -88,14 +111,22 @@ def triplet_semihard(queries, labels, pool, pool_labels, margin=0.1):
 
 
 CASES = [
-    *[(n, h, functools.partial(mean_of_ranking, formula=f, include_query=q)) for n, h, f, q in RANKING],
-    *[("calibration", {"reduction": r}, functools.partial(calibration, reduction=r)) for r in ("pairs", "nonzero")],
+    *[
+        (n, h, functools.partial(mean_of_ranking, formula=f, include_query=q))
+        for n, h, f, q in RANKING
+    ],
+    *[
+        ("calibration", {"reduction": r}, functools.partial(calibration, reduction=r))
+        for r in ("pairs", "nonzero")
+    ],
     ("contrastive", {}, contrastive),
     ("triplet_semihard", {}, triplet_semihard),
 ]
 
 
-@pytest.mark.parametrize(("name", "extra", "formula"), CASES, ids=[f"{name}-{extra}" for name, extra, _ in CASES])
+@pytest.mark.parametrize(
+    ("name", "extra", "formula"), CASES, ids=[f"{name}-{extra}" for name, extra, _ in CASES]
+)
 def test_loss_with_memory_equals_its_formula_and_reaches_the_batch_alone(name, extra, formula):
     memory = unit(rows(len(MEMORY_LABELS), seed=1))
     results = []
@@ -121,11 +152,18 @@ def test_exact_ap_with_memory_equals_its_formula():
     for include in (True, False):
         loss = create_loss("blackbox_ap", margin=0.0, include_query=include)
         expected = mean_of_ranking(queries, LABELS, pool, pool_labels, formulas.exact_ap, include)
-        assert loss.with_memory(queries, LABELS, memory, MEMORY_LABELS).item() == pytest.approx(expected.item())
+        assert loss.with_memory(queries, LABELS, memory, MEMORY_LABELS).item() == pytest.approx(
+            expected.item()
+        )
 
 
 def test_roadmap_with_memory_is_the_declared_combination_of_its_parts():
-    arguments = unit(rows(len(LABELS), seed=2)), LABELS, unit(rows(len(MEMORY_LABELS), seed=1)), MEMORY_LABELS
+    arguments = (
+        unit(rows(len(LABELS), seed=2)),
+        LABELS,
+        unit(rows(len(MEMORY_LABELS), seed=1)),
+        MEMORY_LABELS,
+    )
     parts = [create_loss(name).with_memory(*arguments).item() for name in ("sup_ap", "calibration")]
     roadmap = create_loss("roadmap", lambda_=0.2).with_memory(*arguments).item()
     assert roadmap == pytest.approx(0.8 * parts[0] + 0.2 * parts[1], rel=1e-12)
@@ -149,7 +187,15 @@ def test_gradient_of_a_memory_that_asks_for_one_equals_that_of_a_nudge(name):
 class MeanScore(Loss):
     """A loss that knows references, and nothing of memories."""
 
-    def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
+    def forward(
+        self,
+        embeddings,
+        labels,
+        reference_embeddings=None,
+        reference_labels=None,
+        *,
+        generator=None,
+    ):
         pool = embeddings if reference_embeddings is None else reference_embeddings
         same = labels.unsqueeze(1) == (labels if reference_labels is None else reference_labels)
         return -(embeddings @ pool.T)[same].mean()

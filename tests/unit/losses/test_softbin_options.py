@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
 from benchmark.losses import create_loss
-from benchmark.losses.relation import Relation
+from benchmark.losses.kernels.relation import Relation
 from benchmark.losses.softbin_ap import class_weights
 
 torch.set_num_threads(1)
@@ -35,13 +35,26 @@ def tie_aware_ap(scores, targets, centers):
     total = 0
     for m in range(centers):
         own = sum(s for s, hit in zip(share[m], targets, strict=True) if hit)
-        above = 1 + own + 2 * sum(s for row in share[:m] for s, hit in zip(row, targets, strict=True) if hit)
+        above = (
+            1
+            + own
+            + 2 * sum(s for row in share[:m] for s, hit in zip(row, targets, strict=True) if hit)
+        )
         below = 1 + sum(share[m]) + 2 * sum(sum(row) for row in share[:m])
         total = total + own * above / below
     return 1 - total / int(targets.sum())
 
 
-def expected(embeddings, labels, pool=None, pool_labels=None, *, query_weights="uniform", ties="ignore", **rest):
+def expected(
+    embeddings,
+    labels,
+    pool=None,
+    pool_labels=None,
+    *,
+    query_weights="uniform",
+    ties="ignore",
+    **rest,
+):
     """The loss written out: 1 - AP of each query that has a positive, then the mean of means or the mean."""
     own = pool is None
     pool, pool_labels = (embeddings, labels) if own else (pool, pool_labels)
@@ -53,7 +66,9 @@ def expected(embeddings, labels, pool=None, pool_labels=None, *, query_weights="
         if targets.sum() < 1 + own:
             continue
         keep = [j for j in range(len(pool)) if not own or include_query or j != i]
-        by_class.setdefault(label, []).append(formula((pool @ embeddings[i])[keep], targets[keep], centers))
+        by_class.setdefault(label, []).append(
+            formula((pool @ embeddings[i])[keep], targets[keep], centers)
+        )
     if query_weights == "class":
         return sum(sum(values) / len(values) for values in by_class.values()) / len(by_class)
     values = [value for values in by_class.values() for value in values]
@@ -62,7 +77,9 @@ def expected(embeddings, labels, pool=None, pool_labels=None, *, query_weights="
 
 def unit(count, width, seed):
     generator = torch.Generator().manual_seed(seed)
-    return torch.nn.functional.normalize(torch.randn(count, width, generator=generator, dtype=torch.float64), dim=1)
+    return torch.nn.functional.normalize(
+        torch.randn(count, width, generator=generator, dtype=torch.float64), dim=1
+    )
 
 
 @st.composite
@@ -83,9 +100,13 @@ def batches(draw):
 def test_options_equal_their_formulas(options, batch):
     rows, labels, pool, pool_labels = batch
     loss = create_loss("softbin_ap", **options)
-    assert loss(rows, labels).item() == pytest.approx(float(expected(rows, labels, **options)), rel=1e-9, abs=1e-12)
+    assert loss(rows, labels).item() == pytest.approx(
+        float(expected(rows, labels, **options)), rel=1e-9, abs=1e-12
+    )
     with_references = expected(rows, labels, pool, pool_labels, **options)
-    assert loss(rows, labels, pool, pool_labels).item() == pytest.approx(float(with_references), rel=1e-9, abs=1e-12)
+    assert loss(rows, labels, pool, pool_labels).item() == pytest.approx(
+        float(with_references), rel=1e-9, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -121,20 +142,29 @@ def test_tie_aware_value_per_query_worked_out_by_hand():
 
 
 def test_tie_aware_ap_lies_between_zero_and_one_which_is_a_perfect_ranking():
-    scores = torch.rand(30, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2 - 1
+    scores = (
+        torch.rand(30, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2 - 1
+    )
     targets = torch.zeros(30, 40, dtype=torch.bool)
     targets[:, :12] = True
-    aware, plain = (create_loss("softbin_ap", ties=ties).per_query(scores, targets) for ties in ("aware", "ignore"))
+    aware, plain = (
+        create_loss("softbin_ap", ties=ties).per_query(scores, targets)
+        for ties in ("aware", "ignore")
+    )
     assert ((aware >= 0) & (aware <= 1)).all() and not torch.allclose(aware, plain, atol=1e-3)
     perfect = torch.where(targets, 0.9, -0.9).double()
-    assert create_loss("softbin_ap", ties="aware").per_query(perfect, targets) == pytest.approx(0.0, abs=1e-12)
+    assert create_loss("softbin_ap", ties="aware").per_query(perfect, targets) == pytest.approx(
+        0.0, abs=1e-12
+    )
 
 
 def test_every_class_has_the_same_share_of_the_weights():
     labels = torch.tensor([5, 3, 5, 3, 3, 9, 5, 5, 7, 7, 5])
     weights = class_weights(Relation.from_labels(labels, None, torch.device("cpu")), torch.float64)
     counts = Counter(labels.tolist())
-    assert weights.tolist() == pytest.approx([0 if y == 9 else 1 / (3 * counts[y]) for y in labels.tolist()])
+    assert weights.tolist() == pytest.approx(
+        [0 if y == 9 else 1 / (3 * counts[y]) for y in labels.tolist()]
+    )
     assert weights.sum().item() == pytest.approx(1)
 
 
@@ -146,7 +176,10 @@ def test_class_weights_count_queries_and_not_references():
 
 def test_class_weights_change_nothing_where_classes_are_equally_large():
     rows, labels = unit(12, 5, 1), torch.arange(12) % 4
-    values = [create_loss("softbin_ap", query_weights=weights)(rows, labels) for weights in ("uniform", "class")]
+    values = [
+        create_loss("softbin_ap", query_weights=weights)(rows, labels)
+        for weights in ("uniform", "class")
+    ]
     assert torch.allclose(*values, rtol=1e-12)
     assert torch.allclose(values[0], create_loss("softbin_ap")(rows, labels), rtol=0, atol=0)
 
@@ -159,10 +192,16 @@ def test_unknown_choices_are_refused_with_what_is_allowed():
 
 def test_class_weights_are_those_of_the_batch_when_it_queries_a_memory_too():
     labels, memory = torch.tensor([2, 0, 0, 5, 1]), torch.tensor([1, 0, 4, 0, 1])
-    weights = class_weights(Relation.with_memory(labels, memory, torch.device("cpu")), torch.float64)
+    weights = class_weights(
+        Relation.with_memory(labels, memory, torch.device("cpu")), torch.float64
+    )
     assert weights.tolist() == pytest.approx([0, 1 / 4, 1 / 4, 0, 1 / 2])
     rows = unit(10, 4, 2)
     loss = create_loss("softbin_ap", query_weights="class")
-    values = create_loss("softbin_ap").per_query(rows[:5] @ rows.T, torch.cat([labels, memory]) == labels.unsqueeze(1))
+    values = create_loss("softbin_ap").per_query(
+        rows[:5] @ rows.T, torch.cat([labels, memory]) == labels.unsqueeze(1)
+    )
     expected = (values[1] + values[2]) / 4 + values[4] / 2
-    assert loss.with_memory(rows[:5], labels, rows[5:], memory).item() == pytest.approx(expected.item(), rel=1e-12)
+    assert loss.with_memory(rows[:5], labels, rows[5:], memory).item() == pytest.approx(
+        expected.item(), rel=1e-12
+    )

@@ -11,12 +11,18 @@ import torch
 from archives import make_roxford5k, make_sfm120k, make_vehicleid
 from tiny_runs import tiny_spec, write_spec_in
 
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import EvaluationConfig, InputConfig, QueryExpansionConfig
+from benchmark.core.records import NEIGHBOURS
 from benchmark.datasets.base import Dataset, Judgements, Protocol, pixel_set
-from benchmark.errors import ConfigError
-from benchmark.metrics import device, expand_queries, landmark_map, learn_whitening, retrieval_metrics
+from benchmark.metrics import (
+    device,
+    expand_queries,
+    landmark_map,
+    learn_whitening,
+    retrieval_metrics,
+)
 from benchmark.metrics.device import positive_ranks_on
-from benchmark.recipe import EvaluationConfig, InputConfig, QueryExpansionConfig
-from benchmark.records import NEIGHBOURS
 from benchmark.training import evaluate, parts
 from benchmark.training.evaluate import Evaluator, sample_of
 from benchmark.training.run import train
@@ -41,7 +47,11 @@ class Flatten(torch.nn.Module):
 def images(count: int, seed: int, classes: int = 4, side: int = SIDE):
     rng = np.random.default_rng(seed)
     names = [f"{seed}/{i}" for i in range(count)]
-    return pixel_set(rng.integers(0, 256, (count, side, side, 1), dtype=np.uint8), np.arange(count) % classes, names)
+    return pixel_set(
+        rng.integers(0, 256, (count, side, side, 1), dtype=np.uint8),
+        np.arange(count) % classes,
+        names,
+    )
 
 
 def judged(queries: int, items: int, seed: int) -> Judgements:
@@ -52,7 +62,10 @@ def judged(queries: int, items: int, seed: int) -> Judgements:
 @pytest.fixture
 def landmarks():
     query, gallery = images(5, 1), images(30, 2)
-    protocols = {name: Protocol(query, gallery, judged(5, 30, seed)) for seed, name in enumerate(("medium", "hard"))}
+    protocols = {
+        name: Protocol(query, gallery, judged(5, 30, seed))
+        for seed, name in enumerate(("medium", "hard"))
+    }
     return Dataset("landmarks", images(40, 0), protocols, "0", metrics=("map",))
 
 
@@ -62,7 +75,9 @@ def rows_of(image_set) -> np.ndarray:
 
 
 def measured(dataset, model=None, **config):
-    evaluator = Evaluator(dataset, IMAGES, EvaluationConfig(recall_at=[1, 2], batch_size=7, **config), 1, 6)
+    evaluator = Evaluator(
+        dataset, IMAGES, EvaluationConfig(recall_at=[1, 2], batch_size=7, **config), 1, 6
+    )
     return evaluator.measure(evaluator.embed(model or Flatten(), CPU), CPU)
 
 
@@ -84,7 +99,9 @@ def test_query_expansion_adds_a_split_to_each_judged_protocol(landmarks):
     assert set(found) - set(plain) == {"medium+aqe", "hard+aqe"}
     item = landmarks.protocols["hard"]
     expanded = expand_queries(rows_of(item.query), rows_of(item.gallery), 2.0, 10)
-    assert found["hard+aqe"] == {"map": landmark_map(expanded, rows_of(item.gallery), item.judgements)}
+    assert found["hard+aqe"] == {
+        "map": landmark_map(expanded, rows_of(item.gallery), item.judgements)
+    }
 
 
 def test_query_expansion_and_repeats_leave_other_protocols_alone():
@@ -98,9 +115,14 @@ def test_repeats_are_averaged():
     query = images(24, 3)
     orders = [np.random.default_rng(seed).permutation(24) for seed in range(3)]
     repeats = tuple((order[8:], order[:8]) for order in orders)
-    found = measured(Dataset("repeated", images(10, 0), {"small": Protocol(query, repeats=repeats)}, "0"))
+    found = measured(
+        Dataset("repeated", images(10, 0), {"small": Protocol(query, repeats=repeats)}, "0")
+    )
     rows, labels = rows_of(query), query.labels
-    each = [retrieval_metrics(rows[a], labels[a], rows[g], labels[g], recall_at=(1, 2)) for a, g in repeats]
+    each = [
+        retrieval_metrics(rows[a], labels[a], rows[g], labels[g], recall_at=(1, 2))
+        for a, g in repeats
+    ]
     for metric, value in found["small"].items():
         assert value == pytest.approx(np.mean([one[metric] for one in each]))
     assert len({one["map"] for one in each}) > 1
@@ -148,7 +170,9 @@ def test_a_run_on_a_cpu_ranks_by_numpy(tmp_path, ranked_on):
 def test_whitening_is_learnt_on_training_images_and_applied_to_both_sides(landmarks):
     whiten = learn_whitening(rows_of(landmarks.train), 4)
     item = landmarks.protocols["medium"]
-    expected = landmark_map(whiten(rows_of(item.query)), whiten(rows_of(item.gallery)), item.judgements)
+    expected = landmark_map(
+        whiten(rows_of(item.query)), whiten(rows_of(item.gallery)), item.judgements
+    )
     assert measured(landmarks, whitening=4)["medium"]["map"] == pytest.approx(expected, abs=1e-12)
     assert expected != measured(landmarks)["medium"]["map"]
 
@@ -156,11 +180,19 @@ def test_whitening_is_learnt_on_training_images_and_applied_to_both_sides(landma
 def test_whitening_of_a_large_training_set_takes_a_fixed_sample(landmarks, monkeypatch):
     monkeypatch.setattr(evaluate, "WHITENING_IMAGES", 15)
     sample = sample_of(landmarks.train, 15)
-    assert len(sample) == 15 and len(set(sample.names)) == 15 and sample_of(landmarks.train, 40) is landmarks.train
+    assert (
+        len(sample) == 15
+        and len(set(sample.names)) == 15
+        and sample_of(landmarks.train, 40) is landmarks.train
+    )
     places = [landmarks.train.names.index(name) for name in sample.names]
-    assert places == sorted(places) and np.array_equal(sample.labels, landmarks.train.labels[places])
+    assert places == sorted(places) and np.array_equal(
+        sample.labels, landmarks.train.labels[places]
+    )
     for number, place in enumerate(places):
-        assert np.array_equal(np.asarray(sample.image(number)), landmarks.train.pixels[place, ..., 0])
+        assert np.array_equal(
+            np.asarray(sample.image(number)), landmarks.train.pixels[place, ..., 0]
+        )
         assert np.array_equal(sample.pixels[number], landmarks.train.pixels[place])
     model = Flatten()
     measured(landmarks, model, whitening=4)
@@ -181,7 +213,9 @@ def test_neighbours_of_a_judged_query_leave_out_what_is_ignored(landmarks):
         ranking = np.argsort(-(item.gallery @ item.query[query]), kind="stable")
         expected = [place for place in ranking if place not in judgements.ignored[query]][:12]
         assert found.tolist() == expected
-        assert hits.tolist() == [place in judgements.relevant[query] for place in expected] and any(hits)
+        assert hits.tolist() == [place in judgements.relevant[query] for place in expected] and any(
+            hits
+        )
         assert np.allclose(score, item.gallery[expected] @ item.query[query], atol=1e-6)
     assert item.nearest(np.array([0, 2]), 100)[0].shape == (2, 25)
     assert [part.shape for part in item.nearest(np.array([], dtype=int), 3)] == [(0, 0)] * 3
@@ -190,7 +224,9 @@ def test_neighbours_of_a_judged_query_leave_out_what_is_ignored(landmarks):
 def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, monkeypatch):
     query, gallery = images(6, 1, side=32), images(20, 2, side=32)
     protocols = {"roxford5k_medium": Protocol(query, gallery, judged(6, 20, 0))}
-    dataset = Dataset("landmarks", images(64, 0, classes=8, side=32), protocols, "0", metrics=("map",))
+    dataset = Dataset(
+        "landmarks", images(64, 0, classes=8, side=32), protocols, "0", metrics=("map",)
+    )
     monkeypatch.setattr(parts, "load_dataset", lambda *_: dataset)
     options = {"query_expansion": {"alpha": 2.0, "k": 3}, "whitening": 16}
     result = train(write_spec_in(tmp_path, tiny_spec(evaluation=options, training={"epochs": 1})))
@@ -200,12 +236,17 @@ def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, m
     assert all(set(found) == {"map"} and 0 < found["map"] < 1 for found in scores.values())
     assert json.loads((tmp_path / "metrics.jsonl").read_text())["evaluation"] == scores
     with np.load(tmp_path / NEIGHBOURS) as shown:
-        for number, names, hits in zip(shown["queries"], shown["neighbour_names"], shown["matches"], strict=True):
+        for number, names, hits in zip(
+            shown["queries"], shown["neighbour_names"], shown["matches"], strict=True
+        ):
             places = [int(name.split("/")[1]) for name in names]
             relevant, ignored = (
-                getattr(protocols["roxford5k_medium"].judgements, part)[number] for part in ("relevant", "ignored")
+                getattr(protocols["roxford5k_medium"].judgements, part)[number]
+                for part in ("relevant", "ignored")
             )
-            assert hits.tolist() == [place in relevant for place in places] and not set(places) & set(ignored)
+            assert hits.tolist() == [place in relevant for place in places] and not set(
+                places
+            ) & set(ignored)
 
 
 @pytest.fixture
@@ -221,7 +262,10 @@ def file_run(tmp_path):
             training={"epochs": 1},
             evaluation=evaluation,
         )
-        dataset = {"name": name, "params": {"root": str(tmp_path / name), "allow_counts": True, **params}}
+        dataset = {
+            "name": name,
+            "params": {"root": str(tmp_path / name), "allow_counts": True, **params},
+        }
         name = spec.run_id.replace("bs32", "bs9")
         changed = dataclasses.replace(spec, run_id=name, dataset=dataset, batch_size=9)
         return train(write_spec_in(tmp_path, changed))["metrics"]["last"]
@@ -229,12 +273,16 @@ def file_run(tmp_path):
     return run
 
 
-def test_a_run_on_files_whitens_by_a_sample_of_them_and_expands_queries(tmp_path, file_run, monkeypatch):
+def test_a_run_on_files_whitens_by_a_sample_of_them_and_expands_queries(
+    tmp_path, file_run, monkeypatch
+):
     make_sfm120k(tmp_path / "sfm120k")
     make_roxford5k(tmp_path / "roxford5k")
     monkeypatch.setattr(evaluate, "WHITENING_IMAGES", 7)
     expansion = {"alpha": 2.0, "k": 2}
-    found = file_run("sfm120k", {"landmarks": ["roxford5k"]}, whitening=4, query_expansion=expansion)
+    found = file_run(
+        "sfm120k", {"landmarks": ["roxford5k"]}, whitening=4, query_expansion=expansion
+    )
     levels = {f"roxford5k_{level}" for level in ("easy", "medium", "hard")}
     assert set(found) == levels | {f"{level}+aqe" for level in levels}
 
@@ -244,4 +292,6 @@ def test_a_run_with_random_galleries_finds_each_vehicle_once(tmp_path, file_run)
     found = file_run("vehicleid", {"protocol": "random_gallery"})
     assert set(found) == {"small", "medium", "large"}
     # with one image of each vehicle in the gallery, precision at the first place is all there is to mAP@R
-    assert all(scores["map_at_r"] == pytest.approx(scores["recall_at_1"]) for scores in found.values())
+    assert all(
+        scores["map_at_r"] == pytest.approx(scores["recall_at_1"]) for scores in found.values()
+    )

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmark.core.errors import DataError
 from benchmark.datasets.base import Judgements
-from benchmark.errors import DataError
 from benchmark.metrics import landmark_map, ranks, retrieval_metrics
 
 
@@ -20,7 +20,9 @@ def on_circle(*degrees: float) -> np.ndarray:
 def judged(*queries: tuple[list[int], list[int]]) -> Judgements:
     """Returns the judgements of (relevant, ignored) per query."""
     relevant, ignored = zip(*queries, strict=True)
-    return Judgements(*(tuple(np.array(part, dtype=np.int64) for part in lists) for lists in (relevant, ignored)))
+    return Judgements(
+        *(tuple(np.array(part, dtype=np.int64) for part in lists) for lists in (relevant, ignored))
+    )
 
 
 def slow_map(scores: np.ndarray, judgements: Judgements) -> float:
@@ -67,14 +69,23 @@ def test_equal_scores_rank_by_index():
 def test_map_equals_the_slow_version_with_ties_and_junk(data):
     items, queries = data.draw(st.integers(2, 30)), data.draw(st.integers(1, 6))
     # few directions, so that ties are the rule; axes and their sums, so that scores are exact
-    directions = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0.5, 0.5, 0.5, 0.5], [0.5, 0.5, -0.5, -0.5]], np.float32)
-    picks = data.draw(st.lists(st.integers(0, 3), min_size=items + queries, max_size=items + queries))
+    directions = np.array(
+        [[1, 0, 0, 0], [0, 1, 0, 0], [0.5, 0.5, 0.5, 0.5], [0.5, 0.5, -0.5, -0.5]], np.float32
+    )
+    picks = data.draw(
+        st.lists(st.integers(0, 3), min_size=items + queries, max_size=items + queries)
+    )
     rows = directions[picks]
     lists = []
     for _ in range(queries):
         marks = data.draw(st.lists(st.sampled_from("+-o"), min_size=items - 1, max_size=items - 1))
         marks.insert(data.draw(st.integers(0, items - 1)), "+")
-        lists.append(([i for i, m in enumerate(marks) if m == "+"], [i for i, m in enumerate(marks) if m == "o"]))
+        lists.append(
+            (
+                [i for i, m in enumerate(marks) if m == "+"],
+                [i for i, m in enumerate(marks) if m == "o"],
+            )
+        )
     judgements = judged(*lists)
     got = landmark_map(rows[:queries], rows[queries:], judgements)
     assert got == pytest.approx(slow_map(rows[:queries] @ rows[queries:].T, judgements), abs=1e-12)

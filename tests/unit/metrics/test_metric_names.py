@@ -22,7 +22,9 @@ def test_a_metric_has_a_family_and_a_display_name(name, shown, family):
     assert metric_of(name) is METRICS[family]
 
 
-@pytest.mark.parametrize("name", ["recall_at_0", "recall_at_01", "recall_at_", "recall@1", "map_at_k", "maps", "", 3])
+@pytest.mark.parametrize(
+    "name", ["recall_at_0", "recall_at_01", "recall_at_", "recall@1", "map_at_k", "maps", "", 3]
+)
 def test_an_unknown_metric_is_named_with_those_that_exist(name):
     problem = check_metric(name)
     assert f"unknown metric '{name}'" in problem

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.errors import DataError
+from benchmark.core.errors import DataError
 from benchmark.metrics import nearest_neighbours
 
 
 def expected_neighbours(scores: np.ndarray, wanted: int) -> np.ndarray:
-    return np.lexsort((np.broadcast_to(np.arange(scores.shape[1]), scores.shape), -scores))[:, :wanted]
+    return np.lexsort((np.broadcast_to(np.arange(scores.shape[1]), scores.shape), -scores))[
+        :, :wanted
+    ]
 
 
 def random_rows(count: int, seed: int) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.errors import DataError
+from benchmark.core.errors import DataError
 from benchmark.metrics import expand_queries, learn_whitening, whitening
 
 
@@ -19,18 +19,27 @@ def skewed(count: int, width: int, seed: int = 0) -> np.ndarray:
     """Unit rows around a common direction, with axes of very different spread."""
     rng = np.random.default_rng(seed)
     spread = 0.7 ** np.arange(width)
-    return unit(rng.standard_normal((count, width)) * spread @ np.linalg.qr(rng.standard_normal((width, width)))[0] + 1)
+    return unit(
+        rng.standard_normal((count, width))
+        * spread
+        @ np.linalg.qr(rng.standard_normal((width, width)))[0]
+        + 1
+    )
 
 
 def test_expansion_worked_out_by_hand():
     query, gallery = np.array([[1.0, 0.0]]), np.array([[0.6, 0.8], [0.0, 1.0], [0.8, -0.6]])
     # the two nearest have similarity 0.8 and 0.6; squared they weigh 0.64 and 0.36
     total = np.array([1 + 0.64 * 0.8 + 0.36 * 0.6, -0.64 * 0.6 + 0.36 * 0.8])
-    assert expand_queries(query, gallery, alpha=2, k=2)[0] == pytest.approx(total / np.linalg.norm(total), abs=1e-6)
+    assert expand_queries(query, gallery, alpha=2, k=2)[0] == pytest.approx(
+        total / np.linalg.norm(total), abs=1e-6
+    )
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10**6), k=st.integers(1, 12), alpha=st.sampled_from([0.5, 1.0, 2.0, 3.0]))
+@given(
+    seed=st.integers(0, 10**6), k=st.integers(1, 12), alpha=st.sampled_from([0.5, 1.0, 2.0, 3.0])
+)
 def test_expansion_equals_its_formula(seed, k, alpha):
     rng = np.random.default_rng(seed)
     query, gallery = unit(rng.standard_normal((5, 4))), unit(rng.standard_normal((9, 4)))
@@ -46,7 +55,9 @@ def test_expansion_equals_its_formula(seed, k, alpha):
 def test_alpha_zero_is_average_query_expansion():
     query, gallery = np.array([[1.0, 0.0]]), np.array([[0.6, 0.8], [0.0, 1.0]])
     total = np.array([1.6, 1.8])
-    assert expand_queries(query, gallery, alpha=0, k=2)[0] == pytest.approx(total / np.linalg.norm(total), abs=1e-6)
+    assert expand_queries(query, gallery, alpha=0, k=2)[0] == pytest.approx(
+        total / np.linalg.norm(total), abs=1e-6
+    )
 
 
 def test_expansion_leaves_the_embeddings_it_was_given_alone():

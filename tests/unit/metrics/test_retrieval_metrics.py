@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError, DataError
 from benchmark.metrics import evaluate_retrieval, ranks, retrieval_metrics, rows
 
 
@@ -25,11 +25,17 @@ def random_set(count: int, classes: int, seed: int, dim: int = 16) -> tuple[np.n
     return rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.integers(0, classes, count)
 
 
-def brute_force(scores: np.ndarray, query_labels, gallery_labels, recall_at, self_queries: bool) -> dict:
+def brute_force(
+    scores: np.ndarray, query_labels, gallery_labels, recall_at, self_queries: bool
+) -> dict:
     """The definitions written out: a full ranking per query by (score, index)."""
     found = {f"recall_at_{k}": [] for k in recall_at} | {"map_at_r": [], "map": []}
     for i, row in enumerate(scores):
-        order = [j for j in sorted(range(len(row)), key=lambda j: (-row[j], j)) if not (self_queries and i == j)]
+        order = [
+            j
+            for j in sorted(range(len(row)), key=lambda j: (-row[j], j))
+            if not (self_queries and i == j)
+        ]
         hits = [gallery_labels[j] == query_labels[i] for j in order]
         total = sum(hits)
         if total == 0:
@@ -111,7 +117,9 @@ def test_equals_brute_force_with_ties(count, gallery_count, classes, directions,
     labels = rng.integers(0, classes, count)
     gallery, gallery_labels, items, item_labels = None, None, query, labels
     if gallery_count:
-        items = gallery = np.eye(directions, dtype=np.float32)[rng.integers(0, directions, gallery_count)]
+        items = gallery = np.eye(directions, dtype=np.float32)[
+            rng.integers(0, directions, gallery_count)
+        ]
         item_labels = gallery_labels = rng.integers(0, classes, gallery_count)
     expected = brute_force(query @ items.T, labels, item_labels, (1, 3), gallery is None)
     if expected["map"] is None:
@@ -131,7 +139,9 @@ def test_equals_brute_force_with_ties(count, gallery_count, classes, directions,
     counted=st.sampled_from([0, 3, 1000]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_ranks_by_counting_and_by_sorting_follow_score_then_index(row_count, items, levels, counted, seed):
+def test_ranks_by_counting_and_by_sorting_follow_score_then_index(
+    row_count, items, levels, counted, seed
+):
     rng = np.random.default_rng(seed)
     scores = (rng.integers(0, levels, (row_count, items)) / levels).astype(np.float32)
     chosen = [np.flatnonzero(rng.random(items) < rng.random()) for _ in range(row_count)]
@@ -207,7 +217,10 @@ def test_embeddings_that_are_not_finite_are_an_error_naming_the_rows(value):
         ((np.ones(3), [1, 1, 1]), r"shape \(3,\); needed: \(items, dimensions\)"),
         ((np.ones((0, 2)), []), "needed: "),
         ((np.ones((2, 2), dtype=complex), [1, 1]), "needed: real numbers"),
-        ((np.ones((2, 2)), [1, 1], np.ones((2, 3)), [1, 1]), "2 dimensions and gallery embeddings 3"),
+        (
+            (np.ones((2, 2)), [1, 1], np.ones((2, 3)), [1, 1]),
+            "2 dimensions and gallery embeddings 3",
+        ),
         ((np.ones((2, 2)), [1, 1], np.ones((2, 2))), "gallery_labels is missing"),
         ((np.ones((2, 2)), [1, 1], None, [1]), "gallery is missing"),
         ((np.ones((2, 2)), [1.0, np.nan]), "labels are not finite"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
 from benchmark.models.pooling import Pooling
-from benchmark.recipe import ModelConfig
 
 
 def gem(power: float) -> Pooling:
@@ -22,12 +22,16 @@ def maps():
 
 
 def test_the_power_starts_at_three_and_learns_at_the_rate_of_the_head():
-    model = create_model(ModelConfig(backbone="resnet10t", channels=1, pooling="gem", embedding_dim=8), 0)
+    model = create_model(
+        ModelConfig(backbone="resnet10t", channels=1, pooling="gem", embedding_dim=8), 0
+    )
     assert model.pooling.power.item() == 3.0
     backbone, head = model.parameter_groups(10.0)
     assert any(parameter is model.pooling.power for parameter in head["params"])
     assert not any(parameter is model.pooling.power for parameter in backbone["params"])
-    model(torch.rand(4, 1, 32, 32, generator=torch.Generator().manual_seed(0)))[:, 0].sum().backward()
+    model(torch.rand(4, 1, 32, 32, generator=torch.Generator().manual_seed(0)))[
+        :, 0
+    ].sum().backward()
     assert model.pooling.power.grad.abs() > 0
 
 
@@ -38,7 +42,10 @@ def test_power_one_is_the_average_and_a_large_power_nears_the_maximum(maps):
 
 def test_value_and_gradients_equal_the_formula(maps):
     pooling, double = gem(2.5).double(), maps.double().requires_grad_()
-    expected = [[(sum(x**2.5 for x in channel) / 16) ** 0.4 for channel in image] for image in maps.flatten(2).tolist()]
+    expected = [
+        [(sum(x**2.5 for x in channel) / 16) ** 0.4 for channel in image]
+        for image in maps.flatten(2).tolist()
+    ]
     assert torch.allclose(pooling(double), torch.tensor(expected, dtype=torch.float64))
     assert torch.autograd.gradcheck(
         lambda x, p: torch.func.functional_call(pooling, {"power": p}, x), (double, pooling.power)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
 from benchmark.models.googlenet import MEAN, STD, GoogLeNet
-from benchmark.recipe import ModelConfig
 
 
 def test_features_are_those_of_torchvisions_own_network():
     from torchvision.models import googlenet
 
     ours = GoogLeNet().eval()
-    theirs = googlenet(weights=None, aux_logits=False, init_weights=False, transform_input=True).eval()
+    theirs = googlenet(
+        weights=None, aux_logits=False, init_weights=False, transform_input=True
+    ).eval()
     theirs.load_state_dict(ours.state_dict(), strict=False)
     theirs.fc = torch.nn.Identity()
     images = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))

@@ -8,9 +8,9 @@ import sys
 import pytest
 import torch
 
-from benchmark.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
-from benchmark.recipe import ModelConfig
 
 DISTILLED = "deit_tiny_distilled_patch16_224"
 
@@ -25,7 +25,8 @@ def saved(path, content) -> str:
 
 
 @pytest.mark.parametrize(
-    "wrap", [lambda state: state, lambda state: {"state_dict": state}, lambda state: {"model": state}]
+    "wrap",
+    [lambda state: state, lambda state: {"state_dict": state}, lambda state: {"model": state}],
 )
 def test_a_checkpoint_replaces_the_random_weights(tmp_path, wrap):
     source = model_of(seed=7).backbone.state_dict()
@@ -36,14 +37,20 @@ def test_a_checkpoint_replaces_the_random_weights(tmp_path, wrap):
 
 
 def test_counters_of_batches_may_be_missing(tmp_path):
-    state = {k: v for k, v in model_of(seed=7).backbone.state_dict().items() if "num_batches" not in k}
+    state = {
+        k: v for k, v in model_of(seed=7).backbone.state_dict().items() if "num_batches" not in k
+    }
     got = model_of(checkpoint=saved(tmp_path / "weights.pt", state))
-    assert torch.equal(got.backbone.state_dict()["layer1.0.conv1.weight"], state["layer1.0.conv1.weight"])
+    assert torch.equal(
+        got.backbone.state_dict()["layer1.0.conv1.weight"], state["layer1.0.conv1.weight"]
+    )
 
 
 def test_colour_weights_are_summed_for_grey_images(tmp_path):
     state = model_of(seed=7, channels=3).backbone.state_dict()
-    got = model_of(checkpoint=saved(tmp_path / "weights.pt", state), channels=1).backbone.state_dict()
+    got = model_of(
+        checkpoint=saved(tmp_path / "weights.pt", state), channels=1
+    ).backbone.state_dict()
     assert torch.allclose(got["conv1.0.weight"], state["conv1.0.weight"].sum(dim=1, keepdim=True))
 
 
@@ -98,7 +105,10 @@ def test_an_inner_norm_under_the_classifiers_name_is_kept(tmp_path):
     ("config", "message"),
     [
         ({"backbone": "resnet5O"}, "unknown backbone 'resnet5O'; did you mean .*resnet50"),
-        ({"backbone": "resnet50.tv_in1"}, "no weight tag 'tv_in1'; did you mean 'resnet50.tv_in1k'"),
+        (
+            {"backbone": "resnet50.tv_in1"},
+            "no weight tag 'tv_in1'; did you mean 'resnet50.tv_in1k'",
+        ),
         ({"backbone": "resnet50", "pretrained": True}, "spelled out; known: .*tv_in1k"),
         ({"backbone": "resnet10t", "pooling": "token"}, "needs a backbone with a class token"),
     ],
@@ -132,7 +142,9 @@ def test_pooling_leaves_out_the_class_token(pooling):
     assert Pooling(pooling, prefix=1)(tokens).item() == pytest.approx(expected, rel=1e-5)
     maps = torch.tensor([[[[1.0, 3.0]]]])
     assert Pooling(pooling)(maps).item() == pytest.approx(expected, rel=1e-5)
-    assert Pooling(pooling, channels_last=True)(maps.permute(0, 2, 3, 1)).item() == pytest.approx(expected, rel=1e-5)
+    assert Pooling(pooling, channels_last=True)(maps.permute(0, 2, 3, 1)).item() == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def test_layer_norm_standardises_what_reaches_the_head():

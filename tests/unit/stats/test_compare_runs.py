@@ -7,10 +7,10 @@ import pytest
 from tiny_runs import tiny_spec
 from typer.testing import CliRunner
 
-from benchmark.compare import compare_text
-from benchmark.errors import ConfigError
-from benchmark.files import write_json
-from benchmark.records import PROVENANCE, RESULT, SPEC
+from benchmark.core.errors import ConfigError
+from benchmark.core.files import write_json
+from benchmark.core.records import PROVENANCE, RESULT, SPEC
+from benchmark.stats.compare import compare_text
 
 SCORES = {"smooth_ap": (0.50, 0.54, 0.49), "sup_ap": (0.52, 0.55, 0.53)}
 
@@ -52,9 +52,13 @@ def test_cells_are_compared_by_specification_scores_and_paired_seeds(cells):
 
 
 def test_single_runs_are_compared_without_a_test(cells):
-    text = compare_text("glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells)
+    text = compare_text(
+        "glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells
+    )
     assert "mAP@R: 50.00 | 52.00 | +2.00 (one pair, no test)" in text
-    other = compare_text("glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed1", cells)
+    other = compare_text(
+        "glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed1", cells
+    )
     assert "no common seed" in other
 
 
@@ -68,7 +72,9 @@ def test_other_vector_instructions_are_named(cells):
     for loss, used in (("smooth_ap", "AVX512"), ("sup_ap", "AVX2")):
         folder = cells / "runs" / made(cells, loss, 0)
         write_json(folder / PROVENANCE, {"platform": "p", "numerics": {"instructions": used}})
-    text = compare_text("glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells)
+    text = compare_text(
+        "glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells
+    )
     assert "vector instructions: AVX512 | AVX2" in text
 
 
@@ -86,4 +92,7 @@ def test_compare_verb_takes_paths_as_completed_by_a_shell(cells):
 
     names = [f"{cells}/runs/glyphs_1k/r10/{loss}/bs32/" for loss in SCORES]
     done = CliRunner().invoke(app, ["compare", *names, "--results", str(cells)])
-    assert done.exit_code == 0 and "A: glyphs_1k/r10/smooth_ap/bs32 (seeds finished: 0, 1, 2)" in done.output
+    assert (
+        done.exit_code == 0
+        and "A: glyphs_1k/r10/smooth_ap/bs32 (seeds finished: 0, 1, 2)" in done.output
+    )

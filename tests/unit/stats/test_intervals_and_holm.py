@@ -16,7 +16,11 @@ def test_interval_equals_scipy_on_five_values():
     values = np.array([0.61, 0.63, 0.60, 0.66, 0.62])
     found = t_interval(values)
     low, high = stats.t.interval(0.95, 4, loc=values.mean(), scale=stats.sem(values))
-    assert (found.n, found.mean, found.sd) == (5, pytest.approx(values.mean()), pytest.approx(values.std(ddof=1)))
+    assert (found.n, found.mean, found.sd) == (
+        5,
+        pytest.approx(values.mean()),
+        pytest.approx(values.std(ddof=1)),
+    )
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
 
 
@@ -41,7 +45,9 @@ def test_holm_equals_statsmodels_in_the_given_order():
 
 def test_holm_corrects_each_row_on_its_own():
     p = np.random.default_rng(4).uniform(size=(5, 7)) ** 4
-    np.testing.assert_allclose(holm(p), [multipletests(row, method="holm")[1] for row in p], rtol=1e-12)
+    np.testing.assert_allclose(
+        holm(p), [multipletests(row, method="holm")[1] for row in p], rtol=1e-12
+    )
 
 
 def test_untested_comparisons_do_not_count_in_the_family():

@@ -54,7 +54,9 @@ def test_no_common_seed_gives_no_number():
     assert found.n == 0 and np.isnan(found.difference) and "no common seed" in found.note
 
 
-@pytest.mark.parametrize(("shift", "word"), [(0.0, "identical runs"), (0.1, "the same difference at every seed")])
+@pytest.mark.parametrize(
+    ("shift", "word"), [(0.0, "identical runs"), (0.1, "the same difference at every seed")]
+)
 def test_differences_without_spread_give_no_p_value(shift, word):
     a = series([0.51, 0.62, 0.73])
     found = paired(a + shift, a)
@@ -67,7 +69,10 @@ def test_tests_at_once_equal_tests_alone():
     first, second = rng.normal(0.5, 0.1, (2, 40, 5))
     first[rng.random(first.shape) < 0.2] = np.nan
     together = paired_tests(first, second)
-    alone = pd.concat([paired_tests(a[None], b[None]) for a, b in zip(first, second, strict=True)], ignore_index=True)
+    alone = pd.concat(
+        [paired_tests(a[None], b[None]) for a, b in zip(first, second, strict=True)],
+        ignore_index=True,
+    )
     pd.testing.assert_frame_equal(together, alone, rtol=1e-12)
 
 

@@ -53,7 +53,9 @@ def write_study(tmp_path: Path, recipe_data: dict[str, Any]) -> Callable[..., Pa
 
     def write(study: dict[str, Any] | str, name: str = "small") -> Path:
         (tmp_path / "recipes").mkdir(exist_ok=True)
-        (tmp_path / "recipes" / "tiny.yaml").write_text(yaml.safe_dump(recipe_data, sort_keys=False))
+        (tmp_path / "recipes" / "tiny.yaml").write_text(
+            yaml.safe_dump(recipe_data, sort_keys=False)
+        )
         path = tmp_path / f"{name}.yaml"
         path.write_text(study if isinstance(study, str) else yaml.safe_dump(study, sort_keys=False))
         return path

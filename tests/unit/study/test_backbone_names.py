@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
 from benchmark.study import load_study
 
 SOUND = [
@@ -35,7 +35,9 @@ def test_a_sound_backbone_is_accepted(model, study_data, recipe_data, write_stud
     ],
     ids=["architecture", "not an architecture", "tag", "no tag", "GoogLeNet's tag"],
 )
-def test_another_one_is_named_with_its_place_and_what_there_is(model, message, study_data, recipe_data, write_study):
+def test_another_one_is_named_with_its_place_and_what_there_is(
+    model, message, study_data, recipe_data, write_study
+):
     recipe_data["model"] = model
     with pytest.raises(ConfigError) as caught:
         load_study(write_study(study_data))
@@ -51,5 +53,7 @@ def test_reading_the_studies_imports_neither_torch_nor_timm():
         "for name in ('embedded', 'fast_ap', 'roadmap', 'smooth_ap', 'listwise'): load_study(name)",
         "print(sorted({'torch', 'timm'} & set(sys.modules)))",
     ]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"

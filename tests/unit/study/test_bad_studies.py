@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
 from benchmark.study import load_study
 
 
@@ -144,14 +144,18 @@ def test_metric_that_the_dataset_cannot_give(study_data, write_study):
 
     known = load_known()
     known = replace(known, datasets={**known.datasets, "glyphs_tiny": ("map_at_r",)})
-    with pytest.raises(ConfigError, match="dataset 'glyphs_tiny' cannot give 'recall_at_1'; it gives: map_at_r"):
+    with pytest.raises(
+        ConfigError, match="dataset 'glyphs_tiny' cannot give 'recall_at_1'; it gives: map_at_r"
+    ):
         Checker(read_document(write_study(study_data)), known).study()
 
 
 def test_baseline_that_no_block_asks_for(study_data, problems_of):
     study_data["comparison"]["baseline"] = "fast_ap"
     message = only(problems_of(study_data))
-    assert "comparison.baseline" in message and "known: roadmap, smooth_ap, smooth_ap_wide" in message
+    assert (
+        "comparison.baseline" in message and "known: roadmap, smooth_ap, smooth_ap_wide" in message
+    )
 
 
 def test_ablation_loss_that_no_block_asks_for(study_data, problems_of):
@@ -173,7 +177,10 @@ def test_unknown_published_table(study_data, problems_of):
 def test_unknown_key_names_the_nearest(study_data, problems_of):
     study_data["metric"] = ["map"]
     message = only(problems_of(study_data))
-    assert message.startswith("metric (line ") and "unknown key 'metric'; did you mean 'metrics'?" in message
+    assert (
+        message.startswith("metric (line ")
+        and "unknown key 'metric'; did you mean 'metrics'?" in message
+    )
 
 
 def test_missing_key(study_data, problems_of):
@@ -212,7 +219,9 @@ def test_one_dataset_label_twice_in_a_block(study_data, problems_of):
 
 def test_override_needs_an_option_and_an_option_an_override(study_data, problems_of):
     block(study_data)["override"] = {"training": {"epochs": 2}}
-    study_data["blocks"].append({**block(study_data), "name": "more", "override": {}, "option": "long"})
+    study_data["blocks"].append(
+        {**block(study_data), "name": "more", "override": {}, "option": "long"}
+    )
     problems = problems_of(study_data)
     assert any("blocks.0.override" in line and "needs an 'option'" in line for line in problems)
     assert any("blocks.1.option" in line and "needs an 'override'" in line for line in problems)
@@ -225,15 +234,22 @@ def test_wrong_override_is_found_in_the_study_file(study_data, problems_of):
     assert "did you mean 'epochs'?" in message
 
 
-def test_two_blocks_asking_for_one_run_with_different_contents(study_data, problems_of, tmp_path, recipe_data):
+def test_two_blocks_asking_for_one_run_with_different_contents(
+    study_data, problems_of, tmp_path, recipe_data
+):
     import yaml
 
     (tmp_path / "recipes").mkdir()
     other = {**recipe_data, "training": {"epochs": 2}}
     (tmp_path / "recipes" / "other.yaml").write_text(yaml.safe_dump(other))
-    study_data["blocks"].append({**block(study_data), "name": "more", "recipe": "other", "losses": ["roadmap"]})
+    study_data["blocks"].append(
+        {**block(study_data), "name": "more", "recipe": "other", "losses": ["roadmap"]}
+    )
     message = only(problems_of(study_data))
-    assert "'main' and 'more' ask for the same run with different contents (recipe.training)" in message
+    assert (
+        "'main' and 'more' ask for the same run with different contents (recipe.training)"
+        in message
+    )
     assert "first: glyphs_tiny/tinynet/roadmap/bs16/seed0" in message
 
 

@@ -7,8 +7,8 @@ import sys
 import time
 from dataclasses import replace
 
-from benchmark.grid import expand
 from benchmark.study import load_study
+from benchmark.study.grid import expand
 
 
 def test_every_cell_of_the_grid_becomes_one_run(study_data, write_study):
@@ -22,12 +22,16 @@ def test_every_cell_of_the_grid_becomes_one_run(study_data, write_study):
 
 
 def test_specifications_are_complete(study_data, write_study):
+    from benchmark.core.recipe import SECTIONS, section
     from benchmark.losses.catalogue import load_catalogue
-    from benchmark.recipe import SECTIONS, section
 
-    run = expand(load_study(write_study(study_data)))["glyphs_tiny/tinynet/smooth_ap_wide/bs16/seed0"]
+    run = expand(load_study(write_study(study_data)))[
+        "glyphs_tiny/tinynet/smooth_ap_wide/bs16/seed0"
+    ]
     assert run.spec.loss["params"]["tau"] == 0.1
-    assert set(run.spec.loss["params"]) == set(load_catalogue()["smooth_ap"]["schema"]["properties"])
+    assert set(run.spec.loss["params"]) == set(
+        load_catalogue()["smooth_ap"]["schema"]["properties"]
+    )
     for name in SECTIONS:
         section(run.spec.recipe, name)
     assert run.spec.recipe["training"]["epochs"] == 1
@@ -44,7 +48,13 @@ def test_shared_runs_appear_once_and_know_their_blocks(study_data, write_study):
 
 def test_options_and_overrides_make_runs_of_their_own(study_data, write_study):
     block = study_data["blocks"][0]
-    long = {**block, "name": "long", "option": "long", "override": {"training": {"epochs": 3}}, "seeds": [7]}
+    long = {
+        **block,
+        "name": "long",
+        "option": "long",
+        "override": {"training": {"epochs": 3}},
+        "seeds": [7],
+    }
     study_data["blocks"].append(long)
     runs = expand(load_study(write_study(study_data)))
     plain = runs["glyphs_tiny/tinynet/roadmap/bs16/seed0"].spec.recipe
@@ -64,7 +74,9 @@ def test_resources_do_not_change_the_specification(study_data, write_study):
     before = expand(load_study(write_study(study_data)))
     study_data["resources"] = {"gpus": 1, "mem_mb": 9000, "minutes": 5}
     after = expand(load_study(write_study(study_data)))
-    assert {name: run.digest for name, run in before.items()} == {name: run.digest for name, run in after.items()}
+    assert {name: run.digest for name, run in before.items()} == {
+        name: run.digest for name, run in after.items()
+    }
     assert next(iter(after.values())).resources.mem_mb == 9000
 
 
@@ -101,8 +113,8 @@ def test_ten_thousand_runs_expand_in_seconds(study_data, write_study):
 
 def test_loading_and_expanding_never_import_torch(study_data, write_study):
     code = (
-        "import sys; from benchmark.study import load_study; from benchmark.grid import expand; "
-        "import benchmark.collect, benchmark.flow, benchmark.plan; "
+        "import sys; from benchmark.study import load_study; from benchmark.study.grid import expand; "
+        "import benchmark.runs.collect, benchmark.study.workflow, benchmark.runs.plan; "
         f"expand(load_study({str(write_study(study_data))!r})); "
         "assert 'torch' not in sys.modules"
     )

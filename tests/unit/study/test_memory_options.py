@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
 from benchmark.study import load_study
 
 
@@ -32,7 +32,10 @@ def test_loss_without_references_is_refused_with_its_runs(study_data, problem_of
 
 
 def test_losses_with_references_take_a_memory(study_data, write_study):
-    study_data["blocks"][0] |= {"option": "xbm", "override": {"memory": {"size": 60000, "key": "fifo"}}}
+    study_data["blocks"][0] |= {
+        "option": "xbm",
+        "override": {"memory": {"size": 60000, "key": "fifo"}},
+    }
     assert load_study(write_study(study_data)).blocks[0].recipe["memory"]["size"] == 60000
 
 
@@ -41,7 +44,10 @@ def test_losses_with_references_take_a_memory(study_data, write_study):
     [
         ({"size": 0}, "memory.size (line 0 remembers nothing"),
         ({"size": -2}, "memory.size (line -2 is less than the minimum of -1"),
-        ({"size": 9, "start_epoch": 1000}, "memory.start_epoch (line 1000 is not before the end of the training"),
+        (
+            {"size": 9, "start_epoch": 1000},
+            "memory.start_epoch (line 1000 is not before the end of the training",
+        ),
         ({"size": 9, "key": "class"}, "memory.key (line 'class' is not one of ['image', 'fifo']"),
     ],
 )
@@ -61,7 +67,9 @@ def test_query_expansion_names_the_key_that_is_wrong(study_data, problem_of):
     assert "at least 1" in problem
 
 
-def test_whitening_keeps_no_more_dimensions_than_the_head_gives(study_data, recipe_data, problem_of, write_study):
+def test_whitening_keeps_no_more_dimensions_than_the_head_gives(
+    study_data, recipe_data, problem_of, write_study
+):
     recipe_data["model"]["embedding_dim"] = 32
     study_data["blocks"][0] |= {"option": "white", "override": {"evaluation": {"whitening": 33}}}
     problem = problem_of(study_data)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from benchmark.errors import ConfigError
-from benchmark.grid import expand
+from benchmark.core.errors import ConfigError
 from benchmark.study import load_study
+from benchmark.study.grid import expand
 from benchmark.study.recipes import leaves
 
 
@@ -32,15 +32,22 @@ def run_of(path, setting="tinynet", loss="roadmap", dataset="glyphs_tiny"):
     return expand(load_study(path))[f"{dataset}/{setting}/{loss}/bs16/seed0"]
 
 
-def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_extends(study_data, write_study, write_recipe):
+def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_extends(
+    study_data, write_study, write_recipe
+):
     write_recipe("longer", extends="tiny", label="longnet", training={"epochs": 5})
     study_data["blocks"][0]["recipe"] = "longer"
     recipe = run_of(write_study(study_data), "longnet").spec.recipe
     assert recipe["training"]["epochs"] == 5
-    assert recipe["model"]["backbone"] == "resnet10t" and recipe["evaluation"]["recall_at"] == [1, 10]
+    assert recipe["model"]["backbone"] == "resnet10t" and recipe["evaluation"]["recall_at"] == [
+        1,
+        10,
+    ]
 
 
-def test_recipes_that_extend_each_other_in_a_circle_are_an_error(study_data, write_study, write_recipe):
+def test_recipes_that_extend_each_other_in_a_circle_are_an_error(
+    study_data, write_study, write_recipe
+):
     write_recipe("first", extends="second")
     write_recipe("second", extends="first")
     study_data["blocks"][0]["recipe"] = "first"
@@ -54,7 +61,11 @@ def test_an_unknown_base_names_the_nearest(study_data, write_study, write_recipe
 
 
 def test_every_value_of_a_file_with_sources_needs_one(study_data, recipe_data, write_study):
-    recipe_data["sources"] = {"model": "a paper", "sampler.name": "a paper", "evaluation": "a paper"}
+    recipe_data["sources"] = {
+        "model": "a paper",
+        "sampler.name": "a paper",
+        "evaluation": "a paper",
+    }
     text = problems_of(write_study(study_data))
     assert "sampler.params.samples_per_class" in text and "has no source" in text
     recipe_data["sources"]["sampler"] = "a paper"
@@ -62,38 +73,60 @@ def test_every_value_of_a_file_with_sources_needs_one(study_data, recipe_data, w
 
 
 def test_a_source_must_name_a_value_of_the_recipe(study_data, recipe_data, write_study):
-    recipe_data["sources"] = dict.fromkeys(("model", "sampler", "evaluation", "optimiser.lr"), "a paper")
+    recipe_data["sources"] = dict.fromkeys(
+        ("model", "sampler", "evaluation", "optimiser.lr"), "a paper"
+    )
     assert "sources.optimiser.lr" in problems_of(write_study(study_data))
 
 
-def test_a_value_written_anew_does_not_keep_the_old_source(study_data, recipe_data, write_study, write_recipe):
-    recipe_data["sources"] = {"model.backbone": "old", "model": "old", "sampler": "old", "evaluation": "old"}
-    write_recipe("other", extends="tiny", model={"backbone": "resnet14t"}, sources={"model.backbone": "new"})
+def test_a_value_written_anew_does_not_keep_the_old_source(
+    study_data, recipe_data, write_study, write_recipe
+):
+    recipe_data["sources"] = {
+        "model.backbone": "old",
+        "model": "old",
+        "sampler": "old",
+        "evaluation": "old",
+    }
+    write_recipe(
+        "other", extends="tiny", model={"backbone": "resnet14t"}, sources={"model.backbone": "new"}
+    )
     study_data["blocks"][0]["recipe"] = "other"
     (block,) = load_study(write_study(study_data)).blocks
     assert block.sources["model.backbone"] == "new" and block.sources["model"] == "old"
 
 
-def test_a_block_asks_for_options_of_its_recipe_by_name_and_may_join_them(study_data, recipe_data, write_study):
-    recipe_data["options"] = {"long": {"training": {"epochs": 3}}, "wide": {"model": {"embedding_dim": 64}}}
+def test_a_block_asks_for_options_of_its_recipe_by_name_and_may_join_them(
+    study_data, recipe_data, write_study
+):
+    recipe_data["options"] = {
+        "long": {"training": {"epochs": 3}},
+        "wide": {"model": {"embedding_dim": 64}},
+    }
     study_data["blocks"][0]["option"] = "long~wide"
     recipe = run_of(write_study(study_data), "tinynet~long~wide").spec.recipe
     assert recipe["training"]["epochs"] == 3 and recipe["model"]["embedding_dim"] == 64
 
 
-def test_an_option_that_neither_recipe_nor_block_explains_is_refused(study_data, recipe_data, write_study):
+def test_an_option_that_neither_recipe_nor_block_explains_is_refused(
+    study_data, recipe_data, write_study
+):
     recipe_data["options"] = {"long": {"training": {"epochs": 3}}}
     study_data["blocks"][0]["option"] = "lnog"
     text = problems_of(write_study(study_data))
     assert "needs an 'override'" in text and "options of recipe 'tiny': long" in text
 
 
-def test_a_wrong_value_in_an_option_is_found_before_a_block_asks_for_it(study_data, recipe_data, write_study):
+def test_a_wrong_value_in_an_option_is_found_before_a_block_asks_for_it(
+    study_data, recipe_data, write_study
+):
     recipe_data["options"] = {"long": {"training": {"epochs": 0}}}
     assert "options.long.training.epochs" in problems_of(write_study(study_data))
 
 
-def test_hyperparameters_of_a_recipe_hold_unless_option_or_variant_say_otherwise(study_data, recipe_data, write_study):
+def test_hyperparameters_of_a_recipe_hold_unless_option_or_variant_say_otherwise(
+    study_data, recipe_data, write_study
+):
     recipe_data["losses"] = {"smooth_ap": {"tau": 0.02}, "roadmap": {"rho": 7.0}}
     recipe_data["options"] = {"paper": {"losses": {"roadmap": {"rho": 9.0}}}}
     path = write_study(study_data)
@@ -112,7 +145,9 @@ def test_wrong_hyperparameters_in_a_recipe_are_named(study_data, recipe_data, wr
     assert "losses.roadmap" in text and "'rhoo'" in text
 
 
-def test_a_loss_with_a_precision_of_its_own_keeps_the_rest_of_the_recipe(study_data, recipe_data, write_study):
+def test_a_loss_with_a_precision_of_its_own_keeps_the_rest_of_the_recipe(
+    study_data, recipe_data, write_study
+):
     plain = expand(load_study(write_study(study_data)))
     recipe_data["loss_precision"] = {"roadmap": "bfloat16"}
     found = expand(load_study(write_study(study_data)))
@@ -127,7 +162,8 @@ def test_a_loss_with_a_precision_of_its_own_keeps_the_rest_of_the_recipe(study_d
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"), [({"roadmapp": "float32"}, "did you mean 'roadmap'"), ({"roadmap": "float8"}, "float16")]
+    ("wrong", "words"),
+    [({"roadmapp": "float32"}, "did you mean 'roadmap'"), ({"roadmap": "float8"}, "float16")],
 )
 def test_a_wrong_loss_or_precision_is_named(study_data, recipe_data, write_study, wrong, words):
     recipe_data["loss_precision"] = wrong
@@ -155,7 +191,9 @@ def test_datasets_of_a_block_can_have_recipes_of_their_own(study_data, write_stu
     assert {block.name for block in load_study(path).blocks} == {"main"}
 
 
-def test_a_mapping_of_recipes_names_every_dataset_of_the_block_and_no_other(study_data, write_study):
+def test_a_mapping_of_recipes_names_every_dataset_of_the_block_and_no_other(
+    study_data, write_study
+):
     study_data["blocks"][0] |= {
         "datasets": ["glyphs_tiny", "glyphs_1k"],
         "recipe": {"glyphs_tiny": "tiny", "sop": "tiny"},
@@ -164,7 +202,9 @@ def test_a_mapping_of_recipes_names_every_dataset_of_the_block_and_no_other(stud
     assert "names no recipe for dataset 'glyphs_1k'" in text and "'sop'" in text
 
 
-def test_resources_of_study_recipe_and_block_are_laid_over_each_other(study_data, recipe_data, write_study):
+def test_resources_of_study_recipe_and_block_are_laid_over_each_other(
+    study_data, recipe_data, write_study
+):
     study_data["resources"] = {"gpus": 1, "mem_mb": 9000, "minutes": 5}
     plain = run_of(write_study(study_data))
     recipe_data["resources"] = {"minutes": 70}

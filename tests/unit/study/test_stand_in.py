@@ -5,26 +5,40 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from benchmark.errors import ConfigError
-from benchmark.flow import load_flow
-from benchmark.grid import expand
+from benchmark.core.errors import ConfigError
 from benchmark.study import find_study, load_study
+from benchmark.study.grid import expand
 from benchmark.study.stand_in import LARGEST_BATCH, base_of, capped, kept, stand_in_name
+from benchmark.study.workflow import load_flow
 
 
 @pytest.fixture
 def real(tmp_path, study_data, recipe_data, write_study):
     """Returns the path of a small study whose recipe has an option and a stand-in."""
-    stand_in = {**recipe_data, "label": "small", "model": {"backbone": "test_resnet", "channels": 1}}
+    stand_in = {
+        **recipe_data,
+        "label": "small",
+        "model": {"backbone": "test_resnet", "channels": 1},
+    }
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes" / "small_stand_in.yaml").write_text(yaml.safe_dump(stand_in))
     recipe_data |= {
         "stand_in": "small_stand_in",
         "losses": {"smooth_ap": {"tau": 0.05}},
-        "options": {"sota": {"model": {"embedding_dim": 32}, "input": {"image_size": 64}, "memory": {"size": 8}}},
+        "options": {
+            "sota": {
+                "model": {"embedding_dim": 32},
+                "input": {"image_size": 64},
+                "memory": {"size": 8},
+            }
+        },
     }
     block = study_data["blocks"][0]
-    block |= {"datasets": ["glyphs", "glyphs_1k"], "batch_sizes": [16, 512, 256], "seeds": [3, 4, 5]}
+    block |= {
+        "datasets": ["glyphs", "glyphs_1k"],
+        "batch_sizes": [16, 512, 256],
+        "seeds": [3, 4, 5],
+    }
     study_data["blocks"].append({**block, "name": "more", "option": "sota"})
     study_data["references"] = {"published": ["roadmap2021v2"]}
     return write_study(study_data)
@@ -65,16 +79,28 @@ def test_a_sweep_of_large_batches_stays_a_sweep(sizes, found):
 
 
 def test_options_of_sampling_and_weighting_are_not_the_plain_runs_on_a_stand_in():
-    fast_ap, listwise = (expand(load_study(f"{name}-on-glyphs_1k")) for name in ("fast_ap", "listwise"))
+    fast_ap, listwise = (
+        expand(load_study(f"{name}-on-glyphs_1k")) for name in ("fast_ap", "listwise")
+    )
     setting = "glyphs_1k/test_resnet_stand_in"
-    plain, random = (fast_ap[f"{setting}{option}/fast_ap/bs128/seed0"].spec.recipe for option in ("", "~random"))
-    assert plain["sampler"]["name"] == "category_pairs" and random["sampler"]["name"] == "m_per_class"
+    plain, random = (
+        fast_ap[f"{setting}{option}/fast_ap/bs128/seed0"].spec.recipe for option in ("", "~random")
+    )
+    assert (
+        plain["sampler"]["name"] == "category_pairs" and random["sampler"]["name"] == "m_per_class"
+    )
     uniform = listwise[f"{setting}~uniform/softbin_ap/bs128/seed0"].spec
-    assert uniform.recipe["sampler"]["name"] == "random" and uniform.loss["params"]["query_weights"] == "uniform"
+    assert (
+        uniform.recipe["sampler"]["name"] == "random"
+        and uniform.loss["params"]["query_weights"] == "uniform"
+    )
 
 
 def test_every_recall_of_the_printed_tables_is_measured_on_a_stand_in():
-    for name, asked in {"roadmap": {1, 2, 4, 8, 16, 32, 1000}, "fast_ap": {5, 20, 50, 1000}}.items():
+    for name, asked in {
+        "roadmap": {1, 2, 4, 8, 16, 32, 1000},
+        "fast_ap": {5, 20, 50, 1000},
+    }.items():
         runs = expand(load_study(f"{name}-on-glyphs_1k"))
         measured = {tuple(run.spec.recipe["evaluation"]["recall_at"]) for run in runs.values()}
         assert len(measured) == 1 and asked <= set(*measured)
@@ -93,7 +119,8 @@ def test_a_study_and_its_stand_in_have_other_digests_and_folders(real):
 
 
 @pytest.mark.parametrize(
-    ("study", "name"), [("roadmap", "roadmap-on-glyphs"), ("a-on-b/x.yaml", "a-on-b/x-on-glyphs.yaml")]
+    ("study", "name"),
+    [("roadmap", "roadmap-on-glyphs"), ("a-on-b/x.yaml", "a-on-b/x-on-glyphs.yaml")],
 )
 def test_names_and_paths_of_stand_ins_lead_back_to_their_study(study, name):
     assert stand_in_name(study, "glyphs") == name and base_of(name) == study
@@ -104,7 +131,9 @@ def test_other_names_are_no_stand_ins(name):
     assert base_of(name) is None
 
 
-def test_an_unknown_dataset_and_a_recipe_without_stand_in_are_named(real, study_data, write_study, recipe_data):
+def test_an_unknown_dataset_and_a_recipe_without_stand_in_are_named(
+    real, study_data, write_study, recipe_data
+):
     with pytest.raises(ConfigError, match="did you mean 'glyphs_tiny'"):
         load_study(stand_in_name(real, "glyph_tiny"))
     with pytest.raises(ConfigError, match="'rparis6k' has no training images"):
@@ -127,7 +156,9 @@ def test_the_workflow_takes_the_stand_in_as_a_setting(real):
     assert load_study(flow.command("collect")[4]).digest == flow.study.digest
 
 
-def test_where_blocks_differ_in_a_loss_the_first_ones_hyperparameters_are_used(real, tmp_path, study_data, write_study):
+def test_where_blocks_differ_in_a_loss_the_first_ones_hyperparameters_are_used(
+    real, tmp_path, study_data, write_study
+):
     other = {"extends": "tiny", "losses": {"smooth_ap": {"tau": 0.5}}}
     (tmp_path / "recipes" / "other.yaml").write_text(yaml.safe_dump(other))
     study_data["blocks"].append(

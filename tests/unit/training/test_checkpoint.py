@@ -9,7 +9,12 @@ import zipfile
 import pytest
 import torch
 
-from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, remove_checkpoint, save_checkpoint
+from benchmark.training.checkpoint import (
+    CHECKPOINT,
+    load_checkpoint,
+    remove_checkpoint,
+    save_checkpoint,
+)
 
 IDENTITY = {"spec_digest": "a1", "code_version": "1"}
 
@@ -44,7 +49,9 @@ def test_torn_checkpoint_is_a_fresh_start(tmp_path, size):
 
 # 0x08 calls a stored part a compressed one, 0x10 calls it a folder; both flip what else they meet.
 @pytest.mark.parametrize("flip", [0x08, 0x10])
-def test_a_changed_byte_of_the_zip_directory_or_a_header_is_a_fresh_start_or_the_same_state(flip, tmp_path):
+def test_a_changed_byte_of_the_zip_directory_or_a_header_is_a_fresh_start_or_the_same_state(
+    flip, tmp_path
+):
     save_checkpoint(tmp_path, IDENTITY, {"epoch": 0, "position": 0, "weights": torch.arange(5.0)})
     path = tmp_path / CHECKPOINT
     whole = path.read_bytes()

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
-from benchmark.records import RESULT, RunSpec
+from benchmark.core.records import RESULT, RunSpec
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
@@ -41,7 +41,9 @@ def spec_of(root: Path, workers: int) -> RunSpec:
         training={"epochs": 2, "checkpoint_seconds": 1e9},
     )
     dataset = {"name": "folder", "params": {"root": str(root)}}
-    return dataclasses.replace(spec, run_id=spec.run_id.replace("bs32", "bs16"), dataset=dataset, batch_size=16)
+    return dataclasses.replace(
+        spec, run_id=spec.run_id.replace("bs32", "bs16"), dataset=dataset, batch_size=16
+    )
 
 
 def numbers(folder: Path) -> dict:

@@ -15,9 +15,9 @@ import pytest
 import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
-from benchmark.errors import RunError
-from benchmark.provenance import packages, packages_digest
-from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT
+from benchmark.core.errors import RunError
+from benchmark.core.provenance import packages, packages_digest
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.progress import Progress
@@ -60,7 +60,9 @@ def full_disk():
 
 
 def same(folder, whole) -> bool:
-    return (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes() and curve(folder) == curve(whole)
+    return (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes() and curve(
+        folder
+    ) == curve(whole)
 
 
 def damage(path) -> None:
@@ -72,14 +74,18 @@ def damage(path) -> None:
     path.write_bytes(content)
 
 
-def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(stopped, whole, full_disk):
+def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(
+    stopped, whole, full_disk
+):
     before = (stopped.parent / CHECKPOINT).read_bytes()
     full_disk(100_000)
     with pytest.raises(RunError, match=r"cannot write .*checkpoint\.pt.*free some space"):
         train(stopped)
     full_disk(None)
     assert (stopped.parent / CHECKPOINT).read_bytes() == before
-    assert len(list((stopped.parent / CHECKPOINT).parent.iterdir())) == 1, "half a checkpoint takes no room"
+    assert len(list((stopped.parent / CHECKPOINT).parent.iterdir())) == 1, (
+        "half a checkpoint takes no room"
+    )
     train(stopped)
     assert same(stopped.parent, whole)
 
@@ -90,13 +96,21 @@ def test_a_failed_checkpoint_gives_its_room_back_before_the_error_is_told(tmp_pa
         save_checkpoint(tmp_path, IDENTITY, {"weights": torch.zeros(1_000_000)})
     except RunError:  # the failed writer is still part of it, and may hold the file open
         held = [os.stat(place) for place in Path("/proc/self/fd").iterdir() if place.exists()]
-        unlinked = [found for found in held if found.st_nlink == 0 and found.st_dev == tmp_path.stat().st_dev]
+        unlinked = [
+            found
+            for found in held
+            if found.st_nlink == 0 and found.st_dev == tmp_path.stat().st_dev
+        ]
         assert sum(found.st_blocks for found in unlinked) == 0
 
 
 def test_a_log_without_room_is_a_clear_error(monkeypatch):
     # closing it fails, too, as what it could not write is still in its buffer
-    with contextlib.suppress(OSError), open("/dev/full", "w") as log, monkeypatch.context() as patch:
+    with (
+        contextlib.suppress(OSError),
+        open("/dev/full", "w") as log,
+        monkeypatch.context() as patch,
+    ):
         patch.setattr("sys.stdout", log)
         with pytest.raises(RunError, match=r"cannot write the log: No space left.*free some space"):
             Progress("run", 1).say("a word")
@@ -132,7 +146,9 @@ def test_a_folder_deleted_while_its_run_trains_ends_the_run_and_stays_deleted(
     training = {"epochs": 1, "checkpoint_seconds": checkpoint_seconds}
     path = write_spec_in(tmp_path / "run", tiny_spec(training=training))
     steps = iter(range(100))
-    monkeypatch.setattr(Progress, "step", lambda self: shutil.rmtree(path.parent) if next(steps) == 2 else None)
+    monkeypatch.setattr(
+        Progress, "step", lambda self: shutil.rmtree(path.parent) if next(steps) == 2 else None
+    )
     with pytest.raises(RunError, match="is gone"):
         train(path)
     assert not path.parent.exists()
@@ -148,7 +164,7 @@ def test_a_folder_deleted_between_the_last_writes_stays_deleted(last, tmp_path, 
         if Path(target).name == last:
             shutil.rmtree(path.parent)
 
-    monkeypatch.setattr("benchmark.files.os.replace", and_delete)
+    monkeypatch.setattr("benchmark.core.files.os.replace", and_delete)
     with pytest.raises(RunError, match="is gone"):
         train(path)
     assert not path.parent.exists()
@@ -205,7 +221,12 @@ def test_objects_in_a_checkpoint_are_not_executed(legacy, stopped, whole, tmp_pa
 
     content = torch.load(stopped.parent / CHECKPOINT, weights_only=True)
     content["state"]["records"] = [Evil()]
-    torch.save(content, stopped.parent / CHECKPOINT, pickle_module=pickle, _use_new_zipfile_serialization=not legacy)
+    torch.save(
+        content,
+        stopped.parent / CHECKPOINT,
+        pickle_module=pickle,
+        _use_new_zipfile_serialization=not legacy,
+    )
     train(stopped)
     assert not (tmp_path / "executed").exists()
     assert same(stopped.parent, whole)
@@ -230,9 +251,11 @@ def test_a_run_continued_on_another_kind_of_machine_names_both(stopped, monkeypa
 
 def test_a_run_continued_with_other_packages_says_so(stopped, whole, monkeypatch):
     versions = {**packages(), "numpy": "0.1"}
-    monkeypatch.setattr("benchmark.provenance.packages", lambda: versions)
+    monkeypatch.setattr("benchmark.core.provenance.packages", lambda: versions)
     train(stopped)
-    record, alone = (json.loads((folder / PROVENANCE).read_text()) for folder in (stopped.parent, whole))
+    record, alone = (
+        json.loads((folder / PROVENANCE).read_text()) for folder in (stopped.parent, whole)
+    )
     (first,) = alone["package_digests"]
     assert record["package_digests"] == [first, packages_digest()] and packages_digest() != first
     assert record["packages"] == versions
@@ -240,7 +263,9 @@ def test_a_run_continued_with_other_packages_says_so(stopped, whole, monkeypatch
 
 def test_a_checkpoint_of_another_platform_is_a_fresh_start(stopped, whole, monkeypatch, capsys):
     with monkeypatch.context() as patch:
-        patch.setattr("benchmark.provenance.platform_label", lambda: "linux-x86_64-py3.11-torch9.9-cuda")
+        patch.setattr(
+            "benchmark.core.provenance.platform_label", lambda: "linux-x86_64-py3.11-torch9.9-cuda"
+        )
         train(stopped)
     assert "has platform" in capsys.readouterr().out
     assert same(stopped.parent, whole)

@@ -8,10 +8,10 @@ import math
 import pytest
 from tiny_runs import tiny_spec, write_spec_in
 
-from benchmark.errors import ConfigError
-from benchmark.grid import expand
-from benchmark.records import SPEC
+from benchmark.core.errors import ConfigError
+from benchmark.core.records import SPEC
 from benchmark.study import load_study
+from benchmark.study.grid import expand
 from benchmark.training.run import train
 from benchmark.training.specification import read_spec
 
@@ -27,7 +27,13 @@ def test_a_specification_edited_into_nonsense_names_every_problem_and_starts_not
     with pytest.raises(ConfigError) as caught:
         train(path)
     text = str(caught.value)
-    for part in ("batch_size", "recipe.training.epochs", "lrate", "'sampler' is a required", "specs STUDY"):
+    for part in (
+        "batch_size",
+        "recipe.training.epochs",
+        "lrate",
+        "'sampler' is a required",
+        "specs STUDY",
+    ):
         assert part in text
     assert [entry.name for entry in tmp_path.iterdir()] == [SPEC]
 
@@ -44,7 +50,10 @@ def test_numbers_and_keys_that_no_study_would_have_written_are_all_named(tmp_pat
     with pytest.raises(ConfigError) as caught:
         train(path)
     places = {problem.split("  ")[0] for problem in caught.value.problems[:-1]}
-    training, optimizer = ("recipe.training.epochs", "recipe.training.threads"), ("lr", "weight_decay")
+    training, optimizer = (
+        ("recipe.training.epochs", "recipe.training.threads"),
+        ("lr", "weight_decay"),
+    )
     assert places == {"batch_size", "seed", "dataset", "recipe.evaluation.recall_at", *training} | {
         f"recipe.optimizer.{name}" for name in optimizer
     }

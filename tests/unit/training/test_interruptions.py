@@ -15,7 +15,7 @@ import pytest
 import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
-from benchmark.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC
 from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
@@ -72,22 +72,38 @@ def whole(tmp_path_factory):
 
 
 def same(folder, whole) -> bool:
-    return (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes() and curve(folder) == curve(whole)
+    return (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes() and curve(
+        folder
+    ) == curve(whole)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_run_that_dies_at_one_write_after_the_other_ends_with_the_same_bits(after, whole, tmp_path, monkeypatch):
+def test_a_run_that_dies_at_one_write_after_the_other_ends_with_the_same_bits(
+    after, whole, tmp_path, monkeypatch
+):
     path = write_spec_in(tmp_path, SPEC_OF())
-    deaths = next(number - 1 for number in itertools.count(1) if survives(path, number, after, monkeypatch))
+    deaths = next(
+        number - 1 for number in itertools.count(1) if survives(path, number, after, monkeypatch)
+    )
     assert deaths >= 5
     assert same(tmp_path, whole)
-    assert {entry.name for entry in tmp_path.iterdir()} == {SPEC, RESULT, METRICS, PROVENANCE, NEIGHBOURS}
+    assert {entry.name for entry in tmp_path.iterdir()} == {
+        SPEC,
+        RESULT,
+        METRICS,
+        PROVENANCE,
+        NEIGHBOURS,
+    }
 
 
-def test_a_run_may_die_before_and_after_each_of_its_files_takes_its_place(whole, tmp_path, monkeypatch):
+def test_a_run_may_die_before_and_after_each_of_its_files_takes_its_place(
+    whole, tmp_path, monkeypatch
+):
     path = write_spec_in(tmp_path, SPEC_OF())
     replace = os.replace
-    for name, after in itertools.product((CHECKPOINT, METRICS, NEIGHBOURS, PROVENANCE, RESULT), (False, True)):
+    for name, after in itertools.product(
+        (CHECKPOINT, METRICS, NEIGHBOURS, PROVENANCE, RESULT), (False, True)
+    ):
 
         def mortal(source, target, name=name, after=after):
             if after or target != tmp_path / name:
@@ -112,7 +128,13 @@ def test_what_a_killed_writer_left_is_gone_when_the_run_is_finished(whole, tmp_p
         left.parent.mkdir(exist_ok=True)
         left.write_bytes(b"half of it")
     train(path)
-    assert {entry.name for entry in tmp_path.iterdir()} == {SPEC, RESULT, METRICS, PROVENANCE, NEIGHBOURS}
+    assert {entry.name for entry in tmp_path.iterdir()} == {
+        SPEC,
+        RESULT,
+        METRICS,
+        PROVENANCE,
+        NEIGHBOURS,
+    }
 
 
 def test_a_diverged_run_has_the_same_bits_whenever_it_was_interrupted(tmp_path, monkeypatch):
@@ -134,4 +156,6 @@ def test_a_diverged_run_has_the_same_bits_whenever_it_was_interrupted(tmp_path, 
     assert alone["status"] == "diverged"
     assert (path.parent / RESULT).read_bytes() == (tmp_path / "alone" / RESULT).read_bytes()
     often = train(write_spec_in(tmp_path / "often", spec_of(0.0)))
-    assert {**often, "spec_digest": 0} == {**alone, "spec_digest": 0}, "the clock of checkpoints decides nothing"
+    assert {**often, "spec_digest": 0} == {**alone, "spec_digest": 0}, (
+        "the clock of checkpoints decides nothing"
+    )

@@ -13,7 +13,11 @@ RNG = np.random.default_rng(0)
 
 
 def labelled(count: int, classes: int = 4):
-    return pixel_set(np.zeros((count, 2, 2, 1), np.uint8), np.arange(count) % classes, [str(i) for i in range(count)])
+    return pixel_set(
+        np.zeros((count, 2, 2, 1), np.uint8),
+        np.arange(count) % classes,
+        [str(i) for i in range(count)],
+    )
 
 
 def unit(count: int) -> np.ndarray:
@@ -32,17 +36,23 @@ def test_average_precision_of_the_kept_ranks_is_the_metric(with_gallery):
     rows, items = unit(21), unit(30) if with_gallery else None
     found = EmbeddedProtocol(Protocol(query, gallery), rows, items).positive_ranks(np.arange(21))
     labels = None if gallery is None else gallery.labels
-    assert mean_ap(found) == pytest.approx(retrieval_metrics(rows, query.labels, items, labels)["map"], abs=1e-9)
+    assert mean_ap(found) == pytest.approx(
+        retrieval_metrics(rows, query.labels, items, labels)["map"], abs=1e-9
+    )
 
 
 def test_ranks_of_judged_queries_leave_out_what_is_ignored_and_agree_with_the_neighbours():
     query, gallery = labelled(3), labelled(20)
     orders = [RNG.permutation(20) for _ in range(3)]
-    judgements = Judgements(tuple(order[:4] for order in orders), tuple(order[4:9] for order in orders))
+    judgements = Judgements(
+        tuple(order[:4] for order in orders), tuple(order[4:9] for order in orders)
+    )
     item = EmbeddedProtocol(Protocol(query, gallery, judgements), unit(3), unit(20))
     ranks = item.positive_ranks(np.array([2, 0]))
     matches = item.nearest(np.array([2, 0]), 15)[2]
-    assert [row.tolist() for row in ranks] == [(np.flatnonzero(row) + 1).tolist() for row in matches]
+    assert [row.tolist() for row in ranks] == [
+        (np.flatnonzero(row) + 1).tolist() for row in matches
+    ]
     assert item.positive_ranks(np.array([], dtype=int)) == []
 
 

@@ -8,13 +8,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.recipe import MemoryConfig
+from benchmark.core.recipe import MemoryConfig
 from benchmark.training.memory import Memory
 
 IMAGES = 9
 LABELS = torch.arange(IMAGES) // 3
 CPU = torch.device("cpu")
-BATCHES = st.lists(st.lists(st.integers(0, IMAGES - 1), min_size=1, max_size=7), min_size=1, max_size=12)
+BATCHES = st.lists(
+    st.lists(st.integers(0, IMAGES - 1), min_size=1, max_size=7), min_size=1, max_size=12
+)
 
 
 def memory_of(key, size):
@@ -75,7 +77,9 @@ def test_state_continues_to_the_same_references_in_the_same_order(key):
         whole.store(embeddings_of(batch, time), batch)
         if time == 5:
             second = memory_of(key, 6)
-            second.load_state_dict({name: value.clone() for name, value in first.state_dict().items()})
+            second.load_state_dict(
+                {name: value.clone() for name, value in first.state_dict().items()}
+            )
             first = second
         first.store(embeddings_of(batch, time), batch)
         for ours, theirs in zip(whole.others(batch), first.others(batch), strict=True):

@@ -25,7 +25,9 @@ RECORD = {"epoch": 2, "loss": 0.5, "images_per_second": 100.0, "loss_ms": 1.5}
         (None, ["epoch 2/3", "loss 0.50000"], ["recall", "map"]),
     ],
 )
-def test_headline_scores_are_shown_and_map_where_there_are_no_others(evaluation, shown, left_out, capsys):
+def test_headline_scores_are_shown_and_map_where_there_are_no_others(
+    evaluation, shown, left_out, capsys
+):
     Progress("a run", 3).finish_epoch({**RECORD, "evaluation": evaluation}, 10.0)
     line = capsys.readouterr().out
     assert all(part in line for part in shown)

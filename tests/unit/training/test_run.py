@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
-from benchmark.errors import RunError
+from benchmark.core.errors import RunError
+from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.losses import LOSSES
-from benchmark.records import NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted
 from benchmark.training.run import train
@@ -55,20 +55,31 @@ def initial_digest(folder: Path) -> str:
 
 
 def test_losses_with_one_seed_start_from_the_same_weights_and_see_the_same_batches(finished):
-    streams = {json.loads((folder / RESULT).read_text())["batch_stream"]["sha256"] for folder in finished.values()}
+    streams = {
+        json.loads((folder / RESULT).read_text())["batch_stream"]["sha256"]
+        for folder in finished.values()
+    }
     assert len(streams) == 1
     assert len({initial_digest(folder) for folder in finished.values()}) == 1
 
 
 def test_other_seed_starts_from_other_weights_and_sees_other_batches(finished, tmp_path):
     result = train(write_spec_in(tmp_path, tiny_spec("smooth_ap", seed=1)))
-    assert result["batch_stream"] != json.loads((finished["smooth_ap"] / RESULT).read_text())["batch_stream"]
+    assert (
+        result["batch_stream"]
+        != json.loads((finished["smooth_ap"] / RESULT).read_text())["batch_stream"]
+    )
     assert initial_digest(tmp_path) != initial_digest(finished["smooth_ap"])
 
 
 def test_result_holds_last_and_best_scores_of_every_metric(finished):
     result = json.loads((finished["sup_ap"] / RESULT).read_text())
-    assert set(result["metrics"]["last"]["test"]) == {"recall_at_1", "recall_at_10", "map_at_r", "map"}
+    assert set(result["metrics"]["last"]["test"]) == {
+        "recall_at_1",
+        "recall_at_10",
+        "map_at_r",
+        "map",
+    }
     for metric, value in result["metrics"]["last"]["test"].items():
         assert 0 < value <= result["metrics"]["best"]["test"][metric]["value"] <= 1
     assert result["status"] == "ok"
@@ -112,12 +123,21 @@ def test_result_of_another_specification_is_not_overwritten(finished, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, EXIT_INTERRUPTED)])
+@pytest.mark.parametrize(
+    ("kind", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, EXIT_INTERRUPTED)]
+)
 def test_killed_process_continues_to_the_same_bits(kind, status, tmp_path):
     spec = tiny_spec("blackbox_ap", training={"epochs": 12, "checkpoint_seconds": 0.0})
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     train(write_spec_in(whole, spec))
-    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(write_spec_in(killed, spec))]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmark",
+        "train",
+        "--spec",
+        str(write_spec_in(killed, spec)),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not (killed / CHECKPOINT).exists() and time.monotonic() < deadline:

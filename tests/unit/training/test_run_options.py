@@ -7,8 +7,8 @@ import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 from torch import nn
 
-from benchmark.errors import ConfigError
-from benchmark.records import RESULT
+from benchmark.core.errors import ConfigError
+from benchmark.core.records import RESULT
 from benchmark.training import parts
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
@@ -29,7 +29,10 @@ CASES = {
 
 def spec_of(case):
     loss, sections = CASES[case]
-    sections = {**sections, "training": {"epochs": 2, "checkpoint_seconds": 1e9, **sections.get("training", {})}}
+    sections = {
+        **sections,
+        "training": {"epochs": 2, "checkpoint_seconds": 1e9, **sections.get("training", {})},
+    }
     return tiny_spec(loss, **sections)
 
 
@@ -76,7 +79,10 @@ def test_micro_batches_train_like_the_whole_batch(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.nn.functional, "dropout", lambda values, *_: values)
     losses = []
     for micro_batch in (None, 12):
-        sections = {"training": {"epochs": 1, "checkpoint_seconds": 1e9, "micro_batch": micro_batch}, "model": FROZEN}
+        sections = {
+            "training": {"epochs": 1, "checkpoint_seconds": 1e9, "micro_batch": micro_batch},
+            "model": FROZEN,
+        }
         result = train(write_spec_in(tmp_path / str(micro_batch), tiny_spec("roadmap", **sections)))
         losses.append(result["curve"][0]["loss"])
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)

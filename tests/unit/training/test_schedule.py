@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.recipe import ScheduleConfig
+from benchmark.core.recipe import ScheduleConfig
 from benchmark.training.schedule import learning_rate_factor
 
 
@@ -18,7 +18,9 @@ def test_constant_is_one():
 
 def test_step_multiplies_after_each_milestone():
     steps = {"name": "step", "milestones": [2, 5], "gamma": 0.3}
-    assert [factor(at, **steps) for at in (1.9, 2.0, 4.9, 5.0)] == pytest.approx([1, 0.3, 0.3, 0.09])
+    assert [factor(at, **steps) for at in (1.9, 2.0, 4.9, 5.0)] == pytest.approx(
+        [1, 0.3, 0.3, 0.09]
+    )
 
 
 def test_linear_reaches_zero_at_the_end():

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark.errors import ConfigError
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import MemoryConfig, ModelConfig, TrainingConfig
 from benchmark.losses import create_loss
 from benchmark.models import create_model
-from benchmark.recipe import MemoryConfig, ModelConfig, TrainingConfig
 from benchmark.training.memory import Memory
 from benchmark.training.stages import check_micro_batch
 from benchmark.training.step import Stepper
@@ -30,7 +30,8 @@ def images(dtype=torch.float64):
 def network(freeze=True):
     """A ResNet in float64 whose batch norms have statistics of their own."""
     model = create_model(
-        ModelConfig(backbone="test_resnet", channels=1, embedding_dim=8, freeze_batch_norm=freeze), seed=3
+        ModelConfig(backbone="test_resnet", channels=1, embedding_dim=8, freeze_batch_norm=freeze),
+        seed=3,
     ).double()
     generator = torch.Generator().manual_seed(2)
     for layer in model.modules():
@@ -43,7 +44,9 @@ def network(freeze=True):
 def stepper(model, micro_batch, loss="roadmap", scaler=NO_SCALING, memory=None, classes=4):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     loss = create_loss(loss, embedding_dim=8, num_classes=classes, seed=5)
-    return Stepper(model, loss, optimizer, scaler, TrainingConfig(micro_batch=micro_batch), CPU, 0, memory)
+    return Stepper(
+        model, loss, optimizer, scaler, TrainingConfig(micro_batch=micro_batch), CPU, 0, memory
+    )
 
 
 def gradients(module):
@@ -65,7 +68,9 @@ def test_gradients_equal_those_of_the_plain_step(loss, micro_batch):
     assert plain.keys() == staged.keys() and len(plain) > 10
     assert sum(gradient.norm() for gradient in plain.values()) > 1e-3
     for name, gradient in plain.items():
-        torch.testing.assert_close(staged[name], gradient, rtol=1e-9, atol=1e-9 * float(gradient.abs().max()))
+        torch.testing.assert_close(
+            staged[name], gradient, rtol=1e-9, atol=1e-9 * float(gradient.abs().max())
+        )
 
 
 def test_gradients_with_a_memory_equal_those_of_the_plain_step():
@@ -73,12 +78,16 @@ def test_gradients_with_a_memory_equal_those_of_the_plain_step():
     for size in (None, 5):
         model = network()
         memory = Memory(MemoryConfig(size=-1), LABELS.repeat(2), 8, CPU)
-        memory.store(torch.nn.functional.normalize(torch.ones(6, 8).tril(-1) + 0.1), np.arange(6, 12))
+        memory.store(
+            torch.nn.functional.normalize(torch.ones(6, 8).tril(-1) + 0.1), np.arange(6, 12)
+        )
         step = stepper(model, size, memory=memory)
         step(images(), LABELS, 0, np.arange(3, 3 + SIZE))
         found.append((gradients(model), memory.state_dict()["embeddings"]))
     for name, gradient in found[0][0].items():
-        torch.testing.assert_close(found[1][0][name], gradient, rtol=1e-9, atol=1e-9 * float(gradient.abs().max()))
+        torch.testing.assert_close(
+            found[1][0][name], gradient, rtol=1e-9, atol=1e-9 * float(gradient.abs().max())
+        )
     torch.testing.assert_close(found[1][1], found[0][1])
 
 
@@ -173,5 +182,9 @@ def test_backward_pass_holds_one_micro_batch():
 def test_batch_norms_that_look_at_the_batch_refuse_micro_batches():
     with pytest.raises(ConfigError, match=r"micro_batch  4 .*model.freeze_batch_norm: true"):
         check_micro_batch(network(freeze=False), 4, SIZE)
-    for model, micro_batch in ((network(), 4), (network(freeze=False), None), (network(freeze=False), SIZE)):
+    for model, micro_batch in (
+        (network(), 4),
+        (network(freeze=False), None),
+        (network(freeze=False), SIZE),
+    ):
         check_micro_batch(model, micro_batch, SIZE)

@@ -12,16 +12,18 @@ import pytest
 import torch
 from torch import nn
 
+from benchmark.core.recipe import MemoryConfig, TrainingConfig
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss, ScoreLoss
-from benchmark.recipe import MemoryConfig, TrainingConfig
 from benchmark.training.memory import Memory
 from benchmark.training.step import Stepper
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 SCORED = [name for name in LOSSES.names() if issubclass(LOSSES[name].target, ScoreLoss)]
 SMALL = torch.arange(12) // 3
-LARGE = (torch.arange(160) > 120).long()  # classes so large that losses change to kernels of their own
+LARGE = (
+    torch.arange(160) > 120
+).long()  # classes so large that losses change to kernels of their own
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +43,20 @@ def take_steps(loss, labels, remember=False, micro_batch=None):
     """Takes two steps on meta, the second with what the first left in the memory."""
     model, count = Unit(6, 4).to(META), len(labels)
     memory = Memory(MemoryConfig(size=-1), labels.repeat(2), 4, META) if remember else None
-    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler(enabled=False)
+    optimizer, scaler = (
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        torch.amp.GradScaler(enabled=False),
+    )
     config = TrainingConfig(micro_batch=micro_batch)
     stepper = Stepper(model, loss.to(META), optimizer, scaler, config, CPU, 0, memory)
     stepper.device = META  # only now: there are no generators for meta
     for step in range(2):
-        stepper(torch.zeros(count, 1, 2, 3), labels, step, step * count // 2 + np.arange(count) if remember else None)
+        stepper(
+            torch.zeros(count, 1, 2, 3),
+            labels,
+            step,
+            step * count // 2 + np.arange(count) if remember else None,
+        )
     return model
 
 
@@ -73,7 +83,15 @@ class Seeing(Loss):
         super().__init__(self.Config())
         self.devices = set()
 
-    def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
+    def forward(
+        self,
+        embeddings,
+        labels,
+        reference_embeddings=None,
+        reference_labels=None,
+        *,
+        generator=None,
+    ):
         pool, pool_labels = embeddings, labels
         if reference_embeddings is not None:
             pool, pool_labels = reference_embeddings, reference_labels

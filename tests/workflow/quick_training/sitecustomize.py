@@ -23,9 +23,9 @@ class _QuickTraining(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _train(spec_path, out=None, *, started=None):
-    from benchmark.errors import RunError
-    from benchmark.files import write_json, write_text
-    from benchmark.records import RunSpec
+    from benchmark.core.errors import RunError
+    from benchmark.core.files import write_json, write_text
+    from benchmark.core.records import RunSpec
 
     spec = RunSpec.read(spec_path)
     failing = os.environ.get("QUICK_TRAINING_FAILS")
@@ -50,7 +50,9 @@ def _train(spec_path, out=None, *, started=None):
     }
     folder = spec_path.parent
     write_text(folder / "metrics.jsonl", "")
-    write_json(folder / "provenance.json", {"timing": {"total_seconds": 1.0}, "platform": "made up"})
+    write_json(
+        folder / "provenance.json", {"timing": {"total_seconds": 1.0}, "platform": "made up"}
+    )
     write_json(folder / "result.json", result)
     return result
 

@@ -1,0 +1,91 @@
+"""Writing files so that a reader never sees half of one, whatever kills the writer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmark.core.errors import RunError
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yields a temporary path beside ``path`` that takes its place on success and vanishes on failure."""
+    path = Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        os.chmod(temporary, 0o666 & ~_umask())
+        yield temporary
+        with open(temporary, "rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.truncate(
+                    temporary, 0
+                )  # a writer that failed may hold it open, and its room until it is let go
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes ``text`` atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes ``value`` as sorted, indented JSON, atomically; equal values give equal bytes."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Returns the temporary files of ``path``: of writers that were killed, and of one that writes just now."""
+    path = Path(path)
+    return sorted(path.parent.glob(f".{path.name}.*"))
+
+
+def prepare_folder(folder: Path) -> None:
+    """Makes ``folder`` if needed; raises RunError when nothing can be written there, before work is put into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as stream:
+            stream.write(bytes(4096))  # a full disk takes the name of a file, but no block of it
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+
+
+def require_folder(folder: Path) -> None:
+    """Raises RunError when ``folder`` is gone: what was deleted or unmounted is not made anew in its place."""
+    if not folder.is_dir():
+        raise RunError(
+            f"{folder} is gone: deleted, moved or unmounted while it was written to; "
+            "put it back to continue, or start the same command again to begin anew"
+        )
+
+
+def cannot_write(path: Path | str, error: OSError) -> RunError:
+    """Returns the error to raise when ``path`` cannot be written: its reason, and what to do."""
+    return RunError(
+        f"cannot write {path}: {error.strerror or error}; free some space or choose a writable folder, "
+        "then start the same command again: finished results are kept"
+    )
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,278 @@
+"""The recipe: everything that trains one backbone on one dataset, apart from the loss and the batch size.
+
+Each section is a dataclass whose JSON Schema validates study files. This module must not import torch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from benchmark.core.options import defaults_of, make, option, schema_of
+
+# The backbone that timm does not have, and torchvision's names of its weights under tags in timm's manner.
+GOOGLENET = "googlenet"
+GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Backbone, pooling, head and normalisation of the embedding network."""
+
+    backbone: str = option(
+        help="timm model name, with its weight tag when pretrained: resnet50.tv_in1k"
+    )
+    pretrained: bool = option(False, help="load the weights of the tag (timm) or of 'checkpoint'")
+    checkpoint: str | None = option(
+        None, help="path of a state dict to load instead of timm's weights"
+    )
+    channels: int = option(3, at_least=1, help="input channels")
+    pooling: Literal["avg", "max", "gem", "token"] = option(
+        "avg", help="how a feature map becomes a vector"
+    )
+    layer_norm: bool = option(False, help="LayerNorm between pooling and head")
+    embedding_dim: int | None = option(None, help="width of the linear head; null means no head")
+    freeze_batch_norm: bool = option(
+        False, help="keep batch-norm statistics and affine terms fixed"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputConfig:
+    """How images become tensors, in training and in evaluation."""
+
+    augmentation: Literal["none", "affine_noise", "crop_flip"] = option(
+        "none", help="training augmentation"
+    )
+    image_size: int = option(224, at_least=8, help="side of the network's input, pixels")
+    resize: int | None = option(None, help="side before cropping, pixels; null means image_size")
+    keep_aspect: bool = option(
+        False, help="evaluation resize keeps the aspect ratio (short side = resize)"
+    )
+    crop_area: list[float] = option(
+        [0.16, 1.0], help="crop_flip: range of the crop's share of the area"
+    )
+    crop_aspect: list[float] = option(
+        [0.75, 1.3333], help="crop_flip: range of the crop's aspect ratio"
+    )
+    flip: bool = option(True, help="crop_flip: mirror half of the images")
+    degrees: float = option(10.0, at_least=0.0, help="affine_noise: largest rotation, degrees")
+    translate: float = option(
+        0.08, at_least=0.0, at_most=0.5, help="affine_noise: largest shift, share of side"
+    )
+    scale: list[float] = option([0.85, 1.15], help="affine_noise: range of the zoom")
+    noise: float = option(
+        0.1, at_least=0.0, help="affine_noise: sd of Gaussian noise, in units of full scale"
+    )
+    mean: list[float] = option(
+        [0.485, 0.456, 0.406], help="subtracted per channel after scaling to [0, 1]"
+    )
+    std: list[float] = option([0.229, 0.224, 0.225], help="divided by per channel")
+    workers: int = option(
+        0, at_least=0, help="processes that decode images; 0 decodes in the training process"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """Optimiser and its step size."""
+
+    name: Literal["adam", "adamw"] = option("adam", help="optimiser")
+    lr: float = option(1e-5, above=0.0, help="learning rate of the backbone")
+    head_lr_multiplier: float = option(
+        1.0, above=0.0, help="head and loss parameters learn this much faster"
+    )
+    weight_decay: float = option(0.0, at_least=0.0, help="weight decay")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleConfig:
+    """Learning rate over time, as a multiple of the optimiser's."""
+
+    name: Literal["constant", "step", "one_cycle", "linear"] = option(
+        "constant", help="shape of the schedule"
+    )
+    warmup_epochs: float = option(0.0, at_least=0.0, help="linear warm-up from 0, epochs")
+    milestones: list[int] = option(
+        [], help="step: epochs after which the rate is multiplied by gamma"
+    )
+    gamma: float = option(0.3, above=0.0, help="step: the factor")
+    peak_at: float = option(
+        0.3, above=0.0, below=1.0, help="one_cycle: share of the training at the peak"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Length and numerics of training."""
+
+    epochs: int = option(1, at_least=1, help="epochs")
+    micro_batch: int | None = option(
+        None,
+        at_least=1,
+        help="images per pass of multi-stage backpropagation; null means the whole batch at once",
+    )
+    precision: Literal["float32", "bfloat16", "float16"] = option(
+        "float32", help="autocast type on CUDA"
+    )
+    threads: int = option(1, at_least=1, help="CPU threads of torch")
+    deterministic: bool = option(True, help="demand deterministic algorithms")
+    checkpoint_seconds: float = option(
+        120.0, at_least=0.0, help="least time between rolling checkpoints, s"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryConfig:
+    """Embeddings of earlier batches as further references of the loss (cross-batch memory)."""
+
+    size: int | None = option(
+        None,
+        at_least=-1,
+        help="remembered embeddings: null for none, -1 for the size of the training set, or 1 and up",
+    )
+    key: Literal["image", "fifo"] = option(
+        "image",
+        help="image: each training image keeps its latest embedding; fifo: the latest embeddings of all",
+    )
+    start_epoch: float = option(
+        0.0, at_least=0.0, help="epochs at first that neither fill nor use the memory"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryExpansionConfig:
+    """Alpha query expansion of landmark retrieval: each query plus its k nearest, weighted by score^alpha."""
+
+    alpha: float = option(at_least=0.0, help="power of the scores that weight the neighbours")
+    k: int = option(at_least=1, help="neighbours added to each query")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """What is measured, and when."""
+
+    every: int = option(
+        1, at_least=1, help="epochs between evaluations; the last epoch is always evaluated"
+    )
+    recall_at: list[int] = option([1, 10, 100], help="the K of recall_at_K")
+    batch_size: int = option(256, at_least=1, help="images per forward pass")
+    neighbour_queries: int = option(32, at_least=0, help="queries whose top neighbours are kept")
+    neighbours: int = option(10, at_least=1, help="neighbours kept per query")
+    query_expansion: QueryExpansionConfig | None = option(
+        None, help="null, or {alpha, k}: expand every query"
+    )
+    whitening: int | None = option(
+        None,
+        at_least=1,
+        help="dimensions kept by PCA whitening learnt on the training images; null means none",
+    )
+
+
+def check_input(config: InputConfig, channels: int) -> list[str]:
+    """Returns what is wrong with the input options of a network of ``channels``: lines of key and message."""
+    found = []
+    if config.resize is not None and config.resize < config.image_size:
+        found.append(
+            f"resize  {config.resize} is smaller than image_size {config.image_size}, so that no crop fits; give at "
+            "least image_size, or null"
+        )
+    for key, values in (("mean", config.mean), ("std", config.std)):
+        if len(values) != 1 and len(values) < channels:
+            found.append(
+                f"{key}  has {len(values)} values for {channels} channels; give one, or one per channel"
+            )
+    if any(value <= 0 for value in config.std):
+        found.append(f"std  {config.std} divides the pixels; give values above 0")
+    for key, values, highest in (
+        ("crop_area", config.crop_area, 1.0),
+        ("crop_aspect", config.crop_aspect, math.inf),
+        ("scale", config.scale, math.inf),
+    ):
+        if len(values) != 2 or not 0 < values[0] <= values[1] <= highest:
+            limit = "" if highest == math.inf else f" and at most {highest:g}"
+            found.append(f"{key}  {values} is no range; give two increasing numbers above 0{limit}")
+    return found
+
+
+def check_memory(recipe: dict[str, Any]) -> list[str]:
+    """Returns what is wrong with the memory of a complete recipe: lines of key and message."""
+    size, start = recipe["memory"]["size"], recipe["memory"]["start_epoch"]
+    epochs = recipe["training"]["epochs"]
+    found = []
+    if size == 0:
+        found.append(
+            "memory.size  0 remembers nothing; give null for no memory, -1 for the size of the training set"
+        )
+    if size is not None and start >= epochs:
+        found.append(
+            f"memory.start_epoch  {start:g} is not before the end of the training ({epochs} epochs), so that the "
+            "memory would never be used; start it earlier, or set memory.size to null"
+        )
+    return found
+
+
+def check_whitening(recipe: dict[str, Any]) -> list[str]:
+    """Returns what is wrong with the whitening of a complete recipe: lines of key and message.
+
+    A network without a head has a width that only the network knows: training checks it.
+    """
+    kept, width = recipe["evaluation"]["whitening"], recipe["model"]["embedding_dim"]
+    if kept is None or width is None or kept <= width:
+        return []
+    return [
+        f"evaluation.whitening  {kept} dimensions are more than the {width} of model.embedding_dim; give at most "
+        f"{width}, or null"
+    ]
+
+
+def memory_problem(recipe: dict[str, Any], loss: str, accepts_references: bool) -> str | None:
+    """Returns why ``loss`` cannot be trained with the memory of a complete recipe, or None when it can."""
+    if recipe["memory"]["size"] is None or accepts_references:
+        return None
+    return f"'{loss}' takes no references, so a memory has no place in it; set memory.size to null or choose another"
+
+
+SECTIONS: dict[str, type] = {
+    "model": ModelConfig,
+    "input": InputConfig,
+    "optimizer": OptimizerConfig,
+    "schedule": ScheduleConfig,
+    "training": TrainingConfig,
+    "memory": MemoryConfig,
+    "evaluation": EvaluationConfig,
+}
+
+
+def recipe_schema() -> dict[str, Any]:
+    """Returns the JSON Schema of a recipe; the sampler section is checked by its own registry."""
+    sections = {name: schema_of(config) for name, config in SECTIONS.items()}
+    recall_at = sections["evaluation"]["properties"]["recall_at"]
+    recall_at |= {"minItems": 1, "items": {"type": "integer", "minimum": 1}}
+    sampler = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}, "params": {"type": "object"}},
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {**sections, "sampler": sampler},
+        "required": ["model", "sampler"],
+        "additionalProperties": False,
+    }
+
+
+def complete_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
+    """Returns ``recipe`` with the default of every option it leaves out (sampler parameters excepted)."""
+    filled = {
+        name: {**defaults_of(schema_of(config)), **recipe.get(name, {})}
+        for name, config in SECTIONS.items()
+    }
+    return {**filled, "sampler": {"params": {}, **recipe["sampler"]}}
+
+
+def section(recipe: dict[str, Any], name: str) -> Any:
+    """Returns one section of a complete recipe as its Config dataclass."""
+    return make(SECTIONS[name], recipe[name])

@@ -1,0 +1,107 @@
+"""Registries: a decorated class in a file of its own is all that a new component needs.
+
+A registry finds its entries by importing every module of its package, then every ``*.py`` file of the
+folders named in the environment variable ``BENCHMARK_PLUGINS`` (separated like ``PATH``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmark.core.errors import ConfigError, unknown_name
+
+PLUGINS_VARIABLE = "BENCHMARK_PLUGINS"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered component: its name, class or function, and the facts shown to people."""
+
+    name: str
+    target: Any
+    display: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Registry:
+    """Named components of one kind, found in ``package`` and in plugin folders."""
+
+    def __init__(self, kind: str, package: str):
+        self.kind = kind
+        self.package = package
+        self._entries: dict[str, Entry] = {}
+        self._discovered = False
+
+    def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable:
+        """Returns a decorator that files its target under ``name``; a second use of a name is an error."""
+
+        def decorate(target: Any) -> Any:
+            known = self._entries.get(name)
+            if known is not None and known.target.__module__ != target.__module__:
+                where = f"{known.target.__module__} and {target.__module__}"
+                raise ConfigError(
+                    f"{self.kind} registry", [f"'{name}' is registered twice: in {where}"]
+                )
+            self._entries[name] = Entry(name, target, display or name, facts)
+            return target
+
+        return decorate
+
+    def __getitem__(self, name: str) -> Entry:
+        self._discover()
+        if name not in self._entries:
+            raise ConfigError(
+                f"{self.kind} registry", [unknown_name(self.kind, name, self._entries)]
+            )
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[Entry]:
+        self._discover()
+        return iter(sorted(self._entries.values(), key=lambda entry: entry.name))
+
+    def names(self) -> list[str]:
+        """Returns all registered names in alphabetical order."""
+        return [entry.name for entry in self]
+
+    def _discover(self) -> None:
+        if self._discovered:
+            return
+        self._discovered = True
+        package = importlib.import_module(self.package)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{self.package}.{module.name}")
+        for path in plugin_files():
+            import_plugin(path)
+
+
+def plugin_files() -> list[Path]:
+    """Returns the Python files of all plugin folders, in a fixed order."""
+    folders = [
+        Path(part) for part in os.environ.get(PLUGINS_VARIABLE, "").split(os.pathsep) if part
+    ]
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    if missing:
+        raise ConfigError(
+            f"environment variable {PLUGINS_VARIABLE}",
+            [f"no such folder: {path}; name existing folders or unset it" for path in missing],
+        )
+    return [path for folder in folders for path in sorted(folder.glob("*.py"))]
+
+
+def import_plugin(path: Path) -> None:
+    """Imports one plugin file once, whichever registry asks first."""
+    name = f"benchmark_plugin_{path.stem}"
+    if name in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)

@@ -1,0 +1,160 @@
+"""Images resized once and packed into a few large files, for file systems that are slow with many small ones.
+
+``root/packed-<side>/`` holds, for images whose shorter side is at most ``side`` pixels:
+
+index.csv         columns path, shard, offset, size: bytes [offset, offset + size) of shard number ``shard``
+                  are one JPEG, PNG, PPM or PGM file, the image that the dataset names ``path``
+shard-00000.bin   such files one after the other, in shards numbered from 0
+complete.json     written last: {"images": rows of the index, "side": side, "digest": sha256 of index.csv}
+
+A folder without complete.json was left half-written and is never read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from benchmark.core.errors import DataError
+from benchmark.datasets.io.files import Divisor, open_image
+
+COLUMNS = ("path", "shard", "offset", "size")
+INDEX, COMPLETE = "index.csv", "complete.json"
+
+
+def packed_folder(root: Path, side: int) -> Path:
+    """Returns where the packed images of that side lie."""
+    return root / f"packed-{side}"
+
+
+def shard_name(number: int) -> str:
+    """Returns the file name of a shard."""
+    return f"shard-{number:05d}.bin"
+
+
+def index_digest(folder: Path) -> str:
+    """Returns the digest that complete.json must give: of the bytes of index.csv."""
+    return hashlib.sha256((folder / INDEX).read_bytes()).hexdigest()
+
+
+class PackedImages:
+    """The index of a packed folder, verified: complete, of this side, and no shard shorter than it says."""
+
+    def __init__(self, root: Path, side: int):
+        """Raises DataError when the folder is absent, half-written or damaged."""
+        self.folder = packed_folder(root, side)
+        self.digest = self._verified_digest(side)
+        self._index = self._read_index()
+        self._check_shards()
+
+    def missing(self, paths: Sequence[str]) -> list[str]:
+        """Returns those of the paths that were not packed."""
+        return pd.Index(paths, dtype=object).difference(self._index.index, sort=False).tolist()
+
+    def opener(self, paths: Sequence[str]) -> PackedOpener:
+        """Returns the opener of these images, in this order."""
+        rows = self._index.loc[list(paths)]
+        return PackedOpener(
+            self.folder, list(paths), *(rows[name].to_numpy(np.int64) for name in COLUMNS[1:])
+        )
+
+    def _verified_digest(self, side: int) -> str:
+        path = self.folder / COMPLETE
+        again = f"write it again with 'data prepare', or leave out packed: {side}"
+        if not self.folder.is_dir():
+            raise DataError(f"no packed images in {self.folder}; {again}")
+        try:
+            facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            digest, stated = index_digest(self.folder), (facts["digest"], facts["side"])
+        except FileNotFoundError as error:
+            raise DataError(
+                f"{self.folder} is incomplete: it has no {Path(error.filename).name}; {again}"
+            ) from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"cannot read the packed images' {path}: {error}; {again}") from error
+        if stated != (digest, side):
+            raise DataError(
+                f"{path} does not describe {self.folder / INDEX} and side {side}; {again}"
+            )
+        return digest
+
+    def _read_index(self) -> pd.DataFrame:
+        path = self.folder / INDEX
+        try:
+            table = pd.read_csv(
+                path,
+                dtype={"path": object, "shard": np.int64, "offset": np.int64, "size": np.int64},
+            )
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"cannot read {path}: {error}; write the packed images again"
+            ) from error
+        if tuple(table.columns) != COLUMNS or table["path"].duplicated().any():
+            raise DataError(
+                f"{path} must have the columns {', '.join(COLUMNS)} and each path once; write it again"
+            )
+        return table.set_index("path")
+
+    def _check_shards(self) -> None:
+        needed = (self._index["offset"] + self._index["size"]).groupby(self._index["shard"]).max()
+        short = []
+        for number, least in needed.items():
+            path = self.folder / shard_name(number)
+            found = path.stat().st_size if path.is_file() else 0
+            if found < least:
+                short.append(f"{path.name} has {found:,} of {least:,} bytes")
+        if short:
+            raise DataError(
+                f"packed images in {self.folder} are damaged: {'; '.join(short)}; write them again"
+            )
+
+
+class PackedOpener:
+    """Opens image number i out of its shard; worker processes receive it without its open files."""
+
+    def __init__(
+        self,
+        folder: Path,
+        paths: list[str],
+        shards: np.ndarray,
+        offsets: np.ndarray,
+        sizes: np.ndarray,
+    ):
+        self.folder, self.paths = folder, paths
+        self.shards, self.offsets, self.sizes = shards, offsets, sizes
+        self._files: dict[int, io.FileIO] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_files": {}}
+
+    def __call__(self, index: int) -> Image.Image:
+        return self._opened(index)
+
+    def reduced(self, index: int, divisor: Divisor) -> Image.Image:
+        """Returns image number i as ``open_image`` does."""
+        return self._opened(index, divisor)
+
+    def _opened(self, index: int, divisor: Divisor | None = None) -> Image.Image:
+        shard = int(self.shards[index])
+        path = self.folder / shard_name(shard)
+        try:
+            if shard not in self._files:
+                self._files[shard] = io.FileIO(path)
+            # pread has no file position, so threads and forked workers may share the file
+            content = os.pread(
+                self._files[shard].fileno(), int(self.sizes[index]), int(self.offsets[index])
+            )
+        except OSError as error:
+            raise DataError(
+                f"cannot read {path}: {error.strerror}; write the packed images again"
+            ) from error
+        return open_image(io.BytesIO(content), f"{self.paths[index]} in {path}", divisor)

@@ -1,0 +1,31 @@
+"""What people need to know about a dataset before they fetch it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+
+from benchmark.core.registry import Entry
+from benchmark.datasets.prepare.prepare import options_of
+
+ADDRESS = re.compile(r"https?://[^\s,;)]+[^\s,;).]")
+
+
+def describe(entry: Entry) -> str:
+    """Returns a paragraph on a registered dataset: name, what it is, published counts, files, official pages."""
+    loader = entry.target
+    lines = [f"{entry.name}  {entry.display}. {loader.__doc__.splitlines()[0]}"]
+    for split, numbers in loader.expected.items():
+        lines.append(
+            f"{split}: " + ", ".join(f"{number:,} {what}" for what, number in numbers.items())
+        )
+    if loader.archives:
+        lines.append("files, all needed: " + ", ".join(archive.file for archive in loader.archives))
+        pages = ADDRESS.findall(sys.modules[loader.__module__].__doc__ or "")
+        lines.append("from: " + " and ".join(pages))
+    elif "root" in options_of(loader):
+        lines.append("files: your own, below --root")
+    else:
+        lines.append("files: none; it is drawn when needed")
+    return "\n".join([lines[0], *(textwrap.indent(line, "    ") for line in lines[1:])])

@@ -1,0 +1,31 @@
+"""One input per image set: pixels in memory or image files, with seeded augmentation."""
+
+from __future__ import annotations
+
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import InputConfig, check_input
+from benchmark.datasets.base import ImageSet
+from benchmark.input.base import Input
+from benchmark.input.files import FileInput
+from benchmark.input.pixels import PixelInput
+
+
+def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Input:
+    """Returns the input of ``image_set``: batched tensor operations for pixels in memory of the right size,
+    decoding and per-image transforms otherwise. Raises ConfigError with everything that does not go together.
+    """
+    side = config.image_size
+    fits = image_set.pixels is not None and image_set.pixels.shape[1:3] == (side, side)
+    found = check_input(config, channels)
+    if config.augmentation == "affine_noise" and not fits:
+        shape = "files" if image_set.pixels is None else f"{image_set.pixels.shape[1:3]} pixels"
+        found.append(
+            f"augmentation  'affine_noise' works on images in memory of image_size {side}, and this dataset has "
+            f"{shape}; use 'crop_flip' or 'none'"
+        )
+    if found:
+        raise ConfigError("recipe section input", found)
+    unresized = config.augmentation == "none" and config.resize in (None, side)
+    if fits and (config.augmentation == "affine_noise" or unresized):
+        return PixelInput(image_set, config, channels)
+    return FileInput(image_set, config, channels)

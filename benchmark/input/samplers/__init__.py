@@ -1,0 +1,43 @@
+"""Samplers: one file each, found by their registry. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmark.core.errors import unknown_name
+from benchmark.core.options import build, problems, schema_of
+from benchmark.core.registry import Registry
+from benchmark.input.samplers.base import Sampler
+
+SAMPLERS = Registry("sampler", "benchmark.input.samplers")
+
+__all__ = ["SAMPLERS", "Sampler", "check", "create_sampler"]
+
+
+def create_sampler(
+    name: str,
+    params: Mapping[str, Any],
+    *,
+    labels: np.ndarray,
+    categories: np.ndarray | None,
+    batch_size: int,
+    seed: int,
+) -> Sampler:
+    """Returns the sampler registered as ``name`` over images with ``labels`` (N,) and ``categories`` (N,)."""
+    entry = SAMPLERS[name]
+    config = build(entry.target.Config, dict(params), f"sampler '{name}'")
+    return entry.target(
+        config, labels=labels, categories=categories, batch_size=batch_size, seed=seed
+    )
+
+
+def check(name: str, params: Mapping[str, Any], batch_size: int) -> list[str]:
+    """Returns what is wrong with a sampler's name, parameters or batch size, without any data."""
+    if name not in SAMPLERS.names():
+        return [unknown_name("sampler", name, SAMPLERS.names())]
+    target = SAMPLERS[name].target
+    found = problems(schema_of(target.Config), dict(params), f"sampler '{name}'")
+    return found or target.check(target.Config(**params), batch_size)

@@ -1,0 +1,45 @@
+"""Batches of m images of each of several classes, as the Smooth-AP and ROADMAP code draws them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.core.options import option
+from benchmark.input.samplers import SAMPLERS
+from benchmark.input.samplers.base import Sampler, class_chunks, divisibility
+
+
+@SAMPLERS.register("m_per_class", display="m per class")
+class MPerClassSampler(Sampler):
+    """Every class is used until fewer than m of its images are left; no class stands twice in a batch.
+
+    A batch takes the next m images of the classes drawn at random among those that have m left. The epoch
+    ends when fewer classes are left than a batch needs.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        """Options of the sampler."""
+
+        samples_per_class: int = option(4, at_least=2, help="images of each class in a batch")
+
+    @classmethod
+    def check(cls, config: Config, batch_size: int) -> list[str]:
+        """Returns the complaint about a batch size that is no multiple of m."""
+        return divisibility(config.samples_per_class, batch_size)
+
+    def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
+        """Returns the batches of one epoch."""
+        chunks = class_chunks(self.labels, self.config.samples_per_class, generator)
+        width = self.batch_size // self.config.samples_per_class
+        left = np.array(sorted(chunks))
+        made = []
+        while len(left) >= width:
+            chosen = generator.choice(left, size=width, replace=False)
+            made.append(np.concatenate([chunks[label].pop() for label in chosen.tolist()]))
+            empty = [label for label in chosen.tolist() if not chunks[label]]
+            if empty:
+                left = left[~np.isin(left, empty)]
+        return made

@@ -1,0 +1,25 @@
+"""Batches of images drawn at random without replacement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.input.samplers import SAMPLERS
+from benchmark.input.samplers.base import Sampler
+
+
+@SAMPLERS.register("random", display="random images")
+class RandomSampler(Sampler):
+    """A permutation of all images cut into batches; the incomplete last batch is left out."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        """Nothing to choose."""
+
+    def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
+        """Returns the batches of one epoch."""
+        order = generator.permutation(len(self.labels))
+        count = len(order) // self.batch_size
+        return list(order[: count * self.batch_size].reshape(count, self.batch_size))

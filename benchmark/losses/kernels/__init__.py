@@ -1,0 +1,1 @@
+"""The machinery of the ranking losses: relations, blocks, panels, histograms, the fused gradient."""

@@ -1,0 +1,36 @@
+"""The last words of a study: runs by status, verdicts, and where the report lies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.core.records import STATUSES
+from benchmark.papers.verdicts import summary_text
+from benchmark.runs.plan import plan
+from benchmark.study import Study
+
+
+def closing_words(study: Study, results: Path, *, finished: bool) -> str:
+    """Returns what a person wants to read when a study ends; ``finished`` is False after a failure."""
+    found = plan(study, results)
+    total = Counter()
+    for row in found.rows:
+        total.update(row.statuses)
+    words = ", ".join(f"{total[status]} {status}" for status in STATUSES if total[status])
+    lines = ["", f"study {study.name}: {found.runs} runs: {words}"]
+    lines += [f"  {status} {run_id}: {reason}" for run_id, status, reason in found.problems[:10]]
+    verdicts = study.folder(results) / "verdicts.csv"
+    if verdicts.is_file():
+        lines += ["", summary_text(pd.read_csv(verdicts)), ""]
+    report = study.folder(results) / "report" / "index.html"
+    if report.is_file():
+        state = "report" if finished else "report (with what there is)"
+        lines.append(f"{state}: {report.resolve()}")
+    if not finished:
+        lines.append(
+            "the study did not finish; the same command continues it, finished runs are kept"
+        )
+    return "\n".join(lines)

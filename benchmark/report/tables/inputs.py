@@ -1,0 +1,97 @@
+"""Everything that tables, figures and the report are made of, read once from a study's results folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.core.errors import RunError
+from benchmark.core.privacy import public, without_paths
+from benchmark.core.records import LONG_COLUMNS, read_json
+from benchmark.report.tables.papers.gaps import GAP, gap_decreases
+
+STATS = ("summary", "paired", "ablation", "gain")
+_WORDS = (
+    "run_id",
+    "dataset",
+    "setting",
+    "loss",
+    "base_loss",
+    "status",
+    "split",
+    "selection",
+    "metric",
+)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The long table, the statistics by name, the provenance, and what was not there.
+
+    Among the statistics are "verdicts", "claims" and, once that analysis has been made, "gap_decrease".
+
+    A file that is missing gives an empty frame and its name in ``missing``: the page says so.
+    """
+
+    study: Any
+    runs: pd.DataFrame
+    stats: dict[str, pd.DataFrame]
+    provenance: dict[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+
+def load_inputs(study: Any, results: Path) -> Inputs:
+    """Returns the inputs of ``study`` below ``results``; raises RunError when a file there is unreadable."""
+    folder = study.folder(Path(results))
+    missing: list[str] = []
+    runs = _read(folder, "runs.csv", missing)
+    if runs.empty and not len(runs.columns):
+        runs = pd.DataFrame(columns=list(LONG_COLUMNS))
+    absent = [column for column in LONG_COLUMNS if column not in runs]
+    if absent:
+        raise RunError(
+            f"{study.name}/runs.csv lacks the columns {', '.join(absent)}; "
+            f"write it again with 'python -m benchmark collect {study.name}'"
+        )
+    stats = {name: _read(folder, f"stats/{name}.csv", missing) for name in STATS}
+    stats["verdicts"] = _read(folder, "verdicts.csv", missing)
+    stats["claims"] = _read(folder, "claims.csv", [])  # only papers' studies have any
+    stats[GAP] = gap_decreases(folder, missing)
+    provenance = {}
+    if (folder / "provenance.json").is_file():
+        provenance = public(read_json(folder / "provenance.json", "the provenance of a study"))
+    else:
+        missing.append("provenance.json")
+    return Inputs(study, tidy(runs), stats, provenance, tuple(missing))
+
+
+def tidy(runs: pd.DataFrame) -> pd.DataFrame:
+    """Returns the long table with number columns as numbers and words as categories (small and fast)."""
+    runs = runs.copy()
+    for column in ("value", "epoch", "batch_size", "seed"):
+        runs[column] = pd.to_numeric(runs[column], errors="coerce")
+    runs = runs.astype({"batch_size": "int64", "seed": "int64"})
+    for column in (*_WORDS, "spec_digest", "code_version", "platform", "reason"):
+        runs[column] = runs[column].astype(object).fillna("").astype(str).astype("category")
+    if runs["reason"].str.contains(r"[/\\\\]").any():
+        runs["reason"] = runs["reason"].astype(str).map(without_paths).astype("category")
+    return runs
+
+
+def _read(folder: Path, name: str, missing: list[str]) -> pd.DataFrame:
+    path = folder / name
+    if not path.is_file():
+        missing.append(name)
+        return pd.DataFrame()
+    try:
+        return pd.read_csv(path, low_memory=False)
+    except pd.errors.EmptyDataError:
+        missing.append(f"{name} (empty)")
+        return pd.DataFrame()
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{path} cannot be read ({error}); delete it and run the study again"
+        ) from error

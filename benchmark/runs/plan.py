@@ -1,0 +1,148 @@
+"""The plan of a study: how many runs there are, what is done, and how long the rest should take."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+from benchmark.core.records import STATUSES
+from benchmark.runs.status import state_of
+from benchmark.study import Study
+from benchmark.study.grid import Run, expand
+
+Shape = tuple[str, str, int]  # dataset label, setting, batch size
+
+
+@dataclass
+class Row:
+    """One shape of run: numbers by status, and the seconds that its finished runs took."""
+
+    shape: Shape
+    statuses: Counter[str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        """Returns the number of runs of this shape."""
+        return self.statuses.total()
+
+    @property
+    def to_do(self) -> int:
+        """Returns the number of runs that have no result of the present specification."""
+        return self.runs - self.statuses["ok"] - self.statuses["diverged"]
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Returns the expected seconds of the runs to do, on one core each; None when none has finished."""
+        if not self.to_do:
+            return 0.0
+        return self.to_do * fmean(self.seconds) if self.seconds else None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All rows of a study, and the runs without a result by status with their reasons."""
+
+    study: str
+    rows: list[Row]
+    problems: list[tuple[str, str, str]]  # run_id, status, reason
+    gpu_hours: float = 0.0  # that the runs to do may take at most, by the resources they ask for
+
+    @property
+    def runs(self) -> int:
+        """Returns the number of runs."""
+        return sum(row.runs for row in self.rows)
+
+
+def plan(study: Study, results: Path) -> Plan:
+    """Returns the plan of ``study`` from what lies below ``results``."""
+    rows: dict[Shape, Row] = {}
+    problems = []
+    gpu_hours = 0.0
+    for run in expand(study).values():
+        state = state_of(run, results)
+        row = rows.setdefault(shape_of(run), Row(shape_of(run)))
+        row.statuses[state.status] += 1
+        if state.status not in ("ok", "diverged"):
+            gpu_hours += run.resources.gpus * run.resources.minutes / 60
+        seconds = state.provenance.get("timing", {}).get("total_seconds")
+        if state.status == "ok" and seconds:
+            row.seconds.append(float(seconds))
+        if state.status in ("failed", "stale", "diverged"):
+            problems.append((run.spec.run_id, state.status, state.reason))
+    return Plan(study.name, list(rows.values()), problems, gpu_hours)
+
+
+def shape_of(run: Run) -> Shape:
+    """Returns what decides how long a run takes, apart from its loss."""
+    return run.spec.run_id.split("/", 1)[0], run.spec.setting, run.spec.batch_size
+
+
+def as_text(found: Plan, shown: int = 10) -> str:
+    """Returns the plan as a table for a terminal, with at most ``shown`` troubled runs."""
+    head = ("dataset", "setting", "batch", "runs", *STATUSES, "time left")
+    lines = [head]
+    total = Counter()
+    for row in found.rows:
+        total.update(row.statuses)
+        left = duration(row.seconds_left)
+        counts = (row.statuses[status] for status in STATUSES)
+        lines.append((row.shape[0], row.shape[1], row.shape[2], row.runs, *counts, left))
+    known = [row.seconds_left for row in found.rows]
+    whole = duration(None if None in known else sum(known))
+    lines.append(("all", "", "", found.runs, *(total[status] for status in STATUSES), whole))
+    ceiling = (
+        f", at most {found.gpu_hours:,.0f} GPU-hours by the resources they ask for"
+        if found.gpu_hours
+        else ""
+    )
+    text = [
+        f"study {found.study}: {found.runs} runs, {sum(row.to_do for row in found.rows)} to do{ceiling}",
+        "",
+    ]
+    text += _aligned([tuple(map(str, line)) for line in lines])
+    text += [
+        "",
+        "time left: of one run after the other, from finished runs of the same row; ? means none has finished",
+    ]
+    by_status = defaultdict(list)
+    for run_id, status, reason in found.problems:
+        by_status[status].append(f"  {run_id}: {reason}")
+    for status, listed in by_status.items():
+        text += ["", f"{status}:", *listed[:shown]]
+        if len(listed) > shown:
+            text.append(f"  and {len(listed) - shown} more")
+    return "\n".join(text)
+
+
+def sources_text(study: Study) -> str:
+    """Returns where each value of the study's recipes comes from, recipe by recipe."""
+    text = []
+    for block in study.blocks:
+        if block.recipe_name not in {name for name, _ in text}:
+            lines = [f"  {place}: {source}" for place, source in block.sources.items()]
+            text.append((block.recipe_name, "\n".join(lines or ["  no sources given"])))
+    return "\n\n".join(f"recipe {name}\n{lines}" for name, lines in text)
+
+
+def duration(seconds: float | None) -> str:
+    """Returns ``3 h 05 min``, ``12 min`` or ``40 s``; ``?`` when unknown."""
+    if seconds is None:
+        return "?"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _aligned(lines: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(
+            value.ljust(width) if number < 2 else value.rjust(width)
+            for number, (value, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

@@ -1,0 +1,99 @@
+"""Writing ``spec.json``: the one place where a run's identity meets its folder, and old results are kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmark.core.errors import RunError
+from benchmark.core.records import LOG, METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC, RunSpec
+from benchmark.study.grid import Run
+
+PREVIOUS = "previous"
+KEPT = (RESULT, METRICS, PROVENANCE, NEIGHBOURS, LOG)
+
+
+def write_spec(run: Run, results: Path) -> bool:
+    """Writes the specification of ``run`` unless it is already there; returns whether the file changed.
+
+    A finished result that belongs to another specification is copied to ``previous/<digest>/`` first,
+    because the training that follows takes its place.
+    """
+    folder = Path(results) / run.spec.folder
+    keep_previous(folder, run.digest)
+    path = folder / SPEC
+    before = path.read_bytes() if path.is_file() else None
+    run.spec.write(path)
+    return path.read_bytes() != before
+
+
+def write_specs(runs: Mapping[str, Run], results: Path) -> int:
+    """Writes every specification whose file is missing or different; returns their number."""
+    changed = 0
+    for run in runs.values():
+        path = Path(results) / run.spec.folder / SPEC
+        if _digest_of_spec(path) != run.digest:
+            changed += write_spec(run, results)
+    return changed
+
+
+def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
+    """Returns the paths of the specifications to write anew: those on the disk that are not the study's, and those
+    of results that were made from another one or are torn.
+
+    Snakemake compares dates and remembers parameters; what decides here is content, so that a run whose
+    hyperparameter changed is trained again even where Snakemake's memory was lost, and edited files do no harm.
+    """
+    found = []
+    for run in runs.values():
+        folder = Path(results) / run.spec.folder
+        path = folder / SPEC
+        if (path.is_file() and _digest_of_spec(path) != run.digest) or not _fits(
+            folder / RESULT, run.digest
+        ):
+            found.append(path.as_posix())
+    return found
+
+
+def keep_previous(folder: Path, digest: str) -> Path | None:
+    """Copies a finished result of another specification aside; returns where to, or None."""
+    result = _json(folder / RESULT)
+    old = result.get("spec_digest")
+    if not isinstance(old, str) or old == digest:
+        return None
+    target = folder / PREVIOUS / old
+    target.mkdir(parents=True, exist_ok=True)
+    names = KEPT if _digest_of_spec(folder / SPEC) != old else (*KEPT, SPEC)
+    for name in names:
+        if (folder / name).is_file():
+            shutil.copy2(folder / name, target / name)
+    return target
+
+
+def _fits(result: Path, digest: str) -> bool:
+    """Returns whether a result is of this specification, absent, or not ours to read."""
+    try:
+        value = json.loads(result.read_bytes())
+    except OSError:
+        return True
+    except ValueError:
+        return False
+    return isinstance(value, dict) and value.get("spec_digest") == digest
+
+
+def _digest_of_spec(path: Path) -> str | None:
+    try:
+        return RunSpec.read(path).digest
+    except RunError:
+        return None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,254 @@
+"""Where the MLflow store is, and making it ready once, before runs use it.
+
+Without ``MLFLOW_TRACKING_URI`` the store is ``<results>/mlflow.db``, its artifacts ``<results>/mlartifacts``.
+Artifacts are addressed as ``mlflow-artifacts:/...``, never by an absolute path, so that a results folder can
+be moved, and the database names no folder of the machine that wrote it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmark.core.errors import BenchmarkError, RunError
+
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
+DATABASE = "mlflow.db"
+ARTIFACTS = "mlartifacts"
+ARTIFACT_ROOT = "mlflow-artifacts:/"
+LOOPBACK = "127.0.0.1"
+LOCK = ".mlflow.lock"
+LOCK_SECONDS = 600.0
+PROBE_SECONDS = 10.0
+KIND = "custom_model_development"  # which pages the UI shows first: training runs, not language-model traces
+# MLflow's own defaults block up to 4 minutes a call on a dead server, and 20 on one that never answers.
+PATIENCE = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+
+
+class TrackingError(BenchmarkError):
+    """MLflow cannot be reached or used. No result is lost: the run folders have everything."""
+
+
+def tracking_uri(results: Path) -> str:
+    """Returns ``MLFLOW_TRACKING_URI`` if set, else the sqlite store in the results folder."""
+    return (
+        os.environ.get(URI_VARIABLE, "").strip()
+        or f"sqlite:///{Path(results).resolve() / DATABASE}"
+    )
+
+
+def is_server(uri: str) -> bool:
+    """Says whether ``uri`` is a tracking server rather than a local store."""
+    return uri.startswith(("http://", "https://"))
+
+
+def is_own(uri: str, results: Path) -> bool:
+    """Says whether ``uri`` is the store inside the results folder."""
+    return uri == f"sqlite:///{Path(results).resolve() / DATABASE}"
+
+
+def prepare(study: str, note: str, results: Path) -> str:
+    """Returns the id of the study's experiment, after making store and experiment if they are not there.
+
+    Safe to call from several processes and any number of times: a fresh sqlite file that two processes
+    initialise at once is broken for good, so a file lock lets one in at a time.
+
+    Raises: TrackingError when the store cannot be used.
+    """
+    with locked(results), speaking_plainly(results):
+        return experiment_id(connect(results), study, note, results)
+
+
+@contextlib.contextmanager
+def locked(results: Path) -> Iterator[None]:
+    """Holds the results folder's lock on the store; others wait."""
+    import filelock
+
+    try:
+        Path(results).mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(Path(results) / LOCK, timeout=LOCK_SECONDS)
+        lock.acquire()
+    except (OSError, filelock.Timeout) as error:
+        raise TrackingError(
+            f"cannot lock {Path(results) / LOCK} ({error}); make the folder writable, "
+            "or wait for the process that holds the lock"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def speaking_plainly(results: Path) -> Iterator[None]:
+    """Turns whatever MLflow or its database raise into one TrackingError that says what to do."""
+    be_patient(os.environ)  # some of it is read when MLflow is imported
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, OSError, RunError) as error:
+        raise TrackingError(unusable(tracking_uri(results), results, _first_line(error))) from error
+
+
+def unusable(uri: str, results: Path, reason: str) -> str:
+    """Returns the message for a store that cannot be used: which, why, and what to do."""
+    if is_own(uri, results):
+        store, advice = Path(results) / DATABASE, "free some space, or delete the file"
+    else:
+        store, advice = without_password(uri), f"start the server or unset {URI_VARIABLE}"
+    return f"MLflow store {store} cannot be used ({reason}); {advice}"
+
+
+def connect(results: Path) -> Any:
+    """Returns an ``MlflowClient``; a server that does not answer is a TrackingError within seconds.
+
+    Call it inside ``speaking_plainly``.
+    """
+    reach(results)
+    uri = tracking_uri(results)
+    if is_own(uri, results):
+        # MLflow makes a default experiment in a new store; without this it would get a path of this machine
+        os.environ.setdefault("_MLFLOW_SERVER_ARTIFACT_ROOT", ARTIFACT_ROOT)
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    from mlflow import MlflowClient
+
+    if uri.startswith("sqlite:"):
+        _upgrade(uri)
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def reach(results: Path) -> None:
+    """Returns when the store is no server, or one that answers; raises TrackingError otherwise."""
+    uri = tracking_uri(results)
+    reason = unreachable(uri) if is_server(uri) else ""
+    if reason:
+        raise TrackingError(unusable(uri, results, reason))
+
+
+def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
+    """Returns the id of the experiment named ``study``; makes or restores it, whoever else does so too.
+
+    A new experiment is described by ``note`` (Markdown); a description that is there is left as it is.
+    """
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(study)
+    if found is None:
+        own = is_own(tracking_uri(results), results)
+        place = f"{ARTIFACT_ROOT}{study}" if own else None
+        tags = {
+            "study": study,
+            "mlflow.note.content": note,
+            "mlflow.experimentKind": KIND,
+        }
+        try:
+            return client.create_experiment(study, artifact_location=place, tags=tags)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+            found = client.get_experiment_by_name(study)  # another machine was faster
+    if found.lifecycle_stage == "deleted":
+        client.restore_experiment(found.experiment_id)
+    return found.experiment_id
+
+
+def unreachable(uri: str) -> str:
+    """Returns why the server at ``uri`` does not answer within ``PROBE_SECONDS``; empty when it does."""
+    try:
+        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS):
+            return ""
+    except urllib.error.HTTPError:
+        return ""  # it speaks HTTP: a proxy that wants credentials, or has no such page
+    except (OSError, ValueError) as error:
+        return str(getattr(error, "reason", error))
+
+
+def be_patient(environment: Any) -> None:
+    """Bounds the time of MLflow's calls, unless the user has set the bounds."""
+    for name, value in PATIENCE.items():
+        environment.setdefault(name, value)
+
+
+def without_password(uri: str) -> str:
+    """Returns ``uri`` without the credentials that it may carry."""
+    scheme, separator, rest = uri.partition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+def server_command(results: Path, port: int) -> list[str]:
+    """Returns the command of a UI on the local store; raises TrackingError without a store or a free port."""
+    uri = tracking_uri(results)
+    if is_own(uri, results) and not (Path(results) / DATABASE).exists():
+        raise TrackingError(
+            f"{Path(results) / DATABASE} does not exist; run a study, or import one with "
+            "'python -m benchmark track import STUDY'"
+        )
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            raise TrackingError(
+                f"port {port} cannot be used ({error.strerror}); choose another with --port"
+            ) from error
+    artifacts = (Path(results) / ARTIFACTS).resolve().as_uri()
+    options = ["--backend-store-uri", uri, "--artifacts-destination", artifacts, "--host", LOOPBACK]
+    return [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        *options,
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+    ]
+
+
+def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment for a small local MLflow server: no telemetry, no job consumers."""
+    return {
+        **environment,
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+
+
+def _upgrade(uri: str) -> None:
+    """Brings the schema of an existing database, written by an older MLflow, up to date."""
+    import sqlalchemy
+    from mlflow.store.db import utils
+
+    path = Path(uri.removeprefix("sqlite:///"))
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    engine = sqlalchemy.create_engine(uri)
+    try:
+        if (
+            utils._all_tables_exist(engine)
+            and utils._get_schema_version(engine) != utils._get_latest_schema_revision()
+        ):
+            utils._upgrade_db(engine)
+    finally:
+        engine.dispose()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,46 @@
+"""Keeps a warm process beside a workflow; the workflow never waits for it and never fails by it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmark.training.fork_server.protocol import OFF, VARIABLE
+
+THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+
+
+class WarmStarter:
+    """The server's process and its private folder; ``stop`` may be called in any state."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen | None = None
+        self._folder: str | None = None
+
+    def start(self) -> None:
+        """Starts the server in the background and lets later commands find it; only where Linux offers pidfds."""
+        if os.environ.get(VARIABLE) or not hasattr(os, "pidfd_open"):
+            return
+        self._folder = tempfile.mkdtemp(prefix="benchmark-")  # readable by its owner only
+        path = str(Path(self._folder) / "warm")
+        command = [sys.executable, "-m", "benchmark.training.fork_server.server", path]
+        # Runs with other thread settings are turned down by the server and start by themselves.
+        environment = {**THREADS, **os.environ}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment
+        )
+        os.environ[VARIABLE] = path
+
+    def stop(self) -> None:
+        """Lets the server end after its last run."""
+        if self._process is not None:
+            self._process.stdin.close()
+            self._process = None
+            os.environ[VARIABLE] = OFF
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None

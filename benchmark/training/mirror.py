@@ -1,0 +1,94 @@
+"""Live mirroring of a run to a tracking server, from the training process's side.
+
+Training does two things only: it starts a helper process and, at the end, closes a pipe to it. The helper
+reads metrics.jsonl as it grows and talks to the server. MLflow is never imported here, and nothing that the
+server does, or fails to do, reaches the training. A run is mirrored when both variables are set:
+
+``MLFLOW_TRACKING_URI``     an http or https address. A local sqlite store gets its runs from the import
+                            instead: a second for all of them, rather than a second of CPU for each
+``BENCHMARK_STUDY``         the experiment that the run belongs to; the workflow sets it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmark.core.records import RunSpec
+from benchmark.runs.tracking.store import URI_VARIABLE, be_patient, is_server
+
+STUDY_VARIABLE = "BENCHMARK_STUDY"
+# Enough for a healthy server to take the last batch and the artifacts, and never more than a small part of the
+# run: a server that hangs must not slow short runs down. The import completes what is cut off.
+CLOSING_SECONDS = 3.0
+CLOSING_SHARE = 0.03
+
+
+class Mirror:
+    """The helper process of one run, or nothing at all where there is no server to mirror to."""
+
+    def __init__(self, process: subprocess.Popen | None = None):
+        self._process = process
+        self._started = time.monotonic()
+
+    @classmethod
+    def start(cls, spec: RunSpec, out: Path) -> Mirror:
+        """Returns the mirror of a run whose results appear in ``out``; never raises, never waits."""
+        study = os.environ.get(STUDY_VARIABLE, "")
+        if not study or not is_server(os.environ.get(URI_VARIABLE, "").strip()):
+            return cls()
+        environment = dict(os.environ)
+        be_patient(environment)
+        home = str(Path(__file__).resolve().parents[2])
+        environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [home, os.environ.get("PYTHONPATH", "")])
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "benchmark.runs.tracking.mirror_process",
+            study,
+            str(Path(out).resolve()),
+        ]
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+                text=True,
+            )
+            process.stdin.write(json.dumps(dataclasses.asdict(spec)) + "\n")
+            process.stdin.flush()
+        except OSError as error:
+            print(
+                f"MLflow: no live mirror ({error}); the import brings this run in later",
+                file=sys.stderr,
+            )
+            return cls()
+        return cls(process)
+
+    def close(self) -> None:
+        """Lets the helper send what is left, for at most ``CLOSING_SECONDS`` and ``CLOSING_SHARE`` of the run."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(OSError):  # it may have given up on the server long ago
+            process.stdin.close()
+        try:
+            process.wait(min(CLOSING_SECONDS, CLOSING_SHARE * (time.monotonic() - self._started)))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def __enter__(self) -> Mirror:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

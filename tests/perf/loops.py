@@ -1,0 +1,153 @@
+"""One epoch of training as the suite does it, and as a plain loop around a timm network does."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from benchmark.core.recipe import complete_recipe, section
+from benchmark.core.records import RunSpec, run_id
+from benchmark.input.base import Input
+from benchmark.losses import create_loss
+from benchmark.models.vision_ops import prepare_torchvision
+from benchmark.training.interrupt import StopRequest
+from benchmark.training.loop import Trainer
+from benchmark.training.numerics import prepare_numerics
+from benchmark.training.parts import build_parts
+from benchmark.training.progress import Progress
+from benchmark.training.state import HASHED_BATCHES
+
+BACKBONE, WIDTH, RATE = "test_resnet", 128, 4e-3
+LOSS = "smooth_ap"
+
+
+def bench_spec(
+    dataset: dict[str, Any], batch_size: int, channels: int, images: dict[str, Any]
+) -> RunSpec:
+    """Returns one epoch of timm's smallest ResNet, four images a class, on one thread."""
+    recipe = {
+        "model": {"backbone": BACKBONE, "channels": channels, "embedding_dim": WIDTH},
+        "input": images,
+        "optimizer": {"name": "adamw", "lr": RATE},
+        "sampler": {"name": "m_per_class", "params": {"samples_per_class": 4}},
+        "training": {"epochs": 1, "threads": 1, "checkpoint_seconds": 1e9},
+    }
+    return RunSpec(
+        run_id=run_id(dataset["name"], BACKBONE, LOSS, batch_size, 0),
+        dataset=dataset,
+        setting=BACKBONE,
+        loss={"name": LOSS, "variant": LOSS, "params": {}},
+        batch_size=batch_size,
+        seed=0,
+        recipe=complete_recipe(recipe),
+    )
+
+
+class Training:
+    """The two ways to train on one dataset; every call goes on training for an epoch."""
+
+    def __init__(self, spec: RunSpec, folder: Path):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.spec, self.folder = spec, folder
+        device = prepare_numerics(section(spec.recipe, "training"))
+        self.parts = dataclasses.replace(build_parts(spec, device), evaluator=_NoEvaluation())
+        self.batches = self.parts.sampler.epoch(0)
+        self.labels = [self.parts.labels[torch.from_numpy(numbers)] for numbers in self.batches]
+        self.bare = BareLoop(self.parts.model.config.channels, device)
+
+    def read(self) -> Iterator[torch.Tensor]:
+        """Yields the images of an epoch, (B, C, H, W) each, as the suite reads them."""
+        return self.parts.train_input.train_batches(self.batches, self.spec.seed, 0)
+
+    def ours(self, images: Sequence[torch.Tensor] | None = None) -> float:
+        """Returns images per second of an epoch of the suite's own loop, on ready batches if these are given."""
+        parts = self.parts
+        if images is not None:
+            parts = dataclasses.replace(parts, train_input=_Ready(images))
+        trainer = Trainer(parts, self.folder, {}, _Silence(self.spec.run_id, 1))
+        trainer.state.batch_digests = [
+            ""
+        ] * HASHED_BATCHES  # later batches of a run are not hashed for its record
+        trainer.run(StopRequest())
+        return trainer.state.records[-1]["images_per_second"]
+
+    def plain(self, images: Iterable[torch.Tensor]) -> float:
+        """Returns images per second of an epoch of the bare loop."""
+        torch.use_deterministic_algorithms(False)
+        try:
+            return self.bare.epoch(images, self.labels)
+        finally:
+            torch.use_deterministic_algorithms(self.parts.training.deterministic)
+
+
+class BareLoop:
+    """A timm network, an optimiser and a loss, without evaluation, checkpoints, schedule or records."""
+
+    def __init__(self, channels: int, device: torch.device):
+        prepare_torchvision()
+        import timm
+
+        self.device = device
+        network = timm.create_model(
+            BACKBONE, pretrained=False, in_chans=channels, num_classes=WIDTH
+        )
+        self.network = network.to(device, memory_format=torch.channels_last)
+        self.loss = create_loss(LOSS).to(device)
+        self.optimizer = torch.optim.AdamW(
+            self.network.parameters(), lr=RATE, weight_decay=0.0, fused=True
+        )
+
+    def epoch(self, batches: Iterable[torch.Tensor], labels: Sequence[torch.Tensor]) -> float:
+        """Returns images per second."""
+        self.network.train()
+        images, started = 0, time.perf_counter()
+        for batch, targets in zip(batches, labels, strict=True):
+            embeddings = F.normalize(self.network(batch.to(self.device)))
+            self.optimizer.zero_grad()
+            self.loss(embeddings, targets.to(self.device)).backward()
+            self.optimizer.step()
+            images += len(batch)
+        return images / (time.perf_counter() - started)
+
+
+class _Ready(Input):
+    """Batches that were made before."""
+
+    def __init__(self, images: Sequence[torch.Tensor]):
+        self.images = images
+
+    def train_batches(
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
+    ) -> Iterator[torch.Tensor]:
+        """Yields them."""
+        yield from self.images[start:]
+
+    def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
+        """Yields nothing."""
+        yield from ()
+
+
+class _NoEvaluation:
+    """Stands in for the evaluator: only training is timed."""
+
+    def embed(self, model: Any, device: torch.device) -> dict[str, Any]:
+        """Returns no protocol."""
+        return {}
+
+    def measure(
+        self, embedded: dict[str, Any], device: torch.device
+    ) -> dict[str, dict[str, float]]:
+        """Returns no metric."""
+        return {}
+
+
+class _Silence(Progress):
+    def say(self, text: str) -> None:
+        """Prints nothing."""

@@ -1,0 +1,42 @@
+"""The command, and published files to give to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from published_files import publish
+from typer.testing import CliRunner
+
+from benchmark.cli.data import register
+from benchmark.core.errors import BenchmarkError
+
+
+@pytest.fixture
+def command():
+    """Returns a function that runs ``data ...`` and returns what it printed; errors are raised."""
+    app = typer.Typer()
+    register(app)
+    app.command("other")(lambda: None)  # one group alone would lose its name
+
+    def run(*arguments: object, status: int = 0) -> str:
+        shown = CliRunner().invoke(app, ["data", *map(str, arguments)])
+        if isinstance(shown.exception, BenchmarkError):
+            raise shown.exception
+        assert shown.exit_code == status, shown.output
+        return shown.output
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Returns a function that gives the published files of a small dataset."""
+
+    def made(name: str) -> list[Path]:
+        folder = tmp_path / "published" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return publish(name, folder)
+
+    return made

@@ -1,0 +1,236 @@
+"""Packed copies: what is stored of an image, that they equal the files in order, and what a kill leaves."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import archives
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmark.core.errors import DataError, RunError
+from benchmark.datasets import load_dataset
+from benchmark.datasets.io.files import open_image
+from benchmark.datasets.io.packed import PackedImages
+from benchmark.datasets.prepare import pack as packing
+from benchmark.datasets.prepare import parallel
+from benchmark.datasets.prepare.encode import Encoder
+from benchmark.datasets.prepare.pack import pack
+from benchmark.datasets.prepare.prepare import prepare
+
+SIDE = 16
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Returns a root with twelve JPEG images of random pixels, ``<number>.jpg``."""
+    for number in range(12):
+        pixels = np.random.default_rng(number).integers(0, 256, (30, 40, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(tmp_path / f"{number}.jpg")
+    return tmp_path
+
+
+PATHS = [f"{number}.jpg" for number in (3, 1, 4, 0, 5, 9, 2, 6, 8, 7, 10, 11)]
+
+
+def stored(root, name, side=SIDE):
+    content = Encoder(root, side)(name)
+    assert isinstance(content, bytes), content
+    return content, Image.open(io.BytesIO(content))
+
+
+def test_images_are_shrunk_to_the_short_side_and_keep_their_shape(root):
+    _, picture = stored(root, "0.jpg")
+    assert (picture.size, picture.format) == ((21, 16), "JPEG")
+    Image.new("RGB", (20, 200)).save(root / "tall.jpg")
+    assert stored(root, "tall.jpg")[1].size == (16, 160)
+
+
+def test_shrinking_is_that_of_the_evaluation_up_to_the_compression(root):
+    from benchmark.input.transforms import pixels_of, resize
+
+    smooth = np.linspace(0, 255, 30 * 40 * 3).reshape(30, 40, 3).astype(np.uint8)
+    for name in ("smooth.jpg", "smooth.png"):
+        Image.fromarray(smooth).save(root / name)
+        found = np.asarray(stored(root, name)[1]).astype(int)
+        wanted = (
+            resize(pixels_of(open_image(root / name)), (found.shape[1], SIDE)).numpy().astype(int)
+        )
+        assert np.abs(found - wanted).max() <= (4 if name.endswith("jpg") else 1)
+
+
+@pytest.mark.parametrize("side", [SIDE, 1000])
+def test_uncompressed_copies_hold_the_shrunk_pixels_themselves(root, side):
+    Image.new("L", (40, 20), 77).save(root / "grey.png")
+    pack(root, side, ["0.jpg", "grey.png"], workers=1, compressed=False)
+    opener = PackedImages(root, side).opener(["0.jpg", "grey.png"])
+    wanted = open_image(root / "0.jpg")
+    if side == SIDE:
+        wanted = wanted.resize((21, 16), Image.Resampling.BILINEAR)
+    assert np.array_equal(np.asarray(opener(0)), np.asarray(wanted))
+    assert opener(1).mode == "L"
+    assert opener(1).getpixel((0, 0)) == 77
+
+
+@pytest.mark.parametrize("side", [30, 31, 1000])
+def test_small_images_keep_their_very_bytes(root, side):
+    assert stored(root, "0.jpg", side)[0] == (root / "0.jpg").read_bytes()
+
+
+def test_lossless_images_stay_lossless_and_lossy_ones_become_jpeg(root):
+    picture = Image.fromarray(
+        np.random.default_rng(0).integers(0, 256, (10, 10, 3), dtype=np.uint8)
+    )
+    for ending, kind in (("png", "PNG"), ("bmp", "PNG"), ("tif", "PNG"), ("webp", "JPEG")):
+        picture.save(root / f"x.{ending}")
+        _, found = stored(root, f"x.{ending}")
+        assert found.format == kind
+        if kind == "PNG":
+            assert np.array_equal(np.asarray(found), np.asarray(picture))
+
+
+def test_turned_grey_and_transparent_images_are_stored_as_they_are_shown(root):
+    exif = Image.Exif()
+    exif[274] = 6  # orientation: turn by 90 degrees
+    Image.open(root / "0.jpg").save(root / "turned.jpg", exif=exif, quality=95)
+    assert stored(root, "turned.jpg", 100)[1].size == (30, 40)
+    Image.new("L", (8, 8), 77).save(root / "grey.png")
+    assert stored(root, "grey.png")[1].mode == "L"
+    Image.new("RGBA", (8, 8), (0, 0, 0, 0)).save(root / "clear.png")
+    assert stored(root, "clear.png")[1].getpixel((0, 0)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize("shard_bytes", [1, 1500, 10**9])
+def test_a_packed_copy_holds_the_same_images_in_the_same_order(root, monkeypatch, shard_bytes):
+    monkeypatch.setattr(packing, "SHARD_BYTES", shard_bytes)
+    folder = pack(root, SIDE, PATHS, workers=1)
+    names = sorted(path.name for path in folder.iterdir())
+    shards = [name for name in names if name.startswith("shard-")]
+    assert names == ["complete.json", "index.csv", *shards]
+    assert len(shards) == {1: 12, 10**9: 1}.get(shard_bytes, len(shards))
+    assert json.loads((folder / "complete.json").read_text())["images"] == 12
+    lines = (folder / "index.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["path", *PATHS]
+    opener = PackedImages(root, SIDE).opener(PATHS)
+    for number, path in enumerate(PATHS):
+        assert np.array_equal(np.asarray(opener(number)), np.asarray(stored(root, path)[1]))
+
+
+def test_a_complete_copy_is_kept_and_one_that_lacks_images_is_replaced(root):
+    folder = pack(root, SIDE, PATHS[:5], workers=1)
+    first = (folder / "complete.json").stat().st_mtime_ns
+    pack(root, SIDE, PATHS[:5], workers=1)
+    assert (folder / "complete.json").stat().st_mtime_ns == first
+    pack(root, SIDE, PATHS, workers=1)
+    assert PackedImages(root, SIDE).missing(PATHS) == []
+
+
+def test_a_kill_loses_at_most_one_shard_and_nothing_half_written_counts(root, monkeypatch):
+    code = """
+import os, signal, sys
+from pathlib import Path
+from benchmark.datasets.prepare import encode, pack
+pack.SHARD_BYTES = 1500
+call = encode.Encoder.__call__
+def killed(self, path):
+    if path == "8.jpg":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return call(self, path)
+encode.Encoder.__call__ = killed
+pack.pack(Path(sys.argv[1]), 16, sys.argv[2:], workers=1)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(root), *PATHS], check=False)
+    assert done.returncode == -signal.SIGKILL
+    with pytest.raises(DataError, match="no packed images"):
+        PackedImages(root, SIDE)
+    finished = len(list((root / ".packing-16").glob("*.csv")))
+    assert finished > 0
+    encoded = []
+    call = Encoder.__call__
+    monkeypatch.setattr(
+        Encoder, "__call__", lambda self, path: encoded.append(path) or call(self, path)
+    )
+    monkeypatch.setattr(packing, "SHARD_BYTES", 1500)
+    folder = pack(root, SIDE, PATHS, workers=1)
+    assert PATHS[-len(encoded) :] == encoded
+    assert 0 < len(encoded) < len(PATHS)
+    continued = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for path in folder.iterdir():
+        path.unlink()
+    pack(root, SIDE, PATHS, workers=1)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == continued
+
+
+def test_what_was_begun_for_other_images_is_not_continued(root, monkeypatch):
+    monkeypatch.setattr(packing, "SHARD_BYTES", 1)
+    (root / "bad.jpg").write_bytes(b"no image")
+    with pytest.raises(DataError):
+        pack(root, SIDE, ["0.jpg", "bad.jpg"], workers=1)
+    pack(root, SIDE, ["1.jpg", "0.jpg"], workers=1)
+    first = PackedImages(root, SIDE).opener(["1.jpg"])(0)
+    assert np.array_equal(np.asarray(first), np.asarray(stored(root, "1.jpg")[1]))
+
+
+def test_broken_images_are_all_listed_and_no_copy_is_made(root):
+    content = (root / "4.jpg").read_bytes()
+    (root / "4.jpg").write_bytes(content[: len(content) // 2])
+    (root / "8.jpg").unlink()
+    with pytest.raises(DataError) as caught:
+        pack(root, SIDE, PATHS, workers=1)
+    head, first, second = str(caught.value).splitlines()
+    assert "2 of 12 images are broken" in head
+    assert "4.jpg" in first
+    assert "cannot read" in second
+    assert "8.jpg" in second
+    assert not (root / "packed-16").exists()
+
+
+def test_a_full_disk_is_reported_and_finished_shards_are_kept(root, monkeypatch):
+    def full(self, path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(packing._Shard, "add", full)
+    with pytest.raises(
+        DataError, match=r"cannot write .*: No space left on device; free some space"
+    ):
+        pack(root, SIDE, PATHS, workers=1)
+
+
+@pytest.mark.parametrize("name", sorted(set(archives.MAKERS) - {"roxford5k", "rparis6k"}))
+def test_a_dataset_is_read_from_its_packed_copy_with_the_same_labels(tmp_path, name):
+    for other in ("roxford5k", "rparis6k"):
+        archives.MAKERS[other](tmp_path / other)
+    archives.MAKERS[name](tmp_path / name)
+    params = {"root": str(tmp_path / name), "allow_counts": True}
+    prepare(name, params=params, side=SIDE, allow_counts=True, say=lambda line: None)
+    files, packed = load_dataset(name, params), load_dataset(name, {**params, "packed": SIDE})
+    assert np.array_equal(packed.train.labels, files.train.labels)
+    assert packed.train.names == files.train.names
+    for index in range(len(files.train)):
+        width, height = files.train.image(index).size
+        assert packed.train.image(index).size == (round(width * SIDE / height), SIDE)
+    assert packed.counts == files.counts
+
+
+def test_other_processes_give_the_same_results_in_the_same_order(root, monkeypatch):
+    monkeypatch.setattr(parallel, "WORTH_STARTING", 1)
+    monkeypatch.setattr(parallel, "CHUNK", 2)
+    encoder = Encoder(root, SIDE)
+    many = PATHS * 10
+    assert list(parallel.ordered_map(encoder, many, 2)) == [encoder(path) for path in many]
+
+
+def _die(item):
+    os._exit(3)
+
+
+def test_a_worker_that_dies_is_reported(monkeypatch):
+    monkeypatch.setattr(parallel, "WORTH_STARTING", 1)
+    with pytest.raises(RunError, match=r"a worker process died.*fewer --workers"):
+        list(parallel.ordered_map(_die, [1, 2, 3], 2))

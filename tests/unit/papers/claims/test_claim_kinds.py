@@ -1,0 +1,183 @@
+"""Which numbers each kind of claim makes from runs, on long tables with a known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from long_tables import long_table, without_number
+
+from benchmark.papers.claims.judge import judge_claims
+from benchmark.papers.claims.model import Arm, Claim, Condition
+from benchmark.stats.runs import checked
+
+A, B, C = (Arm(name) for name in ("smooth_ap", "sup_ap", "roadmap"))
+
+
+def claim(
+    kind, *, first=(), second=(), levels=None, metrics=("map_at_r",), published=None, **options
+):
+    published = published or (Condition(("glyphs",), backbone="tiny"),)
+    return Claim(
+        kind, "roadmap2021v2", "table 1", "a sentence", kind, metrics, published, 0.05, tuple(first), tuple(second),
+        levels or {}, options,
+    )  # fmt: skip
+
+
+def judged(runs, *claims):
+    verdicts, parts = judge_claims(checked(runs), claims, {})
+    return verdicts.set_index(["claim", "reading"]), parts
+
+
+def curve(means, **rest):
+    """Returns runs whose mean depends on (loss, batch size)."""
+    tables = []
+    for (loss, size), mean in means.items():
+        tables.append(long_table({loss: mean}, batch_sizes=(size,), seed=size + len(loss), **rest))
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_beats_takes_paired_differences_in_points_at_every_batch_size():
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.55}, batch_sizes=(32, 64))
+    verdicts, parts = judged(runs, claim("beats", first=[B], second=[A]))
+    row = verdicts.loc["beats", "published"]
+    assert (row["verdict"], row["parts"], row["n"], row["unit"]) == ("supported", 2, 5, "points")
+    last = runs[
+        (runs["selection"] == "last") & (runs["metric"] == "map_at_r") & (runs["batch_size"] == 32)
+    ]
+    wide = last.pivot(index="seed", columns="loss", values="value")
+    estimate = parts[(parts["reading"] == "published") & parts["part"].str.contains("batch 32")][
+        "estimate"
+    ].item()
+    assert estimate == pytest.approx(100 * (wide["sup_ap"] - wide["smooth_ap"]).mean())
+
+
+def test_beats_the_other_way_round_is_contradicted():
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.55})
+    assert (
+        judged(runs, claim("beats", first=[A], second=[B]))[0].loc["beats", "here"]["verdict"]
+        == "contradicted"
+    )
+
+
+def test_beats_by_points_asks_for_that_much():
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.55}, sd=0.001)
+    for by, verdict in ((4.0, "supported"), (6.0, "contradicted")):
+        found = judged(runs, claim("beats", first=[B], second=[A], by=by))[0]
+        assert found.loc["beats", "here"]["verdict"] == verdict
+
+
+def test_monotone_allows_a_flat_step_and_refuses_a_fall_beyond_the_margin():
+    rising = {("smooth_ap", 32): 0.5, ("smooth_ap", 64): 0.55, ("smooth_ap", 128): 0.55}
+    falling = {**rising, ("smooth_ap", 128): 0.52}
+    for means, verdict in ((rising, "supported"), (falling, "contradicted")):
+        found, parts = judged(curve(means, sd=0.002), claim("monotone", first=[A]))
+        assert found.loc["monotone", "here"]["verdict"] == verdict
+    assert parts["part"].str.contains("batch 128 - 64").any()
+    assert parts["part"].str.contains("per doubling").any()
+
+
+def test_monotone_is_not_supported_by_a_flat_curve():
+    means = {("smooth_ap", size): 0.5 for size in (32, 64, 128)}
+    assert (
+        judged(curve(means), claim("monotone", first=[A]))[0].loc["monotone", "here"]["verdict"]
+        != "supported"
+    )
+
+
+def test_best_at_spares_levels_near_the_best_within_the_margin():
+    levels = {"5": A, "10": B, "40": C}
+    runs = long_table({"smooth_ap": 0.552, "sup_ap": 0.55, "roadmap": 0.5}, sd=0.001)
+    found = judged(
+        runs, claim("best_at", levels=levels, best="10"), claim("best_at", levels=levels, best="40")
+    )[0]
+    assert list(found.loc[("best_at", "here"), "verdict"]) == ["contradicted", "contradicted"]
+    near = claim("best_at", levels=levels, best="10", near=["5"])
+    assert judged(runs, near)[0].loc["best_at", "here"]["verdict"] == "supported"
+
+
+def test_insensitive_needs_all_pairs_inside_the_margin():
+    levels = {"5": A, "10": B, "40": C}
+    equal = long_table({"smooth_ap": 0.5, "sup_ap": 0.501, "roadmap": 0.502}, sd=0.001)
+    apart = long_table({"smooth_ap": 0.5, "sup_ap": 0.501, "roadmap": 0.53}, sd=0.001)
+    for runs, verdict in ((equal, "supported"), (apart, "contradicted")):
+        row = judged(runs, claim("insensitive", levels=levels))[0].loc["insensitive", "here"]
+        assert (row["verdict"], row["parts"], row["low"], row["high"]) == (verdict, 3, -1.0, 1.0)
+
+
+def test_a_relative_gain_that_shrinks_with_the_batch_is_told_from_one_that_grows():
+    means = {
+        ("smooth_ap", 32): 0.4,
+        ("roadmap", 32): 0.48,
+        ("smooth_ap", 128): 0.5,
+        ("roadmap", 128): 0.51,
+    }
+    runs = curve(means, sd=0.001)
+    shrinks, grows = (claim(kind, first=[C], second=[A]) for kind in ("shrinks", "grows"))
+    found = judged(runs, shrinks, grows)[0]
+    assert found.loc["shrinks", "here"]["verdict"] == "supported"
+    assert found.loc["grows", "here"]["verdict"] == "contradicted"
+    # 20% at 32 and 2% at 128: 9% of gain per doubling
+    assert found.loc["shrinks", "here"]["estimate"] == pytest.approx(9.0, abs=0.3)
+
+
+def test_cost_ratio_compares_seconds_per_epoch():
+    runs = pd.concat(
+        [costs("smooth_ap", 100.0, epochs=4), costs("roadmap", 450.0, epochs=6)], ignore_index=True
+    )
+    three = claim(
+        "cost_ratio", first=[C], second=[A], metrics=("seconds_per_epoch",), between=[2.5, 3.5]
+    )
+    twice = claim(
+        "cost_ratio", first=[C], second=[A], metrics=("seconds_per_epoch",), between=[1.5, 2.5]
+    )
+    found = judged(runs, three, twice)[0].xs("here", level="reading")
+    assert list(found["verdict"]) == ["supported", "contradicted"]
+    assert found["estimate"].iloc[0] == pytest.approx(3.0, rel=0.02)
+    assert (found["low"].iloc[0], found["high"].iloc[0]) == pytest.approx((2.5, 3.5))
+
+
+def costs(loss, seconds, epochs):
+    """Returns runs of ``epochs`` epochs that took about ``seconds`` to train."""
+    runs = long_table({loss: 0.5}).assign(epoch=epochs)
+    rng = np.random.default_rng(len(loss))
+    timed = runs[runs["selection"] == "last"].drop_duplicates("run_id").copy()
+    timed = timed.assign(split="train", selection="cost", metric="train_seconds", epoch=np.nan)
+    timed["value"] = seconds * rng.normal(1.0, 0.01, len(timed))
+    return pd.concat([runs, timed], ignore_index=True)
+
+
+def test_one_seed_is_inconclusive_in_every_kind():
+    runs = curve(
+        {
+            ("smooth_ap", 32): 0.4,
+            ("roadmap", 32): 0.5,
+            ("smooth_ap", 64): 0.5,
+            ("roadmap", 64): 0.7,
+        },
+        seeds=1,
+    )
+    found, _ = judged(
+        runs,
+        claim("beats", first=[C], second=[A]),
+        claim("monotone", first=[A]),
+        claim("grows", first=[C], second=[A]),
+        claim("insensitive", levels={"1": A, "2": C}),
+        claim("best_at", levels={"1": A, "2": C}, best="2"),
+    )
+    assert set(found["verdict"]) == {"inconclusive"}
+
+
+def test_diverged_runs_are_named_as_the_reason():
+    runs = without_number(
+        long_table({"smooth_ap": 0.5, "sup_ap": 0.55}), "loss == 'sup_ap'", "diverged"
+    )
+    row = judged(runs, claim("beats", first=[B], second=[A]))[0].loc["beats", "published"]
+    assert row["verdict"] == "not_run"
+    assert "5 diverged" in row["reason"]
+
+
+def test_only_seeds_that_both_sides_have_are_compared():
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.55})
+    runs = runs[~((runs["loss"] == "sup_ap") & (runs["seed"] < 2))]
+    assert judged(runs, claim("beats", first=[B], second=[A]))[0].loc["beats", "here"]["n"] == 3

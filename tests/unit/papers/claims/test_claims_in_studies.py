@@ -1,0 +1,84 @@
+"""The papers' studies train what the claims need: every claim can be decided on its published condition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.core.records import LONG_COLUMNS
+from benchmark.papers.claims import judge_claims, load_claims
+from benchmark.papers.verdicts.facts import study_facts
+from benchmark.study import load_study
+from benchmark.study.grid import expand
+
+STUDIES = {
+    "roadmap2021v2": "roadmap",
+    "smoothap2020": "smooth_ap",
+    "fastap2019": "fast_ap",
+    "listwise2019": "listwise",
+}
+SPLITS = {
+    "vehicleid": ("small", "medium", "large"),
+    "sfm120k": tuple(
+        f"{place}_{level}{suffix}"
+        for place in ("roxford5k", "rparis6k")
+        for level in ("medium", "hard")
+        for suffix in ("", "+aqe")
+    ),
+}
+METRICS = ("recall_at_1", "map_at_r", "map")
+
+
+def finished(study) -> pd.DataFrame:
+    """Returns the long table that the study would have if all its runs had finished; the scores are noise."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for name, run in expand(study).items():
+        dataset = name.split("/", 1)[0]
+        head = {
+            "run_id": name, "dataset": dataset, "setting": run.spec.setting, "loss": run.spec.loss["variant"],
+            "base_loss": run.spec.loss["name"], "batch_size": run.spec.batch_size, "seed": run.spec.seed,
+            "status": "ok",
+        }  # fmt: skip
+        for split in SPLITS.get(dataset, ("test",)):
+            scores = [(split, "last", 1, metric) for metric in METRICS]
+            rows += [
+                dict(zip(("split", "selection", "epoch", "metric"), key, strict=True), **head)
+                for key in scores
+            ]
+        costs = [("train", "cost", np.nan, metric) for metric in ("train_seconds", "loss_ms")]
+        rows += [
+            dict(zip(("split", "selection", "epoch", "metric"), key, strict=True), **head)
+            for key in costs
+        ]
+    table = pd.DataFrame(rows).reindex(columns=list(LONG_COLUMNS))
+    return table.assign(value=rng.uniform(0.4, 0.6, len(table)))
+
+
+@pytest.mark.parametrize("paper", STUDIES)
+def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
+    study = load_study(STUDIES[paper])
+    claims = [claim for claim in load_claims() if claim.paper == paper and not claim.outside]
+    table, parts = judge_claims(finished(study), claims, study_facts(study))
+    parts = parts[(parts["reading"] == "published") & (parts["n"] == 0)]
+    assert parts.empty, parts[["claim", "part", "note"]].to_string()
+    assert len(table) == 2 * len(claims)
+
+
+def test_what_is_outside_is_faces_and_the_triplet_loss_of_landmarks():
+    """A claim that some study trains is no longer outside; docs/statistics.md states the numbers."""
+    claims = [claim for claim in load_claims() if claim.outside]
+    assert len(claims) == 5 and len(load_claims()) == 42
+    for claim in claims:
+        faces = {name for condition in claim.published for name in condition.datasets} == {
+            "vggface2",
+            "ijbc",
+        }
+        assert faces or "triplet_semihard" in {arm.loss for arm in claim.arms}, claim.name
+
+
+def test_one_seed_is_enough_for_no_claim_and_every_study_has_more():
+    for paper, name in STUDIES.items():
+        few = [block.name for block in load_study(name).blocks if len(block.seeds) < 2]
+        assert not few, f"claims of {paper} cannot be decided by {few}"

@@ -1,0 +1,170 @@
+"""Which published numbers have a run: counted, never fewer than before, and each number once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmark.__main__ import app
+from benchmark.core.records import SCHEMA
+from benchmark.papers.coverage import FINISHED, MISSING, OUTSIDE, PLANNED, as_text, counts, coverage
+from benchmark.papers.references import countable_results
+from benchmark.report.tables.papers.costs import COSTS
+from benchmark.report.tables.papers.gaps import GAP
+from benchmark.study import load_study
+from benchmark.study.grid import expand
+
+STUDIES = ("roadmap", "smooth_ap", "fast_ap", "listwise")
+COVERED_ONCE = 442  # raise it when a study covers more; it must not fall
+
+
+@pytest.fixture(scope="module")
+def studies():
+    return [load_study(name) for name in STUDIES]
+
+
+@pytest.fixture(scope="module")
+def table(studies, tmp_path_factory):
+    return coverage(studies, tmp_path_factory.mktemp("results"))
+
+
+def test_every_countable_number_is_covered_or_outside_and_coverage_does_not_fall(table):
+    states = table["state"].value_counts()
+    assert len(table) == len(countable_results()) == states.sum()
+    assert states.get(MISSING, 0) == 0
+    assert states[PLANNED] >= COVERED_ONCE
+    assert states[PLANNED] + states[OUTSIDE] == len(table)
+
+
+def test_what_is_outside_is_faces_landmarks_clean_or_distractors(table):
+    outside = table[table["state"] == OUTSIDE]
+    assert (outside["reason"] != "").all()
+    faces = outside["dataset"].isin(["vggface2", "ijbc"])
+    assert set(outside[~faces]["paper"]) == {"listwise2019"}
+    assert (
+        not table[table["state"] == PLANNED]["dataset"]
+        .isin(["vggface2", "ijbc", "roxford_1m", "rparis_1m"])
+        .any()
+    )
+
+
+def test_only_rows_that_a_run_stands_beside_are_said_to_have_one(table):
+    rows = table[(table["paper"] == "listwise2019") & (table["state"] == OUTSIDE)]
+    beside = rows[rows["reason"].str.contains("beside")]
+    assert len(rows) == 56 and len(beside) == 12
+    assert set(beside["row_label"]) == {"GeM (AP) [ours]", "GeM (AP) + αQE [ours]"} and set(
+        beside["metric"]
+    ) == {"map"}
+    mined = rows[rows["reason"].str.contains("mined")]
+    assert len(mined) == 12 and mined["row_label"].str.contains("TL-").all()
+    assert rows["reason"].str.contains("no run measures it").sum() == 24
+
+
+@pytest.mark.parametrize(
+    ("facts", "run"),
+    [
+        (("roadmap2021v2", "table2", "XBM", "sop"), "sop/resnet50~xbm/contrastive/bs64"),
+        (
+            ("roadmap2021v2", "table9", "ROADMAP (ours)", "roxford5k"),
+            "sfm120k/deit_s/roadmap/bs128",
+        ),
+        (
+            ("smoothap2020", "tableS1", "FastAP", "sop"),
+            "sop/resnet50_smooth_ap~timing/fast_ap/bs112",
+        ),
+        (("fastap2019", "table6", "GoogLeNet", "inshop"), "inshop/googlenet_fast_ap/fast_ap/bs320"),
+    ],
+)
+def test_rows_belong_to_the_runs_that_a_reader_would_choose(table, facts, run):
+    rows = table[(table[["paper", "table", "row_label", "dataset"]] == list(facts)).all(axis=1)]
+    assert set(rows["run"]) == {run}
+
+
+def test_both_samplings_and_all_widths_of_fast_ap_are_told_apart(table):
+    rows = table[table["paper"] == "fastap2019"].groupby("table")["run"].unique()
+    assert any("~random" in run for run in rows["table5"]) and any(
+        "~" not in run for run in rows["table5"]
+    )
+    assert "sop/resnet50_fast_ap~dim128/fast_ap/bs96" in rows["table1"]
+
+
+def test_numbers_that_are_no_scores_say_how_they_are_measured(table):
+    times = table[(table["metric"] == "minutes_per_epoch") & (table["state"] == PLANNED)]
+    assert len(times) == 4 and times["reason"].str.contains("no score: measured by timing").all()
+
+
+def test_a_finished_run_finishes_its_numbers_and_no_others(studies, tmp_path):
+    run = expand(studies[0])["sop/resnet50/roadmap/bs64/seed1"]
+    folder = tmp_path / run.spec.folder
+    folder.mkdir(parents=True)
+    result = {"schema": SCHEMA, "spec_digest": run.digest, "status": "ok", "metrics": {}}
+    (folder / "result.json").write_text(json.dumps(result))
+    found = coverage(studies, tmp_path)
+    assert set(found[found["state"] == FINISHED]["run"]) == {"sop/resnet50/roadmap/bs64"}
+
+
+def test_the_decrease_of_the_gap_is_finished_by_its_analysis_and_not_by_a_run(studies, tmp_path):
+    folder = tmp_path / "roadmap" / "analyses" / "decomposability_gap-sop"
+    folder.mkdir(parents=True)
+    summary = {"schema": 1, "quick": False, "runs": [{"run_id": "sop/resnet50/sup_ap/bs64/seed0"}]}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    lines = [
+        "trained_at,loss,seed,measured_at,gap,kind",
+        "64,sup_ap,0,64,0.2,gap",
+        "64,roadmap,0,64,0.1,gap",
+    ]
+    (folder / "figure.csv").write_text("\n".join(lines))
+    found = coverage(studies, tmp_path)
+    done = found[found["state"] == FINISHED]
+    assert done[["table", "dataset", "metric"]].values.tolist() == [
+        ["table10", "sop", "gap_decrease"]
+    ]
+
+
+def test_every_number_that_is_no_score_has_a_table_that_fills_it(table):
+    measured = table[(table["state"] == PLANNED) & (table["reason"] != "")]
+    assert len(measured) == 12 and set(measured["metric"]) == {*COSTS, GAP}
+
+
+def test_a_study_without_its_block_leaves_its_numbers_missing_with_a_reason(studies, tmp_path):
+    roadmap = replace(
+        studies[0], blocks=tuple(block for block in studies[0].blocks if block.name != "table2")
+    )
+    found = coverage([roadmap, *studies[1:]], tmp_path)
+    missing = found[found["state"] == MISSING]
+    assert set(missing["table"]) == {"table2"} and set(missing["row_label"]) == {"XBM"}
+    assert missing["reason"].str.contains("xbm").any()
+    assert "missing: 6 numbers" in as_text(found)
+
+
+def test_sums_by_table_are_those_of_the_rows(table):
+    found = counts(table)
+    assert found["numbers"].sum() == len(table)
+    assert (found["numbers"] == found[[FINISHED, PLANNED, OUTSIDE, MISSING]].sum(axis=1)).all()
+
+
+def test_tables_are_listed_in_the_order_of_the_print(table):
+    found = counts(table)
+    roadmap = found[found["paper"] == "roadmap2021v2"]["table"].tolist()
+    assert roadmap == [f"table{number}" for number in range(1, 11)]
+    assert found[found["paper"] == "smoothap2020"]["table"].iloc[-1] == "tableS1"
+
+
+def test_the_verb_prints_the_table_and_the_reasons(tmp_path):
+    done = CliRunner().invoke(app, ["coverage", "--results", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "Landmarks-clean" in done.output and "faces" in done.output
+    assert done.output.splitlines()[0].split() == [
+        "paper",
+        "table",
+        "numbers",
+        "in",
+        "a",
+        "study",
+        "finished",
+        "outside",
+        "missing",
+    ]

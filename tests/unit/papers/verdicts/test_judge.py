@@ -1,0 +1,250 @@
+"""Verdicts on made-up studies: every outcome, with the reason that is printed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from long_tables import long_table, without_number
+
+from benchmark.papers.references import asked_results, freeze, load_frozen, load_margins
+from benchmark.papers.verdicts import COLUMNS, References, drifted_messages, judge, summary_text
+
+TABLE = (
+    "roadmap2021v2/table5"  # five runs with their spread, ResNet-50 and DeiT-S at batch size 128
+)
+PRINTED = {"fast_ap": 61.28, "roadmap": 64.18}  # recall at 1 on CUB, ResNet-50
+
+
+def cub(means, **options):
+    options = {
+        "dataset": "cub",
+        "setting": "resnet50",
+        "batch_sizes": (128,),
+        "metrics": ("recall_at_1",),
+    } | options
+    return long_table(means, **options)
+
+
+def judged(runs, published=(TABLE,), frozen=None, **options):
+    references = References(asked_results(published), frozen)
+    return judge(runs, references, load_margins(), **options)
+
+
+def row(table, loss="fast_ap", metric="recall_at_1", backbone="resnet50"):
+    return table.query(
+        "dataset == 'cub' and loss == @loss and metric == @metric and backbone == @backbone"
+    ).iloc[0]
+
+
+@pytest.fixture
+def frozen_of(tmp_path):
+    def make(runs):
+        freeze(runs, tmp_path / "frozen.csv")
+        return load_frozen(tmp_path / "frozen.csv")
+
+    return make
+
+
+def test_runs_around_the_printed_value_reproduce_it():
+    found = row(judged(cub({"fast_ap": 0.6128})))
+    assert found["verdict"] == "reproduced" and found["reason"].startswith("[")
+    assert (found["reference_mean"], found["reference_sd"], found["reference_n"]) == (
+        61.28,
+        0.37,
+        5,
+    )
+    assert found["ours_n"] == 5 and found["df"] == 4 and found["margin"] == 1.0
+
+
+@pytest.mark.parametrize(("score", "direction"), [(0.55, "low"), (0.67, "high")])
+def test_runs_far_from_the_printed_value_drift_in_their_direction(score, direction):
+    found = row(judged(cub({"fast_ap": score})))
+    assert (found["verdict"], found["direction"]) == ("drifted", direction)
+
+
+def test_noisy_runs_are_inconclusive_with_the_number_of_seeds_that_would_decide():
+    found = row(judged(cub({"fast_ap": 0.615}, sd=0.02, seeds=3)))
+    assert found["verdict"] == "inconclusive"
+    assert found["seeds_to_decide"] > 3 or "no number of seeds" in found["reason"]
+
+
+def test_every_reference_has_a_row_and_what_was_not_run_says_why():
+    table = judged(cub({"fast_ap": 0.6128}))
+    assert len(table) == 60 and list(table.columns) == COLUMNS
+    others = table[table["dataset"] == "sop"]
+    assert set(others["verdict"]) == {"not_run"} and set(others["reason"]) == {"no run on sop"}
+    assert others["ours_mean"].isna().all() and others["reference_mean"].notna().all()
+
+
+def test_an_empty_study_leaves_everything_not_run():
+    table = judged(cub({"fast_ap": 0.6128}).iloc[:0])
+    assert set(table["verdict"]) == {"not_run"} and table["p_holm"].isna().all()
+
+
+def test_holm_counts_the_tested_numbers_of_the_table():
+    table = judged(cub({"fast_ap": 0.6128, "roadmap": 0.63}))
+    tested = table[table["p_drift"].notna()]
+    assert len(tested) == 2 and set(tested["family_size"]) == {2}
+    assert tested["p_holm"].min() == pytest.approx(min(2 * tested["p_drift"].min(), 1.0))
+
+
+def test_one_run_is_judged_by_the_printed_spread():
+    found = row(judged(cub({"fast_ap": 0.6128}, seeds=1)))
+    assert found["df"] == 4 and found["verdict"] in ("reproduced", "inconclusive")
+
+
+def test_one_run_against_one_value_is_inconclusive_and_says_what_to_do():
+    table = judged(
+        cub({"fast_ap": 0.6}, seeds=1, setting="resnet50~dim512", batch_sizes=(64,)),
+        ["roadmap2021v2/table1"],
+    )
+    found = row(table)
+    assert (
+        found["ours_n"] == 1
+        and found["verdict"] == "inconclusive"
+        and "run at least 2 seeds" in found["reason"]
+    )
+
+
+def test_one_run_borrows_the_spread_of_its_sister_cells():
+    runs = cub({"fast_ap": 0.6, "roadmap": 0.64}, setting="resnet50~dim512", batch_sizes=(64,))
+    runs = runs[(runs["loss"] == "roadmap") | (runs["seed"] == 0)]
+    found = row(judged(runs, ["roadmap2021v2/table1"]))
+    assert found["ours_n"] == 1 and found["df"] == 4 and np.isfinite(found["p_drift"])
+
+
+def test_diverged_runs_are_left_out_and_named():
+    runs = without_number(cub({"fast_ap": 0.6128}), "seed == 1", "diverged")
+    found = row(judged(runs))
+    assert found["ours_n"] == 4 and found["n_diverged"] == 1
+    assert "1 of 5 runs diverged and are left out" in found["reason"]
+
+
+def test_a_cell_in_which_every_run_diverged_has_drifted():
+    found = row(judged(without_number(cub({"fast_ap": 0.6}), "seed >= 0", "diverged")))
+    assert (found["verdict"], found["direction"]) == ("drifted", "low")
+    assert found["reason"] == "all 5 runs diverged; the reference has a score"
+
+
+def test_a_cell_without_finished_runs_is_not_run():
+    found = row(judged(without_number(cub({"fast_ap": 0.6}), "seed >= 0", "missing")))
+    assert found["verdict"] == "not_run" and found["reason"] == "no finished run (5 missing)"
+
+
+def test_a_metric_that_the_runs_lack_is_not_run():
+    found = row(judged(cub({"fast_ap": 0.6})), metric="map_at_r")
+    assert (
+        found["verdict"] == "not_run"
+        and found["reason"] == "the runs have no map_at_r on split test"
+    )
+
+
+def test_costs_and_other_numbers_that_are_no_scores_are_not_judged():
+    table = judged(cub({"fast_ap": 0.6}), ["listwise2019/table1"])
+    costs = table[table["published_unit"] == "days"]
+    assert len(costs) and set(costs["reason"]) == {
+        "not a retrieval score of a whole test set: not judged"
+    }
+
+
+def test_a_metric_without_a_margin_is_inconclusive():
+    references = References(asked_results([TABLE]))
+    found = row(judge(cub({"fast_ap": 0.6128}), references, {"map_at_r": 1.0}))
+    assert found["verdict"] == "inconclusive" and "margins name none" in found["reason"]
+
+
+def test_the_best_epoch_is_judged_apart_and_labelled():
+    found = row(judged(cub({"fast_ap": 0.6128}, sd=0.001), selection="best"))
+    assert found["selection"] == "best" and found["difference"] == pytest.approx(1.0, abs=0.2)
+
+
+def test_unchanged_runs_reproduce_their_frozen_reference(frozen_of):
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6})
+    table = judged(runs, (), frozen_of(runs))
+    assert len(table) == 4 and set(table["verdict"]) == {"reproduced"}
+    assert (table["difference"] == 0).all() and set(table["family_size"]) == {4}
+    assert table["reason"].str.contains("identical at every seed").all()
+
+
+def test_frozen_runs_are_paired_by_seed(frozen_of):
+    runs = long_table(
+        {"smooth_ap": 0.5}, sd=0.05
+    )  # a spread that would decide nothing without pairing
+    moved = runs.assign(value=runs["value"] + 0.02 + 1e-4 * (runs["seed"] % 3))
+    table = judged(moved, (), frozen_of(runs))
+    assert (
+        set(table["verdict"]) == {"drifted"}
+        and table["reason"].str.contains("paired by 5 seeds").all()
+    )
+    by_hand = (
+        100
+        * (moved["value"] - runs["value"])[
+            (runs["metric"] == "map_at_r") & (runs["selection"] == "last")
+        ]
+    )
+    found = table[table["metric"] == "map_at_r"].iloc[0]
+    assert found["se"] == pytest.approx(by_hand.std(ddof=1) / np.sqrt(5)) and found["df"] == 4
+
+
+def test_other_seeds_than_the_frozen_are_compared_without_pairs(frozen_of):
+    runs = long_table({"smooth_ap": 0.5}, sd=0.05)
+    table = judged(runs.assign(seed=runs["seed"] + 10), (), frozen_of(runs))
+    assert (table["difference"] == 0).all() and set(table["verdict"]) == {"inconclusive"}
+
+
+def test_equal_means_do_not_hide_a_spread_wider_than_the_margin(frozen_of):
+    runs = long_table({"smooth_ap": 0.5}, sd=0.05)
+    table = judged(runs.assign(seed=4 - runs["seed"]), (), frozen_of(runs))
+    assert np.allclose(table["difference"], 0) and set(table["verdict"]) == {"inconclusive"}
+
+
+def test_a_planted_change_drifts_from_the_frozen_runs_and_nothing_else_does(frozen_of):
+    frozen = frozen_of(long_table({"smooth_ap": 0.5, "sup_ap": 0.6}))
+    table = judged(long_table({"smooth_ap": 0.5, "sup_ap": 0.55}, seed=1), (), frozen)
+    assert set(table[table["verdict"] == "drifted"]["loss"]) == {"sup_ap"}
+    assert set(table[table["verdict"] == "reproduced"]["loss"]) == {"smooth_ap"}
+
+
+def test_a_saturated_score_without_spread_on_both_sides_is_an_exact_value(frozen_of):
+    frozen = frozen_of(long_table({"smooth_ap": 0.9}, sd=0.0))
+    same = judged(long_table({"smooth_ap": 0.9}, sd=0.0), (), frozen)
+    assert (
+        set(same["verdict"]) == {"reproduced"}
+        and same["reason"].str.contains("judged as an exact value").all()
+    )
+    other = judged(long_table({"smooth_ap": 0.8}, sd=0.0), (), frozen)
+    assert set(other["verdict"]) == {"drifted"}
+
+
+def test_changed_versions_are_named_beside_a_frozen_verdict(frozen_of):
+    runs = long_table({"smooth_ap": 0.5})
+    table = judged(runs.assign(spec_digest="e", platform="gpu"), (), frozen_of(runs))
+    assert table["reason"].str.contains("specification differs; platform differs").all()
+
+
+def test_frozen_cells_that_the_study_no_longer_has_are_not_run(frozen_of):
+    frozen = frozen_of(long_table({"smooth_ap": 0.5, "sup_ap": 0.6}))
+    table = judged(long_table({"smooth_ap": 0.5}), (), frozen)
+    assert set(table[table["loss"] == "sup_ap"]["verdict"]) == {"not_run"}
+
+
+def test_a_drift_message_names_cell_values_counts_and_rule():
+    (message,) = drifted_messages(judged(cub({"fast_ap": 0.55})))
+    for part in (
+        "cub/resnet50/fast_ap/bs128",
+        "recall_at_1",
+        "61.28 (sd 0.37, n 5)",
+        "n 5)",
+        "±1 points",
+        "Holm p",
+    ):
+        assert part in message, message
+    assert "roadmap2021v2 table5" in message and "drifted low" in message
+
+
+def test_the_summary_counts_verdicts_and_states_the_rule():
+    text = summary_text(judged(cub({"fast_ap": 0.55})))
+    assert "60 reference numbers" in text and "59 not_run" in text and "1 drifted" in text
+    assert "rule: reproduced: 90% interval" in text and "drifted: cub/" in text
+    assert "no references" in summary_text(pd.DataFrame(columns=COLUMNS))

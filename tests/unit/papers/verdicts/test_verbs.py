@@ -1,0 +1,107 @@
+"""The verbs on a made-up study: files written, text printed, exit statuses."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+import typer
+from long_tables import long_table, without_number
+from typer.testing import CliRunner
+
+import benchmark.study
+from benchmark.cli import stats as stats_cli
+from benchmark.cli import verdicts as verdicts_cli
+from benchmark.core.errors import ConfigError, ReferenceDataError, RunError
+
+MEANS = {"smooth_ap": 0.6, "sup_ap": 0.62, "roadmap": 0.63}
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Returns a results folder with finished runs of a study whose frozen reference lies inside it."""
+    folder = tmp_path / "results"
+    (folder / "toy").mkdir(parents=True)
+    long_table(MEANS).to_csv(folder / "toy" / "runs.csv", index=False)
+    study = SimpleNamespace(
+        name="toy",
+        metrics=("recall_at_1", "map_at_r"),
+        blocks=(),
+        comparison=SimpleNamespace(
+            baseline="smooth_ap", ablation=("smooth_ap", "sup_ap", "roadmap"), alpha=0.05
+        ),
+        references=SimpleNamespace(published=(), frozen=str(folder / "reference" / "toy.csv")),
+        folder=lambda root: root / "toy",
+    )
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
+    return folder
+
+
+def run(*arguments):
+    app = typer.Typer()
+    for module in (stats_cli, verdicts_cli):
+        module.register(app)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_stats_writes_its_four_files(results):
+    assert run("stats", "toy", "--results", results).exit_code == 0
+    assert sorted(path.stem for path in (results / "toy" / "stats").iterdir()) == [
+        "ablation",
+        "gain",
+        "paired",
+        "summary",
+    ]
+
+
+def test_frozen_runs_are_then_judged_and_reproduced(results):
+    assert "froze 15 runs" in run("freeze", "toy", "--results", results).output
+    assert run("verdicts", "toy", "--results", results).exit_code == 0
+    table = pd.read_csv(results / "toy" / "verdicts.csv")
+    assert len(table) == 6 and set(table["verdict"]) == {"reproduced"}
+    found = run("check", "toy", "--results", results)
+    assert found.exit_code == 0 and "6 reproduced" in found.output
+
+
+def test_check_exits_with_one_and_names_the_number_when_it_drifted(results):
+    run("freeze", "toy", "--results", results)
+    long_table({**MEANS, "sup_ap": 0.5}).to_csv(results / "toy" / "runs.csv", index=False)
+    found = run("check", "toy", "--results", results)
+    assert found.exit_code == 1 and "drifted: glyphs/tiny/sup_ap/bs32 test map_at_r" in found.output
+
+
+def test_a_study_without_a_frozen_file_has_nothing_to_judge(results):
+    found = run("check", "toy", "--results", results)
+    assert found.exit_code == 0 and "no references" in found.output
+    assert "toy.csv yet: 'python -m benchmark freeze toy'" in found.stderr
+
+
+def test_freeze_refuses_holes_unless_asked(results):
+    without_number(long_table(MEANS), "seed == 0", "missing").to_csv(
+        results / "toy" / "runs.csv", index=False
+    )
+    assert isinstance(run("freeze", "toy", "--results", results).exception, ReferenceDataError)
+    assert "froze 12 runs" in run("freeze", "toy", "--results", results, "--partial").output
+
+
+def test_an_unknown_selection_names_the_known_ones(results):
+    found = run("check", "toy", "--results", results, "--selection", "lats")
+    assert isinstance(found.exception, ConfigError) and "did you mean 'last'" in str(
+        found.exception
+    )
+
+
+def test_results_that_were_not_collected_are_a_clear_error(results):
+    (results / "toy" / "runs.csv").unlink()
+    for verb in ("stats", "verdicts", "check", "freeze"):
+        assert isinstance(run(verb, "toy", "--results", results).exception, RunError)
+
+
+def test_simulate_prints_rates_within_the_limits(results):
+    found = run("simulate", "--tables", 100)
+    assert (
+        found.exit_code == 0
+        and "any_drifted" in found.output
+        and "0 of 104 scenarios" in found.output
+    )

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+import xml.etree.ElementTree as ElementTree
+
+import matplotlib
+import pytest
+from made_up_inputs import WENT_WRONG, made_up_inputs
+from made_up_results import LOSSES, made_up_runs, made_up_study
+
+from benchmark.report.figures import FIGURES, kept
+from benchmark.report.figures.drawing import inline_svg, save, to_svg
+from benchmark.report.figures.kept import FILE, shown_figures, write_figures
+from benchmark.report.figures.style import DOUBLE, FONT, GRID, INK, LOOKS, TONES, line, look
+from benchmark.report.tables.table import NothingToShow
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return made_up_inputs(bad=WENT_WRONG, references=True)
+
+
+@pytest.fixture(scope="module")
+def drawings(inputs):
+    return {entry.name: draw(entry.name, inputs) for entry in FIGURES}
+
+
+def draw(name, inputs):
+    return FIGURES[name].target(inputs.runs, inputs.stats, inputs.study)
+
+
+def test_every_built_in_loss_has_its_own_colour_and_marker():
+    assert set(LOSSES) <= set(LOOKS)
+    assert (
+        len({found.colour for found in LOOKS.values()})
+        == len({found.marker for found in LOOKS.values()})
+        == len(LOOKS)
+    )
+
+
+def test_looks_follow_from_the_label_alone():
+    assert look("my_loss") == look("my_loss") and look("my_loss").colour not in {
+        f.colour for f in LOOKS.values()
+    }
+    variant = look("smooth_ap_tau0.1", "smooth_ap")
+    assert variant.colour == LOOKS["smooth_ap"].colour and variant.open
+    assert line("smooth_ap_tau0.1", "smooth_ap")["markerfacecolor"] == "white"
+
+
+def test_colours_stay_apart_in_greyscale_or_by_marker():
+    greys = {}
+    for name, found in LOOKS.items():
+        red, green, blue = matplotlib.colors.to_rgb(found.colour)
+        greys[name] = 0.299 * red + 0.587 * green + 0.114 * blue
+    assert max(greys.values()) < 0.75, "too faint on white"
+    assert len({(found.marker, str(found.dash)) for found in LOOKS.values()}) == len(LOOKS)
+
+
+def test_colours_stand_out_from_white_paper_and_from_a_dark_page():
+    def luminance(colour):
+        parts = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+            for part in to_rgb(colour)
+        ]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    to_rgb = matplotlib.colors.to_rgb
+    for colour in [*(found.colour for found in LOOKS.values()), *TONES.values()]:
+        level = luminance(colour) + 0.05
+        assert 1.05 / level > 2 and level / (luminance("#16181d") + 0.05) > 2.5, colour
+
+
+def test_drawing_leaves_the_users_matplotlib_settings_alone(inputs):
+    before = dict(matplotlib.rcParams)
+    draw("learning_curves", inputs)
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_equal_inputs_give_equal_files(inputs, tmp_path):
+    for name in ("metric_by_batch_size", "verdicts"):
+        first, second = (save(draw(name, inputs), tmp_path / part, name) for part in ("a", "b"))
+        for one, two in zip(first, second, strict=True):
+            assert one.read_bytes() == two.read_bytes(), one.name
+
+
+def test_text_is_readable_at_print_size_and_nothing_is_clipped(drawings):
+    assert FONT >= 7
+    for name, drawing in drawings.items():
+        figure = drawing.figure
+        assert figure.get_figwidth() <= DOUBLE, name
+        figure.draw_without_rendering()
+        whole = figure.bbox
+        for text in figure.findobj(matplotlib.text.Text):
+            if not text.get_text() or not text.get_visible():
+                continue
+            assert text.get_fontsize() >= 7, (name, text.get_text())
+        for axes in figure.axes:
+            box = axes.get_tightbbox()
+            assert whole.x0 - 1 <= box.x0 and box.x1 <= whole.x1 + 1, name
+            assert whole.y0 - 1 <= box.y0 and box.y1 <= whole.y1 + 1, name
+
+
+def test_legends_stay_off_the_panels(drawings):
+    for name, drawing in drawings.items():
+        drawing.figure.draw_without_rendering()
+        for legend in drawing.figure.legends:
+            box = legend.get_window_extent()
+            for axes in drawing.figure.axes:
+                assert not box.overlaps(axes.get_window_extent()), name
+
+
+def test_axes_are_labelled_with_units_and_captions_and_alternatives_are_there(drawings):
+    for name, drawing in drawings.items():
+        assert drawing.caption.endswith(".") and len(drawing.alt) > 40, name
+        labels = {axes.get_ylabel() for axes in drawing.figure.axes} | {
+            a.get_xlabel() for a in drawing.figure.axes
+        }
+        assert any(re.search(r"\(.+\)", label) for label in labels), name
+
+
+def test_numbers_behind_a_figure_match_the_runs(drawings, inputs):
+    runs = inputs.runs
+    chosen = runs[
+        (runs.selection == "last")
+        & (runs.loss == "sup_ap")
+        & (runs.metric == "map")
+        & (runs.batch_size == 32)
+    ]
+    data = drawings["metric_by_batch_size"].data
+    row = data[(data.loss == "sup_ap") & (data.metric == "map") & (data.batch_size == 32)].iloc[0]
+    assert row["mean"] == pytest.approx(chosen["value"].mean())
+    summary = inputs.stats["summary"].query(
+        "loss == 'sup_ap' and metric == 'map' and batch_size == 32 and selection == 'last'"
+    )
+    assert (row["low"], row["high"]) == pytest.approx(
+        (summary.ci_low.iloc[0], summary.ci_high.iloc[0])
+    )
+    pairs = drawings["seed_differences"].data
+    assert (pairs.value - pairs.value_baseline).tolist() == pytest.approx(pairs.difference.tolist())
+    assert set(pairs.loss.astype(str)) == set(LOSSES) - {"smooth_ap"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"batch_sizes": (32,), "losses": ("smooth_ap", "sup_ap")},
+        {"seeds": (0,)},
+        {"losses": ("smooth_ap",)},
+    ],
+)
+def test_figures_work_or_say_why_not_in_small_studies(changes):
+    inputs = made_up_inputs(made_up_study(**changes))
+    for entry in FIGURES:
+        try:
+            assert "<svg" in to_svg(draw(entry.name, inputs))
+        except NothingToShow as reason:
+            assert len(str(reason)) > 20 and entry.name in (
+                "seed_differences",
+                "calibration_gain",
+                "verdicts",
+            )
+
+
+def test_one_evaluated_epoch_is_no_learning_curve():
+    study = made_up_study(losses=("smooth_ap",), batch_sizes=(32,), seeds=(0, 1))
+    runs = made_up_runs(study, epochs=1)
+    with pytest.raises(NothingToShow, match="one epoch only"):
+        draw("learning_curves", made_up_inputs(study, runs=runs))
+
+
+def test_score_axes_stay_between_0_and_100_percent():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0, 1))
+    runs = made_up_runs(study)
+    runs.loc[runs["seed"] == 1, "value"] = (
+        runs.loc[runs["seed"] == 1, "value"].clip(upper=0.99) * 0.5
+    )
+    for axes in draw("metric_by_batch_size", made_up_inputs(study, runs=runs)).figure.axes:
+        low, high = axes.get_ylim()
+        assert 0 <= low < high <= 100
+
+
+def test_a_loss_without_results_leaves_the_others_in_place():
+    bad = {("roadmap", size, seed): "diverged" for size in (32, 128) for seed in range(5)}
+    data = draw("metric_by_batch_size", made_up_inputs(bad=bad)).data
+    assert set(data.loss.astype(str)) == set(LOSSES) - {"roadmap"}
+
+
+def test_inlined_figures_have_unique_ids_resolved_references_and_page_colours(drawings):
+    seen: set[str] = set()
+    for name, drawing in drawings.items():
+        element = inline_svg(to_svg(drawing), name, 'An "alternative" & more')
+        tree = ElementTree.fromstring(element)
+        ids = {node.attrib["id"] for node in tree.iter() if "id" in node.attrib}
+        assert not ids & seen, name
+        seen |= ids
+        references = re.findall(r'(?:url\(#|href="#)([^)"]+)', element)
+        assert references and set(references) <= ids, name
+        assert tree.attrib["aria-label"] == 'An "alternative" & more' and "width" not in tree.attrib
+        assert INK not in element and GRID not in element and "#ffffff" not in element
+        assert "currentColor" in element
+
+
+def test_a_figure_without_data_takes_its_old_files_away(tmp_path):
+    write_figures(
+        made_up_inputs(
+            made_up_study(
+                losses=("smooth_ap", "sup_ap"), seeds=(0, 1), figures=("seed_differences",)
+            )
+        ),
+        tmp_path,
+    )
+    assert (tmp_path / "seed_differences.svg").is_file()
+    report = write_figures(
+        made_up_inputs(
+            made_up_study(losses=("smooth_ap",), seeds=(0, 1), figures=("seed_differences",))
+        ),
+        tmp_path,
+    )
+    assert (
+        not (tmp_path / "seed_differences.svg").exists()
+        and "no seed has finished" in report["seed_differences"]
+    )
+
+
+def test_drawn_figures_are_taken_from_disk_only_while_they_would_look_the_same(
+    tmp_path, monkeypatch
+):
+    study = made_up_study(
+        losses=("smooth_ap", "sup_ap"), seeds=(0, 1), figures=("seed_differences", "loss_cost")
+    )
+    inputs = made_up_inputs(study)
+    drawn = shown_figures(inputs, None)
+    write_figures(inputs, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(kept, "build_figures", lambda _: pytest.fail("drawn again"))
+        found = shown_figures(inputs, tmp_path)
+    assert found["seed_differences"] == drawn["seed_differences"] and set(found) == set(drawn)
+    assert str(found["loss_cost"]) == str(drawn["loss_cost"])
+
+    changed = inputs.runs.assign(value=inputs.runs["value"] + 0.01)
+    other = dataclasses.replace(inputs, runs=changed)
+    assert (
+        shown_figures(other, tmp_path)["seed_differences"]
+        == shown_figures(other, None)["seed_differences"]
+    )
+    (tmp_path / FILE).write_text("{")  # torn
+    (tmp_path / "seed_differences.svg").unlink()
+    assert shown_figures(inputs, tmp_path)["seed_differences"] == drawn["seed_differences"]

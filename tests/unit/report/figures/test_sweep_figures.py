@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import pytest
+from made_up_results import made_up_runs
+from made_up_sweeps import sweep_study
+
+from benchmark.papers.claims import load_claims
+from benchmark.report.figures.drawing import to_svg
+from benchmark.report.figures.papers.arrangement import paper_figures, sweep_figures
+from benchmark.report.figures.papers.render import build_paper_figures, title_of
+from benchmark.report.tables.inputs import tidy
+from benchmark.study import load_study
+
+BINS = {"paper": "fastap2019", "place": "section 5.3"}
+SLOPE = {"paper": "roadmap2021v2", "place": "section 4.3, figure 4b"}
+
+
+@pytest.fixture(scope="module")
+def study():
+    return sweep_study()
+
+
+@pytest.fixture(scope="module")
+def figures(study):
+    claims = pd.DataFrame(
+        [
+            {
+                "claim": "fast_ap_bins_hardly_matter",
+                "reading": "published",
+                "verdict": "not_run",
+                **BINS,
+            },
+            {
+                "claim": "fast_ap_bins_hardly_matter",
+                "reading": "here",
+                "verdict": "supported",
+                **BINS,
+            },
+            {
+                "claim": "rho_10_to_100_improves_on_smooth_ap",
+                "reading": "here",
+                "verdict": "inconclusive",
+                **SLOPE,
+            },
+            {"claim": "large_rho_hurts", "reading": "here", "verdict": "supported", **SLOPE},
+        ]
+    )
+    return build_paper_figures(tidy(made_up_runs(study)), study, claims)
+
+
+def marks(drawing, panel):
+    found = drawing.data[(drawing.data["side"] == "ours") & (drawing.data["panel"] == panel)]
+    return found["x"].tolist()
+
+
+def test_sweeps_over_hyperparameters_batches_and_options_take_the_right_runs(figures):
+    losses, recipe = figures["sweeps_losses"], figures["sweeps_recipe"]
+    assert marks(losses, "FastAP's bins") == [5, 10, 20]
+    assert marks(recipe, "FastAP's batch size") == [32, 64, 128]
+    assert marks(recipe, "images per class") == [4, 8]
+    assert marks(recipe, "sampling") == [0, 1], "an axis of words has places, not numbers"
+    assert set(figures["sweeps_convergence"].data["series"]) == {
+        f"batch size {size}" for size in (32, 64, 128)
+    }
+
+
+def test_a_panel_says_what_its_claims_came_to_here(figures):
+    axes = {
+        each.get_title(loc="left").split("\n")[0]: each
+        for each in figures["sweeps_losses"].figure.axes
+    }
+    assert (
+        axes["FastAP's bins"].get_title(loc="left")
+        == "FastAP's bins\nFastAP, section 5.3: supported"
+    )
+    slope = axes["SupAP's slope"].get_title(loc="left").split("\n", 1)[1].replace("\n", " ")
+    assert slope == "ROADMAP, figure 4b: 1 supported, 1 inconclusive", (
+        "claims of one place share a line"
+    )
+    assert "\n" not in axes["SupAP's temperature"].get_title(loc="left")
+    assert "<svg" in to_svg(figures["sweeps_losses"]) and title_of("sweeps_losses").startswith(
+        "Sweeps"
+    )
+
+
+def test_other_studies_on_the_same_data_do_not_show_the_sweeps(study):
+    other = dataclasses.replace(study, name="embedded")
+    assert not set(build_paper_figures(tidy(made_up_runs(other)), other)) & {
+        each.name for each in sweep_figures()
+    }
+
+
+def test_every_panel_of_the_sweeps_has_runs_in_the_study_and_claims_that_exist():
+    shipped = load_study("sweeps")
+    found = build_paper_figures(tidy(made_up_runs(shipped, epochs=2)), shipped)
+    known = {claim.name for claim in load_claims()}
+    for figure in sweep_figures():
+        assert (
+            not figure.printed
+            and set(claim for panel in figure.panels for claim in panel.claims) <= known
+        )
+        for panel in figure.panels:
+            assert len(set(marks(found[figure.name], panel.title))) >= 2, panel.title
+    assert all(figure.printed for figure in paper_figures())

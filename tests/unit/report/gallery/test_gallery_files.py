@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from made_up_inputs import made_up_inputs, write_inputs
+from made_up_neighbours import write_neighbours_file
+from made_up_results import made_up_runs, made_up_study
+from typer.testing import CliRunner
+
+from benchmark.report.gallery import write_gallery
+from benchmark.report.gallery.neighbours import load_neighbours
+from benchmark.report.page.gallery import load_gallery
+from benchmark.report.page.page import build_page
+from benchmark.report.tables.inputs import tidy
+
+STUDY = made_up_study(
+    losses=("smooth_ap", "sup_ap"),
+    batch_sizes=(32,),
+    seeds=(0, 1),
+    tables=("comparison",),
+    figures=(),
+)
+
+
+def kept(results, exact=True, queries=(12, 12)):
+    for seed, (loss, count) in enumerate(zip(("smooth_ap", "sup_ap"), queries, strict=True)):
+        folder = results / "runs" / "glyphs_1k" / "r10" / loss / "bs32" / "seed0"
+        write_neighbours_file(folder / "neighbours.npz", seed, exact=exact, queries=count)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    results = tmp_path_factory.mktemp("results")
+    kept(results)
+    found = write_gallery(tidy(made_up_runs(STUDY)), STUDY, results)
+    return results, found
+
+
+def test_gallery_leaves_pictures_curves_and_the_numbers_of_every_kept_query(made):
+    results, found = made
+    folder = results / "made_up" / "gallery"
+    assert json.loads((folder / "gallery.json").read_text()) == found and found["reason"] == ""
+    (place,) = found["places"]
+    table = pd.read_csv(folder / "queries.csv")
+    assert len(table) == place["kept"] == 12
+    assert (
+        place["improved"] + place["worsened"] <= 12
+        and place["improved"] == (table["change"] > 0).sum()
+    )
+    exact = load_neighbours(
+        results / "runs" / place["second"]["run_id"] / "neighbours.npz"
+    ).quality()
+    assert table["sup_ap"].to_numpy() == pytest.approx(exact, abs=1e-5)
+    for query in place["queries"]:
+        for side in ("first", "second"):
+            assert (folder / query[side]["picture"]).is_file() and "Right at rank" in query[side][
+                "alt"
+            ]
+        assert all(
+            (folder / f"{query['curve']}.{kind}").is_file() for kind in ("svg", "pdf", "csv")
+        )
+        assert query["name"].startswith("…/query")
+
+
+def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
+    results, found = made
+    page = build_page(made_up_inputs(STUDY), results / "made_up")
+    section = page.split('<section id="gallery"')[1].split("</section>")[0]
+    assert section.count("data:image/png;base64,") == 2 * len(found["places"][0]["queries"])
+    assert section.count('role="img" aria-label="Precision against recall') == len(
+        found["places"][0]["queries"]
+    )
+    assert "<b>" not in section and "&lt;b&gt;" in section and "largest gain" in section
+    assert "Download" in section and section.count("<img") == section.count('alt="')
+
+
+def test_pictures_beyond_the_limit_stay_in_the_folder(made):
+    folder = made[0] / "made_up" / "gallery"
+    everything = load_gallery(folder)
+    some = load_gallery(folder, limit=150_000)
+    shown = [len(each.places[0]["queries"]) for each in (everything, some)]
+    assert (
+        0 < shown[1] < shown[0]
+        and some.left_out == shown[0] - shown[1]
+        and everything.left_out == 0
+    )
+
+
+@pytest.mark.parametrize("case", ["no files", "other queries", "no common seed"])
+def test_a_gallery_that_cannot_be_made_says_why_in_its_place(tmp_path, case):
+    runs = made_up_runs(
+        STUDY, bad={("sup_ap", 32, seed): "missing" for seed in (0, 1)} if "seed" in case else None
+    )
+    if case == "other queries":
+        kept(tmp_path, queries=(12, 9))
+    found = write_gallery(tidy(runs), STUDY, tmp_path)
+    expected = {
+        "no files": "does not exist",
+        "other queries": "kept different queries",
+        "no common seed": "no seed has",
+    }
+    assert expected[case] in found["reason"] and not found["places"]
+    page = build_page(made_up_inputs(STUDY, runs=runs), tmp_path / "made_up")
+    assert expected[case] in page.split('<section id="gallery"')[1].split("</section>")[0]
+
+
+def test_runs_that_kept_no_ranks_are_shown_by_what_they_kept(tmp_path):
+    kept(tmp_path, exact=False)
+    (place,) = write_gallery(tidy(made_up_runs(STUDY)), STUDY, tmp_path)["places"]
+    assert not place["exact"] and all(query["positives"] is None for query in place["queries"])
+    page = build_page(made_up_inputs(STUDY), tmp_path / "made_up")
+    assert "did not keep the ranks of all" in page and "Precision among the first k" in page
+
+
+def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
+    import benchmark.study
+    from benchmark.__main__ import app
+
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name: STUDY)
+    write_inputs(made_up_inputs(STUDY), made_up_runs(STUDY), tmp_path)
+    kept(tmp_path)
+    command = [
+        "gallery",
+        "made_up",
+        "--first",
+        "sup_ap",
+        "--second",
+        "smooth_ap",
+        "--results",
+        str(tmp_path),
+    ]
+    done = CliRunner().invoke(app, command)
+    assert (
+        done.exit_code == 0
+        and "SmoothAP against SupAP" in done.output
+        and "of 12 queries" in done.output
+    )
+
+
+def test_a_broken_gallery_file_costs_its_section_only(tmp_path):
+    folder = tmp_path / "made_up" / "gallery"
+    assert "no gallery has been made" in load_gallery(folder).reason
+    folder.mkdir(parents=True)
+    for content, words in (
+        ("{", "cannot be read"),
+        ('{"schema": 9}', "schema 9"),
+        ('{"schema": 1}', "cannot be read"),
+    ):
+        (folder / "gallery.json").write_text(content)
+        assert words in load_gallery(folder).reason

@@ -1,0 +1,233 @@
+"""Parts of the page beside tables and figures: analyses, sources of recipes, the reading of claims, the PDF."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+
+import pandas as pd
+import pytest
+from made_up_inputs import made_up_inputs
+from made_up_results import made_up_runs, made_up_study
+
+from benchmark.core.errors import RunError
+from benchmark.report.page import pdf
+from benchmark.report.page.analyses import load_analyses
+from benchmark.report.page.answer import answer
+from benchmark.report.page.glance import claim_counts, claims_words
+from benchmark.report.page.origin import origin
+from benchmark.report.page.page import build_page
+from benchmark.report.page.sources import recipe_sources
+from benchmark.report.tables.inputs import tidy
+from benchmark.report.tables.select import scores
+
+STUDY = made_up_study(
+    losses=("smooth_ap", "sup_ap"),
+    batch_sizes=(32,),
+    seeds=(0, 1),
+    tables=("comparison",),
+    figures=(),
+)
+SUMMARY = {
+    "schema": 1,
+    "name": "toy",
+    "title": "A toy <ranking>",
+    "places": ["ROADMAP Fig. 1"],
+    "caption": "What is drawn.",
+    "alt": "A plot of 'a' & b",
+    "table_caption": "",
+    "table_notes": [],
+    "sentences": ["Found. This agrees with the paper.", "A further finding."],
+    "claims": [
+        {
+            "name": "c",
+            "place": "Fig. 1",
+            "says": "It holds.",
+            "found": "Found.",
+            "verdict": "supported",
+            "sentence": "Found. This agrees with the paper.",
+        }
+    ],
+    "quick": False,
+    "seeds": [0],
+    "runs": [],
+    "code_version": "1",
+    "platform": "p",
+}
+
+
+def left_behind(results, **changes):
+    """Writes the files of one analysis and returns the study's folder."""
+    folder = results / "made_up" / "analyses" / "toy"
+    folder.mkdir(parents=True, exist_ok=True)
+    drawing = '<?xml version="1.0"?>\n<svg viewBox="0 0 72 72" width="1in"><g id="x"/></svg>\n'
+    for name, text in (("figure.svg", drawing), ("figure.csv", "a\n1\n"), ("table.csv", "b\n2\n")):
+        (folder / name).write_text(text)
+    (folder / "table.html").write_text('<figure class="table" id="table-analysis-toy"></figure>')
+    (folder / "summary.json").write_text(json.dumps({**SUMMARY, **changes}))
+    return results / "made_up"
+
+
+def section(page: str, anchor: str) -> str:
+    return page.split(f'<section id="{anchor}"')[1].split("</section>")[0]
+
+
+def test_analyses_are_part_of_the_page_with_figure_table_claims_and_numbers(tmp_path):
+    page = build_page(made_up_inputs(STUDY), left_behind(tmp_path))
+    shown = section(page, "analyses")
+    assert (
+        'aria-label="A plot of &#x27;a&#x27; &amp; b"' in shown and 'id="analysis-toy-x"' in shown
+    )
+    assert (
+        "A toy &lt;ranking&gt;" in shown
+        and "After ROADMAP Fig. 1. Nothing was trained for it." in shown
+    )
+    assert 'class="tone-good">supported</strong>: It holds. (Fig. 1) Found.' in shown
+    assert "A further finding." in shown and shown.count("This agrees") == 0, (
+        "judged findings are said once"
+    )
+    assert 'id="table-analysis-toy"' in shown and shown.count('download="toy_') == 2
+
+
+@pytest.mark.parametrize("change", [{"schema": 2}, {"claims": None}])
+def test_an_analysis_that_cannot_be_read_says_so_and_costs_nothing_else(tmp_path, change):
+    (found,) = load_analyses(left_behind(tmp_path, **change) / "analyses")
+    assert "make it again" in found.reason and not found.figure
+    assert "make it again" in section(
+        build_page(made_up_inputs(STUDY), tmp_path / "made_up"), "analyses"
+    )
+
+
+def test_a_study_without_analyses_has_no_section_for_them(tmp_path):
+    page = build_page(made_up_inputs(STUDY), tmp_path)
+    assert '<section id="analyses"' not in page and load_analyses(tmp_path / "analyses") == []
+
+
+def test_sources_of_the_recipes_stand_under_provenance_once_each():
+    (block,) = STUDY.blocks
+    named = dataclasses.replace(
+        block, recipe_name="r", sources={"sampler": "Paper <3.2>", "optimizer": "its code"}
+    )
+    silent = dataclasses.replace(block, recipe_name="other")
+    study = dataclasses.replace(STUDY, blocks=(named, named, silent))
+    table = recipe_sources(study)
+    assert (
+        [section.title for section in table.sections] == ["r"]
+        and table.rows == 2
+        and "other" in table.notes[0]
+    )
+    shown = section(
+        build_page(dataclasses.replace(made_up_inputs(STUDY), study=study)), "provenance"
+    )
+    assert "Paper &lt;3.2&gt;" in shown
+    assert recipe_sources(STUDY) is None
+
+
+def test_weights_are_told_by_architecture_and_digest_with_the_settings_of_each_size():
+    same = {"backbone": "test_resnet", "weights": "from scratch"}
+    entries = [
+        {**same, "initial_digest": digest, "parameters": size, "settings": [setting], "runs": runs}
+        for setting, size, runs in (("r", 384816, 40), ("r~dim32", 375504, 1))
+        for digest in ("38107c8e", "07651f4a")
+    ]
+    made = made_up_inputs(STUDY)
+    told = origin(dataclasses.replace(made, provenance={**made.provenance, "weights": entries}))
+    assert [value for term, value in told if term.startswith("Weights")] == [
+        "from scratch; first weights of the backbone by digest: 38107c8e (41 runs), 07651f4a (41 runs); networks of "
+        "384816 parameters in r (80 runs); 375504 parameters in r~dim32 (2 runs)"
+    ]
+
+
+def test_machines_are_told_with_the_vector_instructions_in_use():
+    made = made_up_inputs(STUDY)
+    machines = [{"cpu": "some", "gpus": [], "instructions": used} for used in ("AVX512", "AVX2")]
+    told = origin(dataclasses.replace(made, provenance={"hardware": machines}))
+    for used in ("AVX512", "AVX2"):
+        assert ("Hardware", f"some, {used} instructions, no GPU") in told
+
+
+CLAIM = {
+    "paper": "fastap2019",
+    "place": "table 1",
+    "sentence": "s",
+    "condition": "c",
+    "reason": "r",
+    "unit": "points",
+}
+CLAIM.update(
+    dict.fromkeys(("estimate", "ci_low", "ci_high", "p", "parts_run", "parts_holding", "parts"))
+)
+
+
+def claims(*verdicts: tuple[str, str]) -> pd.DataFrame:
+    rows = [
+        {"claim": str(number), "reading": reading, "verdict": verdict, **CLAIM}
+        for number, pair in enumerate(verdicts)
+        for reading, verdict in zip(("published", "here"), pair, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def with_claims(*verdicts):
+    made = made_up_inputs(STUDY)
+    return dataclasses.replace(made, stats={**made.stats, "claims": claims(*verdicts)})
+
+
+def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
+    inputs = with_claims(
+        ("not_run", "supported"), ("not_run", "contradicted"), ("not_run", "not_run")
+    )
+    assert [number for _, number, _, _ in claim_counts(inputs)] == [1, 1, 0, 1]
+    assert "asked of what was run here" in claims_words(inputs)
+    assert (
+        answer(inputs)[-1]
+        == "Of 3 claims asked of what was run here: 1 supported, 1 contradicted, 1 not run."
+    )
+    assert "claim" not in answer(inputs)[0], "the study asks another question first"
+    decided = with_claims(("inconclusive", "supported"), ("not_run", "contradicted"))
+    assert [number for _, number, _, _ in claim_counts(decided)] == [0, 0, 1, 1]
+    assert (
+        "their own conditions" in claims_words(decided)
+        and claims_words(made_up_inputs(STUDY)) == ""
+    )
+
+
+def test_claims_come_first_as_soon_as_one_was_judged():
+    def order(inputs):
+        return re.findall(r'<section id="(\w+)"', build_page(inputs))
+
+    study = dataclasses.replace(STUDY, tables=("comparison", "claims"))
+    judged, none = with_claims(("not_run", "supported")), with_claims(("not_run", "not_run"))
+    first, last = (order(dataclasses.replace(inputs, study=study)) for inputs in (judged, none))
+    assert first.index("claims") < first.index("results") and last.index("results") < last.index(
+        "claims"
+    )
+
+
+def test_runs_that_were_made_to_be_timed_are_no_contestants():
+    runs = made_up_runs(STUDY)
+    timed = runs.assign(
+        setting="r10~timing", run_id=runs["run_id"].str.replace("r10", "r10~timing")
+    )
+    together = tidy(pd.concat([runs, timed]))
+    assert set(scores(together, STUDY)["setting"]) == {"r10"}
+    assert set(scores(tidy(runs.assign(setting="r10~timings")), STUDY)["setting"]) == {
+        "r10~timings"
+    }
+
+
+def test_pdf_without_a_browser_names_the_other_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    with pytest.raises(RunError, match=r"needs a headless browser.* print it"):
+        pdf.write_pdf(tmp_path / "index.html")
+
+
+def test_pdf_of_a_browser_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    program = tmp_path / "chromium"
+    program.write_text("#!/bin/sh\necho no display >&2\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(pdf, "browser", lambda: str(program))
+    with pytest.raises(RunError, match="no display"):
+        pdf.write_pdf(tmp_path / "index.html")
+    assert not list(tmp_path.glob("*.pdf"))

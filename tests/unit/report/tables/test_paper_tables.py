@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import pandas as pd
+import pytest
+from made_up_papers import RECIPE, paper_inputs, roadmap_study, variant
+from made_up_results import made_up_runs, made_up_study
+
+from benchmark.core.errors import RunError
+from benchmark.report.tables.as_csv import to_csv
+from benchmark.report.tables.as_html import to_html
+from benchmark.report.tables.as_latex import to_latex
+from benchmark.report.tables.as_markdown import to_markdown
+from benchmark.report.tables.inputs import tidy
+from benchmark.report.tables.papers.gaps import GAP
+from benchmark.report.tables.papers.render import paper_tables
+from benchmark.report.tables.write import write_tables
+from benchmark.study import load_study
+from benchmark.study.grid import expand
+from benchmark.study.model import Block, DatasetChoice, References
+
+P4 = {"sampler": {"name": "category_pairs", "params": {"samples_per_class": 4}}}
+SMALL = {"seeds": (0, 1), "sizes": (32, 64, 128)}
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return paper_inputs(
+        roadmap_study(**SMALL),
+        epochs=3,
+        bad={("fast_ap", 64, 0): "missing", ("fast_ap", 64, 1): "missing"},
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(inputs):
+    return paper_tables(inputs.runs, inputs.stats, inputs.study)
+
+
+def cell(table, row, column, section=0):
+    return next(line for line in table.sections[section].rows if line[0].text == row)[column]
+
+
+def test_rows_and_columns_stand_as_in_the_print(tables):
+    table = tables["roadmap2021v2_table1"]
+    assert [line[0].text for line in table.sections[0].rows] == [
+        "FastAP",
+        "SoftBin",
+        "BlackBox",
+        "SmoothAP",
+        "ROADMAP",
+    ]
+    heads = [column.header for column in table.columns[1:3]]
+    assert heads == [("CUB-200-2011", "R@1"), ("CUB-200-2011", "mAP@R")]
+    assert [part.title for part in tables["roadmap2021v2_table6"].sections][:2] == [
+        "batch size 32",
+        "batch size 128",
+    ]
+    assert "ResNet-50, 512-d embedding, batch size 64" in table.caption
+
+
+def test_a_cell_shows_ours_published_difference_verdict_and_best_epoch(tables, inputs):
+    found = cell(tables["roadmap2021v2_table1"], "ROADMAP", 1)
+    verdicts = inputs.stats["verdicts"]
+    row = verdicts[
+        (verdicts["table"] == "table1")
+        & (verdicts["row_label"] == "ROADMAP")
+        & (verdicts["dataset"] == "cub")
+    ]
+    row = row[row["metric"] == "recall_at_1"].iloc[0]
+    assert found.text == f"{row['ours_mean']:.2f} ± {row['ours_sd']:.2f}" and found.note == "n=2"
+    texts = [line.text for line in found.lines]
+    assert (
+        texts[0] == "published 64.2" and texts[2] == f"{row['verdict']} {row['direction']}".strip()
+    )
+    assert texts[1].startswith(f"{row['difference']:+.2f}".replace("-", "−"))
+    assert texts[3].startswith("best ") and found.numbers[9] >= found.numbers[0]
+
+
+def test_rows_that_were_not_run_show_the_published_value(tables):
+    found = cell(tables["roadmap2021v2_table1"], "FastAP", 1)
+    assert found.text == "not run" and [line.text for line in found.lines] == ["published 58.9"]
+    assert found.numbers[0] is None and found.numbers[3] == 58.9 and found.words[0] == "not_run"
+
+
+def test_literature_rows_are_marked_and_never_judged(tables):
+    table = tables["roadmap2021v2_table4"]
+    row = next(line for line in table.sections[0].rows if line[0].text == "MIC")
+    assert (
+        row[0].note == "quoted"
+        and row[2].text == "77.2"
+        and row[2].words[0] == "quoted"
+        and not row[2].lines
+    )
+    assert "literature values" in table.caption
+
+
+def test_two_printed_values_stand_in_one_cell_with_a_footnote(tables):
+    table = tables["roadmap2021v2_table1"]
+    found = cell(table, "SmoothAP", 5)
+    assert "published 59.8 / 59.7 [a]" in [line.text for line in found.lines]
+    assert table.notes == ["[a] The second value stands in ROADMAP, table 3."]
+
+
+def test_times_are_shown_without_a_verdict(tables, inputs):
+    found = cell(tables["roadmap2021v2_table2"], "ROADMAP (ours)", 3)
+    costs = inputs.runs[
+        (inputs.runs["metric"] == "train_seconds") & (inputs.runs["loss"] == "roadmap")
+    ]
+    costs = costs[(costs["dataset"] == "sop") & (costs["batch_size"] == 64)]
+    assert costs["epoch"].isna().all(), "the number of epochs stands in other rows"
+    epochs = inputs.runs[inputs.runs["selection"] == "last"]["epoch"].unique()
+    assert found.numbers[0] == pytest.approx(costs["value"].mean() / epochs.item() / 60)
+    assert found.lines[-1].text == "no verdict on times"
+
+
+def test_a_step_less_its_loss_is_the_time_of_the_backbone():
+    study = made_up_study(
+        blocks=(
+            Block(
+                "tableS1", "resnet50~timing", (DatasetChoice("sop", "sop", {}),),
+                (variant("smooth_ap"), variant("fast_ap")), (112,), (0, 1, 2), RECIPE | P4,
+            ),
+        ),
+        references=References(("smoothap2020",), None),
+    )  # fmt: skip
+    runs = made_up_runs(
+        study, epochs=1, bad={("fast_ap", 112, seed): "missing" for seed in (0, 1, 2)}
+    )
+    table = paper_tables(tidy(runs), {}, study)["smoothap2020_tableS1"]
+    found = cell(table, "Smooth-AP", 1)
+    costs = runs[runs["selection"] == "cost"].pivot(index="seed", columns="metric", values="value")
+    expected = 112 / costs["images_per_second"] * 1000 - costs["loss_ms"]
+    assert found.numbers[0] == pytest.approx(expected.mean()) and found.numbers[1] == pytest.approx(
+        expected.std()
+    )
+    assert found.note == "n=3" and [line.text for line in found.lines] == [
+        "published 705",
+        "no verdict on times",
+    ]
+    assert cell(table, "Smooth-AP", 2).numbers[0] == pytest.approx(costs["loss_ms"].mean())
+    assert cell(table, "FastAP", 1).text == "not run" and "any wait for images" in table.caption
+
+
+def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
+    rows = [
+        {"dataset": "cub", "batch_size": 64, "seed": seed, "decrease": 3.0 + seed}
+        for seed in (0, 1, 2)
+    ]
+    tables = paper_tables(inputs.runs, {**inputs.stats, GAP: pd.DataFrame(rows)}, inputs.study)
+    cub, sop = (
+        cell(tables["roadmap2021v2_table10"], row, 1)
+        for row in ("CUB-200-2011", "Stanford Online Products")
+    )
+    assert (cub.text, cub.note) == ("4.00 ± 1.00", "n=3")
+    assert [line.text for line in cub.lines] == ["published 3.7", "no score, no verdict"]
+    assert sop.text == "not run" and sop.lines[0].text == "published 5.4"
+
+
+def test_a_gap_of_several_batch_sizes_fills_nothing_as_the_print_names_none(inputs):
+    rows = [{"dataset": "cub", "batch_size": size, "seed": 0, "decrease": 3.0} for size in (32, 64)]
+    tables = paper_tables(inputs.runs, {**inputs.stats, GAP: pd.DataFrame(rows)}, inputs.study)
+    assert cell(tables["roadmap2021v2_table10"], "CUB-200-2011", 1).text == "not run"
+
+
+def test_a_stand_in_fills_the_tables_without_any_verdict():
+    made = paper_inputs(roadmap_study(**SMALL, stand_in="glyphs_1k"), epochs=2)
+    tables = paper_tables(made.runs, made.stats, made.study)
+    table = tables["roadmap2021v2_table6"]
+    found = cell(table, "ROADMAP", 1, section=1)
+    assert found.numbers[0] is not None and found.numbers[6] is None
+    assert (
+        found.lines[-1].text == "stand-in, no verdict"
+        and "stand-in data (glyphs_1k)" in table.caption
+    )
+    words = {
+        each.words[0]
+        for table in tables.values()
+        for part in table.sections
+        for row in part.rows
+        for each in row[2:]
+    }
+    assert not words & {"reproduced", "drifted high", "drifted low", "inconclusive"}
+
+
+def test_every_rendering_has_all_lines_of_a_cell(tables):
+    table = tables["roadmap2021v2_table1"]
+    rows = list(csv.DictReader(io.StringIO(to_csv(table))))
+    head = "CUB-200-2011 R@1"
+    assert rows[4][f"{head} published"] == "64.2" and rows[4][f"{head} verdict"]
+    assert rows[3]["iNaturalist R@1 footnote"].startswith("The second value")
+    assert "<sub>published 64.2</sub>" in to_markdown(table)
+    assert r"\shortstack[r]" in to_latex(table, "t") and r"\\{\tiny published 64.2}" in to_latex(
+        table, "t"
+    )
+    assert '<small class="line">published 64.2</small>' in to_html(table, "t")
+
+
+def test_verdicts_of_other_published_numbers_are_refused(inputs):
+    verdicts = inputs.stats["verdicts"].iloc[1:]
+    with pytest.raises(RunError, match="benchmark verdicts roadmap"):
+        paper_tables(inputs.runs, {**inputs.stats, "verdicts": verdicts}, inputs.study)
+
+
+def test_every_table_of_fast_ap_says_that_our_batches_hold_four_images_of_a_class(inputs):
+    study = dataclasses.replace(
+        inputs.study, references=References(("fastap2019", "roadmap2021v2/table10"), None)
+    )
+    tables = paper_tables(inputs.runs.iloc[:0], {}, study)
+    notes = {
+        name: [note for note in table.notes if "our runs put four" in note]
+        for name, table in tables.items()
+    }
+    assert {name: len(found) for name, found in notes.items()} == {
+        **{f"fastap2019_table{number}": 1 for number in (1, 2, 3, 5, 6)},
+        "roadmap2021v2_table10": 0,
+    }
+    samplers = {
+        run.spec.recipe["sampler"]["params"]["samples_per_class"]
+        for run in expand(load_study("fast_ap")).values()
+    }
+    assert samplers == {4}
+
+
+def test_a_study_without_runs_still_shows_what_was_published(inputs):
+    empty = dataclasses.replace(inputs, runs=inputs.runs.iloc[:0])
+    tables = paper_tables(empty.runs, {}, empty.study)
+    found = cell(tables["roadmap2021v2_table3"], "SupAP", 1)
+    assert found.text == "not run" and found.lines[0].text == "published 62.9"
+    assert "None of these numbers was run" in tables["roadmap2021v2_table3"].caption
+
+
+def test_paper_tables_are_written_beside_the_others(inputs, tmp_path):
+    chosen = dataclasses.replace(inputs.study, tables=("outside",))
+    written = write_tables(dataclasses.replace(inputs, study=chosen), tmp_path)
+    assert (
+        written["roadmap2021v2_table8"] == "2 rows"
+        and (tmp_path / "roadmap2021v2_table8.tex").is_file()
+    )
+    assert "nothing to show" in written["outside"] or (tmp_path / "outside.csv").is_file()

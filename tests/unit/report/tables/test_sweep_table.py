@@ -1,0 +1,166 @@
+"""The table of the sweeps, the sentence on them, and their place on the page."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_inputs import made_up_inputs
+from made_up_results import made_up_runs, made_up_study
+from made_up_sweeps import sweep_study
+from scipy import stats
+
+from benchmark.report.page.answer import answer
+from benchmark.report.page.page import build_page
+from benchmark.report.page.swept import sweeps
+from benchmark.report.tables.as_csv import to_csv
+from benchmark.report.tables.inputs import tidy
+from benchmark.report.tables.sweep_tests import sweep_tests
+from benchmark.report.tables.sweeps import sweep_tables
+from benchmark.report.tables.write import write_tables
+from benchmark.stats.multiple import holm
+
+STUDY = sweep_study((0, 1, 2))
+CLAIM = {
+    "claim": "fast_ap_bins_hardly_matter",
+    "verdict": "contradicted",
+    "paper": "fastap2019",
+    "place": "section 5.3",
+}
+CLAIMS = pd.DataFrame(
+    [{**CLAIM, "reading": "here"}, {**CLAIM, "reading": "published", "verdict": "not_run"}]
+)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    """Returns made-up results in which 20 bins are 10 points worse; options of a recipe make no difference there."""
+    runs = made_up_runs(STUDY, epochs=2)
+    runs.loc[(runs["loss"] == "fast_ap_bins_20") & (runs["metric"] == "recall_at_1"), "value"] -= (
+        0.1
+    )
+    made = made_up_inputs(STUDY, runs=runs)
+    return dataclasses.replace(made, stats={**made.stats, "claims": CLAIMS})
+
+
+@pytest.fixture(scope="module")
+def table(inputs):
+    return sweep_tables(inputs.runs, inputs.stats, inputs.study)["sweeps"]
+
+
+def last(inputs, loss: str, metric: str) -> np.ndarray:
+    runs = inputs.runs[(inputs.runs["selection"] == "last") & (inputs.runs["metric"] == metric)]
+    found = runs[
+        (runs["loss"] == loss) & (runs["batch_size"] == 128) & (runs["setting"] == "test_resnet")
+    ]
+    return found.sort_values("seed")["value"].to_numpy(float)
+
+
+def test_each_swept_setting_is_tested_against_the_default_of_its_sweep(inputs, table):
+    section = next(each for each in table.sections if each.title.startswith("FastAP's bins"))
+    assert section.title == "FastAP's bins (histogram bins) · R@1 · batch size 128"
+    assert [row[0].text for row in section.rows] == ["5", "10", "20"] and section.rows[1][
+        2
+    ].text == "default"
+    ours = {
+        count: last(inputs, f"fast_ap{suffix}", "recall_at_1")
+        for count, suffix in ((5, "_bins_5"), (20, "_bins_20"))
+    }
+    plain = last(inputs, "fast_ap", "recall_at_1")
+    p = holm([stats.ttest_rel(ours[count], plain).pvalue for count in (5, 20)])
+    few, _, many = section.rows
+    assert few[2].numbers[0] == pytest.approx((ours[5] - plain).mean()) and few[5].numbers[
+        0
+    ] == pytest.approx(p[0])
+    assert many[1].numbers == pytest.approx((ours[20].mean(), ours[20].std(ddof=1), 3))
+    assert many[4].text == "lower" and many[5].numbers[0] == pytest.approx(p[1])
+    assert few[-2].text == "fast_ap_bins_hardly_matter: contradicted", (
+        "the reading of the paper's data is another"
+    )
+
+
+def test_batch_sizes_and_samplings_are_compared_with_the_default_that_the_sweep_names(table):
+    rows = {each.title: {row[0].text: row[2].text for row in each.rows} for each in table.sections}
+    sampling = rows["sampling · R@1 · batch size 64"]
+    assert sampling["random classes"] == "default" and sampling["pairs of categories"] != "default"
+    assert rows["FastAP's batch size · R@1"]["128"] == "default"
+    assert (
+        rows["images per class (images of a class in a batch) · mAP · batch size 128"]["4"]
+        == "default"
+    )
+    assert set(rows) == {row for row in rows if "SupAP" not in row}, "what was not run is left out"
+
+
+def test_the_table_is_written_in_every_format(tmp_path, inputs):
+    study = dataclasses.replace(inputs.study, tables=())
+    assert write_tables(dataclasses.replace(inputs, study=study), tmp_path) == {"sweeps": "10 rows"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"sweeps.{kind}" for kind in ("csv", "md", "tex", "html")
+    }
+
+
+def test_the_csv_has_the_numbers_in_full(table):
+    rows = list(csv.DictReader(io.StringIO(to_csv(table))))
+    assert {
+        "section",
+        "Value",
+        "Value of option",
+        "Score mean",
+        "Score sd",
+        "Score n",
+        "Difference difference",
+    } <= set(rows[0])
+    assert [row["Difference note"] for row in rows].count("default") == len(table.sections)
+
+
+def test_other_studies_have_no_such_table_and_no_such_sentence():
+    other = made_up_study()
+    runs = tidy(made_up_runs(other))
+    assert sweep_tables(runs, {}, other) == {} and sweeps(runs, other) == []
+
+
+def test_without_its_default_a_sweep_has_scores_and_no_test(inputs):
+    runs = inputs.runs[inputs.runs["loss"] != "fast_ap"]
+    found = sweep_tests(runs, inputs.study).query('title == "FastAP\'s bins"')
+    assert (
+        list(found["value"]) == ["5", "20"]
+        and found["p_holm"].isna().all()
+        and not found["significant"].any()
+    )
+
+
+def test_a_setting_whose_runs_are_those_of_the_default_says_so(table):
+    section = next(each for each in table.sections if each.title.startswith("images per class"))
+    assert (
+        section.rows[1][2].note == "identical runs, no test"
+        and section.rows[1][4].text == "no test"
+    )
+
+
+def test_one_seed_gives_no_test_and_the_sentence_says_so():
+    study = sweep_study((0,))
+    assert "No sweep could be tested" in sweeps(tidy(made_up_runs(study, epochs=2)), study)[0]
+
+
+def test_the_answer_to_a_study_of_sweeps_begins_with_the_claims_and_the_sweeps(inputs):
+    claims, swept, best, *_ = answer(inputs)
+    assert claims == "Of 1 claim asked of what was run here: 1 contradicted."
+    assert swept.startswith(
+        "In 2 of 2 sweeps that could be tested some setting differs significantly"
+    )
+    assert (
+        "the furthest of each: FastAP's bins 20 (−10.13 points of R@1), FastAP's batch size 64"
+        in swept
+    )
+    assert best.startswith("The highest mean R@1")
+
+
+def test_the_page_shows_the_claims_first_and_the_table_below_the_figures(inputs):
+    study = dataclasses.replace(inputs.study, tables=("comparison",), figures=())
+    page = build_page(dataclasses.replace(inputs, study=study))
+    section = page.split('<section id="sweeps"')[1].split("</section>")[0]
+    assert section.index("<svg") < section.index('id="table-sweeps"')

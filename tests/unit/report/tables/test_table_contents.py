@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_inputs import WENT_WRONG, made_up_inputs
+from made_up_results import made_up_runs, made_up_study
+
+from benchmark.report.tables import TABLES
+from benchmark.report.tables.labels import loss_label
+from benchmark.report.tables.table import NothingToShow, Table
+from benchmark.study.model import Variant
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return made_up_inputs(bad=WENT_WRONG, references=True)
+
+
+def build(name: str, inputs) -> Table:
+    return TABLES[name].target(inputs.runs, inputs.stats, inputs.study)
+
+
+def row_of(table: Table, section: int, name: str):
+    return next(row for row in table.sections[section].rows if row[0].text == name)
+
+
+def test_comparison_prints_mean_sd_and_n_computed_from_the_runs(inputs):
+    runs = made_up_runs(inputs.study, bad=WENT_WRONG)
+    chosen = runs[
+        (runs.selection == "last") & (runs.metric == "map_at_r") & (runs.loss == "sup_ap")
+    ]
+    values = chosen[chosen.batch_size == 32]["value"].to_numpy(float)
+    cell = row_of(build("comparison", inputs), 0, "SupAP")[2]
+    assert cell.text == f"{100 * values.mean():.2f} ± {100 * values.std(ddof=1):.2f}"
+    assert cell.numbers == pytest.approx((values.mean(), values.std(ddof=1), 5))
+
+
+def test_comparison_marks_best_and_second_and_names_lost_runs(inputs):
+    table = build("comparison", inputs)
+    assert [section.title for section in table.sections] == ["Batch size 32", "Batch size 128"]
+    assert (
+        row_of(table, 0, "ROADMAP")[1].mark == "best"
+        and row_of(table, 0, "SupAP")[1].mark == "second"
+    )
+    assert row_of(table, 0, "FastAP")[1].note == "n=4, 1 missing"
+    assert row_of(table, 1, "ROADMAP")[1].note == "n=4, 1 diverged"
+
+
+def test_comparison_shows_a_cell_without_any_number_by_its_state():
+    study = made_up_study(
+        losses=("smooth_ap", "fast_ap", "sup_ap"), batch_sizes=(32,), seeds=(0, 1)
+    )
+    bad = {
+        ("fast_ap", 32, 0): "diverged",
+        ("fast_ap", 32, 1): "diverged",
+        ("sup_ap", 32, 0): "failed",
+    }
+    bad[("sup_ap", 32, 1)] = "missing"
+    table = build("comparison", made_up_inputs(study, bad=bad))
+    assert row_of(table, 0, "FastAP")[1].text == "diverged"
+    assert row_of(table, 0, "SupAP")[1].text == "1 failed, 1 missing"
+
+
+def test_comparison_of_a_study_without_any_finished_run_still_has_its_rows():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0,))
+    bad = {("smooth_ap", 32, 0): "missing", ("sup_ap", 32, 0): "missing"}
+    table = build("comparison", made_up_inputs(study, bad=bad))
+    assert [row[1].text for row in table.sections[0].rows] == ["missing", "missing"]
+    assert "No finished run yet" in table.caption
+
+
+def test_named_variants_are_labelled_by_the_hyperparameters_that_differ():
+    study = made_up_study(losses=("smooth_ap",), batch_sizes=(32,), seeds=(0, 1))
+    warm = Variant("smooth_ap_tau0.1", "smooth_ap", {"tau": 0.1, "include_query": True})
+    block = dataclasses.replace(study.blocks[0], losses=(*study.blocks[0].losses, warm))
+    study = dataclasses.replace(study, blocks=(block,))
+    table = build("comparison", made_up_inputs(study))
+    assert [row[0].text for row in table.sections[0].rows] == ["SmoothAP", "SmoothAP (tau=0.1)"]
+
+
+def test_an_option_with_one_loss_is_a_row_and_an_option_with_several_has_columns():
+    study = made_up_study(losses=("smooth_ap", "roadmap"), batch_sizes=(32, 128), seeds=(0, 1))
+    plain = study.blocks[0]
+    roadmap = dataclasses.replace(plain, losses=plain.losses[1:], batch_sizes=(128,))
+    options = [
+        dataclasses.replace(roadmap, setting=f"r10~{name}") for name in ("dim512", "dim2048")
+    ]
+    study = dataclasses.replace(
+        study, blocks=(plain, *options, dataclasses.replace(plain, setting="r10~xbm"))
+    )
+    inputs = made_up_inputs(study, bad={("roadmap", 32, 0): "diverged"})
+    table = build("comparison", inputs)
+    assert len({column.header[0] for column in table.columns[1:]}) == 2, "r10 and r10~xbm"
+    assert [row[0].text for row in table.sections[0].rows] == ["SmoothAP", "ROADMAP"]
+    assert [row[0].text for row in table.sections[1].rows] == [
+        "SmoothAP",
+        "ROADMAP",
+        "ROADMAP, dim512",
+        "ROADMAP, dim2048",
+    ]
+    runs = inputs.runs[
+        (inputs.runs["setting"] == "r10~dim512") & (inputs.runs["selection"] == "last")
+    ]
+    score = runs[runs["metric"] == "recall_at_1"]["value"].mean()
+    assert row_of(table, 1, "ROADMAP, dim512")[1].numbers[0] == pytest.approx(score)
+    assert [cell.text for cell in row_of(table, 1, "ROADMAP, dim512")[4:]] == ["–"] * 3, (
+        "not run with the memory"
+    )
+
+
+def test_an_option_is_printed_without_the_underscore_that_python_needs():
+    study = made_up_study(losses=("roadmap",), batch_sizes=(32,))
+    heavy = Variant("roadmap_lambda_0.8", "roadmap", {"lambda_": 0.8})
+    block = dataclasses.replace(study.blocks[0], losses=(heavy,))
+    assert (
+        loss_label("roadmap_lambda_0.8", dataclasses.replace(study, blocks=(block,)))
+        == "ROADMAP (lambda=0.8)"
+    )
+
+
+def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
+    table = build("paired", inputs)
+    row = next(
+        row
+        for s in table.sections
+        if s.title.startswith("R@1") and "32" in s.title
+        for row in s.rows
+        if row[0].text == "SupAP"
+    )
+    stats = inputs.stats["paired"].query(
+        "kind == 'baseline' and loss == 'sup_ap' and metric == 'recall_at_1'"
+    )
+    stats = stats[stats.batch_size == 32].iloc[0]
+    assert row[1].text == f"+{100 * stats.difference:.2f}" and row[1].numbers == (stats.difference,)
+    assert row[2].numbers == (stats.ci_low, stats.ci_high)
+    assert row[3].text == "higher" and row[5].numbers == (stats.p_holm,)
+    assert "(14 tests)" in table.notes[0]
+    assert all(row[0].text != "SmoothAP" for section in table.sections for row in section.rows)
+
+
+def test_tests_without_a_result_say_so_and_keep_their_note():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0,))
+    row = build("paired", made_up_inputs(study)).sections[0].rows[0]
+    assert row[3].text == "no test" and row[-1].note == "one pair, no test"
+    assert row[2].text == "–"
+
+
+def test_ablation_lists_the_steps_in_order_and_their_total(inputs):
+    steps = [row[0].text for row in build("ablation", inputs).sections[0].rows]
+    assert steps == ["SmoothAP → SupAP", "SupAP → ROADMAP", "SmoothAP → ROADMAP (total)"]
+
+
+def test_all_pairs_has_every_pair_once_per_section(inputs):
+    for section in build("all_pairs", inputs).sections:
+        pairs = {frozenset((row[0].text, row[1].text)) for row in section.rows}
+        assert len(pairs) == len(section.rows) == 28
+
+
+def test_cost_share_is_the_loss_time_over_the_time_of_a_step(inputs):
+    row = row_of(build("cost", inputs), 0, "SmoothAP")
+    rate, loss_ms, share = (row[index].numbers[0] for index in (2, 3, 4))
+    assert share == pytest.approx(loss_ms / (1000 * 32 / rate))
+
+
+def test_missing_lists_each_lost_run_with_its_reason_worst_first(inputs):
+    rows = build("missing", inputs).sections[0].rows
+    assert [row[0].text for row in rows] == ["failed", "diverged", "missing"]
+    assert rows[1][2].text == "ROADMAP" and rows[1][5].text == "loss was nan at step 17"
+
+
+def test_missing_has_nothing_to_show_when_all_runs_finished():
+    with pytest.raises(NothingToShow, match="all 80 runs finished"):
+        build("missing", made_up_inputs())
+
+
+def test_best_epoch_never_lies_below_the_last(inputs):
+    for section in build("best_epoch", inputs).sections:
+        assert all(row[4].numbers[0] >= 0 for row in section.rows)
+
+
+def test_published_keeps_rows_that_were_not_run_and_puts_measured_tables_first(inputs):
+    table = build("published", inputs)
+    assert table.sections[0].title == "Frozen runs of this study"
+    published = table.sections[1].rows
+    assert published and {row[1].text for row in published} == {"not run"}
+    assert all(row[6].numbers[0] is not None for row in published)
+    assert table.rows == len(inputs.stats["verdicts"])
+
+
+def test_published_marks_rows_that_quote_another_paper(inputs):
+    verdicts = inputs.stats["verdicts"].assign(provenance="copied")
+    table = TABLES["published"].target(inputs.runs, {"verdicts": verdicts}, inputs.study)
+    assert {row[0].note for section in table.sections for row in section.rows} == {"quoted"}
+
+
+def test_published_shows_a_drift_with_its_direction():
+    inputs = made_up_inputs(references=True)
+    verdicts = inputs.stats["verdicts"].assign(verdict="inconclusive", direction="")
+    verdicts.loc[0, ["verdict", "direction"]] = ["drifted", "low"]
+    table = TABLES["published"].target(inputs.runs, {"verdicts": verdicts}, inputs.study)
+    cells = [
+        row[1]
+        for section in table.sections
+        for row in section.rows
+        if row[1].text.startswith("drifted")
+    ]
+    assert [cell.text for cell in cells] == ["drifted low"] and cells[0].tone == "bad"
+
+
+def test_values_that_are_not_finite_never_reach_a_table():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0, 1, 2))
+    runs = made_up_runs(study)
+    runs.loc[(runs.loss == "sup_ap") & (runs.seed == 0), "value"] = np.nan
+    table = build("comparison", made_up_inputs(study, runs=pd.DataFrame(runs)))
+    assert (
+        row_of(table, 0, "SupAP")[1].note == "n=2"
+        and "nan" not in row_of(table, 0, "SupAP")[1].text
+    )

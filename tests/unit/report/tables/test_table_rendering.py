@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from benchmark.report.tables.as_csv import to_csv
+from benchmark.report.tables.as_html import to_html, to_page
+from benchmark.report.tables.as_latex import to_latex
+from benchmark.report.tables.as_markdown import to_markdown
+from benchmark.report.tables.table import Cell, Column, Section, Table, marks, text_column
+
+
+def small_table(rows: int = 1) -> Table:
+    columns = [
+        text_column("", "Loss"),
+        Column(("set", "R@1"), parts=("mean", "sd")),
+        Column(("set", "mAP")),
+    ]
+    row = [
+        Cell("a_b <50%> & c"),
+        Cell("85.20 ± 0.31", "best", "n=4", (0.852, 0.0031)),
+        Cell("−1.0", "second"),
+    ]
+    lost = [Cell("other"), Cell("diverged", tone="bad"), Cell("–")]
+    return Table(
+        "A title",
+        "A caption with 5% & more.",
+        columns,
+        [Section("Batch size 32", [row] * rows + [lost])],
+    )
+
+
+def test_csv_carries_full_precision_and_says_why_a_number_is_absent():
+    rows = list(csv.DictReader(io.StringIO(to_csv(small_table()))))
+    assert rows[0]["set R@1 mean"] == "0.852" and rows[0]["set R@1 sd"] == "0.0031"
+    assert rows[0]["set R@1 note"] == "n=4" and rows[0]["section"] == "Batch size 32"
+    assert rows[1]["set R@1 mean"] == "" and rows[1]["set R@1 note"] == "diverged"
+
+
+def test_markdown_has_one_line_per_row_with_equal_fields_and_marks():
+    text = to_markdown(small_table())
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4}
+    assert "**85.20 ± 0.31**" in text and "<u>−1.0</u>" in text and r"a\_b &lt;50%>" in text
+
+
+def test_latex_escapes_text_and_marks_best_and_second():
+    text = to_latex(small_table(), "small")
+    assert r"a\_b $<$50\%$>$ \& c" in text
+    assert r"\textbf{85.20 $\pm$ 0.31}" in text and r"\underline{$-$1.0}" in text
+    assert r"\multicolumn{2}{c}{set}" in text and r"\cmidrule(lr){2-3}" in text
+    assert r"\label{tab:small}" in text
+
+
+@pytest.mark.parametrize(("rows", "environment"), [(3, "table"), (60, "longtable")])
+def test_latex_environments_close_and_every_row_has_all_fields(rows, environment):
+    text = to_latex(small_table(rows), "small")
+    assert re.findall(r"\\begin\{(\w+)\}", text) == list(
+        reversed(re.findall(r"\\end\{(\w+)\}", text))
+    )
+    assert f"\\begin{{{environment}}}" in text
+    for line in text.splitlines():
+        if line.startswith(("a\\_b", "other")):
+            assert len(re.findall(r"(?<!\\)&", line)) == 2 and line.endswith(r"\\")
+    depth = 0
+    for character in re.sub(r"\\[{}]", "", text):
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0
+
+
+@pytest.mark.skipif(
+    not (shutil.which("tectonic") or shutil.which("pdflatex")),
+    reason="no LaTeX engine (pdflatex, tectonic) installed",
+)
+def test_latex_compiles(tmp_path):
+    body = to_latex(small_table(), "one") + to_latex(small_table(60), "two")
+    head = "\\documentclass{article}\\usepackage{booktabs,longtable,graphicx}\\begin{document}"
+    (tmp_path / "page.tex").write_text(head + body + "\\end{document}", encoding="utf-8")
+    engine = (
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error"]
+        if shutil.which("pdflatex")
+        else ["tectonic"]
+    )
+    done = subprocess.run(
+        [*engine, "page.tex"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_html_escapes_text_names_rows_and_columns_and_scrolls_by_keyboard():
+    text = to_html(small_table(), "small")
+    assert "a_b &lt;50%&gt; &amp; c" in text and "<50%>" not in text
+    assert '<th scope="row">' in text and '<th scope="colgroup" colspan="2">set</th>' in text
+    assert 'class="scroll" tabindex="0" role="region"' in text
+    assert 'data-sort="0.852"' in text and 'class="num tone-bad"' in text
+
+
+def test_html_shows_the_first_rows_of_a_huge_table_and_says_so():
+    text = to_html(small_table(1000), "small", limit=100)
+    assert text.count('<th scope="row">') == 100
+    assert "901 more rows are not shown here; the CSV file has all 1001." in text
+    assert to_csv(small_table(1000)).count("\n") == 1002
+
+
+def test_html_page_of_a_table_stands_alone():
+    page = to_page(small_table(), "small")
+    assert page.startswith("<!doctype html>") and "http" not in page
+
+
+def test_a_row_of_the_wrong_width_is_refused():
+    with pytest.raises(ValueError, match="2 columns, but rows of"):
+        Table("t", "c", [text_column("a"), text_column("b")], [Section("", [[Cell("x")]])])
+
+
+def test_marks_share_equal_values_and_leave_lone_values_unmarked():
+    assert marks([0.5, 0.7, None, 0.7, 0.6]) == ["", "best", "", "best", "second"]
+    assert marks([0.5, 0.7], higher_is_better=False) == ["best", "second"]
+    assert marks([None, 0.7]) == ["", ""]

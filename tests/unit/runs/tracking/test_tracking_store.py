@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmark.runs.tracking import store
+from benchmark.runs.tracking.store import TrackingError
+
+PREPARE = "import sys; from benchmark.runs.tracking.store import prepare; print(prepare('toy', 'A toy', sys.argv[1]))"
+
+
+def experiments(results: Path) -> list[tuple]:
+    with sqlite3.connect(results / store.DATABASE) as database:
+        return database.execute(
+            "select name, artifact_location from experiments order by experiment_id"
+        ).fetchall()
+
+
+def test_the_store_is_a_sqlite_file_in_the_results_unless_the_variable_names_another(
+    tmp_path, monkeypatch
+):
+    assert store.tracking_uri(tmp_path) == f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking.example:5000")
+    assert store.tracking_uri(tmp_path) == "http://tracking.example:5000"
+
+
+def test_four_processes_that_prepare_at_once_make_one_sound_store_with_one_experiment(tmp_path):
+    results = tmp_path / "results"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PREPARE, results], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(4)
+    ]
+    answers = [process.communicate(timeout=120) for process in started]
+    assert [process.returncode for process in started] == [0] * 4, answers
+    assert len({out for out, _ in answers}) == 1
+    assert [name for name, _ in experiments(results)] == ["Default", "toy"]
+    again = store.prepare("toy", "A toy", results)
+    assert again == answers[0][0].decode().strip()
+    with sqlite3.connect(results / store.DATABASE) as database:
+        assert database.execute("pragma integrity_check").fetchone() == ("ok",)
+
+
+def test_the_store_names_no_folder_of_this_machine(tmp_path):
+    store.prepare("toy", "A toy", tmp_path)
+    assert [place for _, place in experiments(tmp_path)] == [
+        "mlflow-artifacts:/0",
+        "mlflow-artifacts:/toy",
+    ]
+    assert str(tmp_path).encode() not in (tmp_path / store.DATABASE).read_bytes()
+
+
+def test_a_deleted_experiment_is_restored(tmp_path):
+    identity = store.prepare("toy", "A toy", tmp_path)
+    store.connect(tmp_path).delete_experiment(identity)
+    assert store.prepare("toy", "A toy", tmp_path) == identity
+    assert store.connect(tmp_path).get_experiment(identity).lifecycle_stage == "active"
+
+
+def test_a_database_that_is_none_is_one_clear_error(tmp_path):
+    (tmp_path / store.DATABASE).write_text("not a database, but longer than the header of one" * 50)
+    with pytest.raises(
+        TrackingError, match=r"mlflow\.db cannot be used .*free some space, or delete the file"
+    ):
+        store.prepare("toy", "A toy", tmp_path)
+
+
+def test_a_refused_connection_is_reported_at_once_and_without_credentials(
+    tmp_path, monkeypatch, closed_port
+):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://me:secret@127.0.0.1:{closed_port}")
+    started = time.monotonic()
+    with pytest.raises(
+        TrackingError, match="start the server or unset MLFLOW_TRACKING_URI"
+    ) as caught:
+        store.prepare("toy", "A toy", tmp_path)
+    assert "secret" not in str(caught.value)
+    assert time.monotonic() - started < 10
+
+
+def test_a_server_that_never_answers_costs_a_bounded_time(tmp_path, monkeypatch, hanging_server):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", hanging_server)
+    monkeypatch.setattr(store, "PROBE_SECONDS", 1.0)
+    started = time.monotonic()
+    with pytest.raises(TrackingError, match="timed out"):
+        store.prepare("toy", "A toy", tmp_path)
+    assert time.monotonic() - started < 10
+
+
+def test_the_users_own_patience_is_kept(monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "77")
+    environment = dict(os.environ)
+    store.be_patient(environment)
+    assert environment["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "77"
+    assert environment["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] == "2"
+
+
+def test_the_ui_binds_to_loopback_and_needs_a_store(tmp_path):
+    with pytest.raises(TrackingError, match=r"mlflow\.db does not exist; run a study"):
+        store.server_command(tmp_path, 5000)
+    (tmp_path / store.DATABASE).touch()
+    command = store.server_command(tmp_path, _free_port())
+    assert command[command.index("--host") + 1] == "127.0.0.1"
+
+
+def test_a_taken_port_is_a_clear_error(tmp_path, hanging_server):
+    (tmp_path / store.DATABASE).touch()
+    with pytest.raises(TrackingError, match="choose another with --port"):
+        store.server_command(tmp_path, int(hanging_server.rsplit(":", 1)[1]))
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

