@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -69,6 +70,9 @@ def no_cluster() -> str | None:
 
 
 def no_browser() -> str | None:
-    """Returns why browser tests cannot run here."""
-    found = any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    return None if found else "headless Chromium is not installed"
+    """Return why browser tests cannot run here."""
+    from benchmark.report.page.pdf import browser
+
+    if browser() is None:
+        return "no headless Chromium is installed"
+    return None if importlib.util.find_spec("playwright") else "playwright is not installed"
