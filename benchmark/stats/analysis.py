@@ -11,6 +11,10 @@ numbers of runs without a score: n_diverged, n_absent |
 | paired.csv | place and tested pair | the columns of a test |
 | ablation.csv | place and step of the ablation | step ("1", "2", ..., "total"), the columns of a test |
 | gain.csv | place | loss, against, n, gain, sd, interval, gain_of_means (percent) |
+| curves.csv | place, loss, epoch | n, mean, sd; of the first metric only |
+| best_epoch.csv | place, loss | n, last, last_sd, best, best_sd, difference, epoch (means) |
+| differences.csv | place, loss, seed | against (the baseline), value, value_against, difference |
+| costs.csv | dataset, setting, batch_size, loss | n, means of time, throughput and memory; loss_share |
 
 Columns of a test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean,
 mean_against, difference (loss - against), sd_difference, ci_low, ci_high, t, p, d_z, detectable (smallest
@@ -28,6 +32,12 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.files import write_text
+from benchmark.stats.descriptive import (
+    best_epochs,
+    costs,
+    differences_by_seed,
+    learning_curves,
+)
 from benchmark.stats.intervals import mean_sd, t_half_widths
 from benchmark.stats.multiple import holm_by_family
 from benchmark.stats.paired import PLACE, TEST, compare
@@ -49,7 +59,7 @@ GAIN_COLUMNS = [*PLACE, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high
 def analyse(
     runs: pd.DataFrame, comparison: Mapping[str, Any], metrics: Sequence[str]
 ) -> dict[str, pd.DataFrame]:
-    """Returns {"summary", "paired", "ablation", "gain"}, each with the columns of the table above.
+    """Return the tables of the list above by name.
 
     ``comparison`` has ``baseline`` (a loss or None), ``ablation`` (losses, simplest first; may be empty)
     and ``alpha``. A loss without a finished run has no row here; the long table names it.
@@ -70,6 +80,10 @@ def analyse(
         "paired": _with_families(paired, alpha, PAIRED_COLUMNS),
         "ablation": _with_families(steps, alpha, ABLATION_COLUMNS),
         "gain": gain.reindex(columns=GAIN_COLUMNS),
+        "curves": learning_curves(runs, metrics),
+        "best_epoch": best_epochs(runs, metrics),
+        "differences": differences_by_seed(headline, comparison.get("baseline")),
+        "costs": costs(runs),
     }
 
 

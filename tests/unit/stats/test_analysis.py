@@ -134,6 +134,10 @@ def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
         "paired.csv",
         "ablation.csv",
         "gain.csv",
+        "curves.csv",
+        "best_epoch.csv",
+        "differences.csv",
+        "costs.csv",
     ]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 

@@ -1,0 +1,73 @@
+"""The descriptive tables against the runs that they are made of, by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from made_up_results import made_up_runs, made_up_study
+
+from benchmark.stats.descriptive import (
+    best_epochs,
+    costs,
+    differences_by_seed,
+    learning_curves,
+)
+from benchmark.stats.runs import checked, scores
+
+METRICS = ["map_at_r", "recall_at_1"]
+CELL = "loss == 'sup_ap' and batch_size == 32"
+
+
+@pytest.fixture
+def runs():
+    return checked(made_up_runs(made_up_study(), bad={("sup_ap", 32, 4): "diverged"}))
+
+
+def test_curves_are_the_mean_of_each_epoch_of_the_first_metric(runs):
+    curves = learning_curves(runs, METRICS)
+    assert set(curves["metric"]) == {"map_at_r"}
+    mine = runs.query(f"{CELL} and metric == 'map_at_r' and selection == 'curve' and epoch == 3")
+    row = curves.query(f"{CELL} and epoch == 3").iloc[0]
+    assert (row["n"], row["mean"], row["sd"]) == (
+        4,
+        pytest.approx(mine["value"].mean()),
+        pytest.approx(mine["value"].std()),
+    )
+
+
+def test_the_first_metric_with_values_is_the_one_of_the_curves(runs):
+    assert set(learning_curves(runs, ["recall_at_7", "map"])["metric"]) == {"map"}
+
+
+def test_best_epochs_compare_the_selections_run_by_run(runs):
+    row = best_epochs(runs, METRICS).query(f"{CELL} and metric == 'map_at_r'").iloc[0]
+    mine = runs.query(f"{CELL} and metric == 'map_at_r'").pivot_table(
+        index="seed", columns="selection", values="value", aggfunc="last"
+    )
+    assert row["n"] == 4
+    assert row["difference"] == pytest.approx((mine["best"] - mine["last"]).mean())
+    assert row["difference"] >= 0
+
+
+def test_differences_need_the_same_seed_of_the_baseline(runs):
+    headline = scores(runs, "last", METRICS)
+    table = differences_by_seed(headline, "smooth_ap")
+    row = table.query(f"{CELL} and metric == 'map_at_r'")
+    assert row["seed"].tolist() == [0, 1, 2, 3]
+    assert (row["difference"] == row["value"] - row["value_against"]).all()
+    assert "smooth_ap" not in set(table["loss"]) and set(table["against"]) == {"smooth_ap"}
+    assert differences_by_seed(headline, None).empty
+
+
+def test_the_share_of_the_loss_is_its_time_over_that_of_a_step(runs):
+    row = costs(runs).query(CELL).iloc[0]
+    step_ms = 1000 * 32 / row["images_per_second"]
+    assert row["loss_share"] == pytest.approx(row["loss_ms"] / step_ms)
+    assert row["loss_ms_minimum"] < row["loss_ms"] < row["loss_ms_maximum"]
+    assert row["n"] == 4 and pd.isna(row["peak_gpu_mb"]) and row["peak_rss_mb"] == 610
+
+
+def test_tables_of_a_study_without_results_are_empty(runs):
+    nothing = runs[runs["status"] != "ok"]
+    assert learning_curves(nothing, METRICS).empty and best_epochs(nothing, METRICS).empty
+    assert costs(nothing).empty
