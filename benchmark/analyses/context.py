@@ -10,7 +10,7 @@ from typing import Any
 from benchmark.analyses.recording import Recording, recorded
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import defaults_of
-from benchmark.core.records import RunSpec, run_id
+from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study.model import Block, Study, Variant
 
@@ -72,15 +72,13 @@ class Context:
         """
         block = self.block
         chosen_loss = self._loss(loss)
-        recipe = block.recipe_of(chosen_loss["name"])
-        recipe = {**recipe, "memory": {**recipe["memory"], "size": None}}
-        chosen = block.datasets[0]
-        dataset = {"name": chosen.name, "params": chosen.params}
+        recipe = block.recipe_of(chosen_loss.name)
+        recipe = replace(recipe, memory=replace(recipe.memory, size=None))
+        dataset = block.datasets[0]
         if self.quick:
-            dataset = {"name": QUICK_DATASET, "params": {}}
-            recipe = {**recipe, "training": {**recipe["training"], "epochs": 1}}
+            dataset = DatasetChoice(QUICK_DATASET, QUICK_DATASET, {})
+            recipe = replace(recipe, training=replace(recipe.training, epochs=1))
         return RunSpec(
-            run_id=run_id(self.dataset, block.setting, loss, batch_size, seed),
             dataset=dataset,
             setting=block.setting,
             loss=chosen_loss,
@@ -105,14 +103,14 @@ class Context:
             "runs": [{"run_id": spec.run_id, "spec_digest": spec.digest} for spec in self.used],
         }
 
-    def _loss(self, label: str) -> dict[str, Any]:
+    def _loss(self, label: str) -> LossChoice:
         variant = self._variant(label)
         if variant is not None:
-            return {"name": variant.name, "variant": label, "params": variant.params}
+            return variant.choice
         catalogue = load_catalogue()
         if label not in catalogue:
             raise ConfigError("analysis", [f"no loss '{label}' in the study or the registry"])
-        return {"name": label, "variant": label, "params": defaults_of(catalogue[label]["schema"])}
+        return LossChoice(label, label, defaults_of(catalogue[label]["schema"]))
 
     def _variant(self, label: str) -> Variant | None:
         """Returns a loss of the study with the hyperparameters it has nearest to the block: recipes set them.

@@ -84,10 +84,10 @@ def measure(
 )
 def build(context: Context) -> Analysis:
     """Returns the gap of SupAP and ROADMAP by training and measuring batch size, and both bounds beside it."""
-    sampler = context.block.recipe["sampler"]["params"]
+    sampler = context.block.recipe.sampler.params
     each = max(1, sampler.get("samples_per_class", 2) - 1)
     sizes = doubled(context.batch_sizes)
-    calibration = context.spec(CALIBRATED, sizes[0], 0).loss["params"]
+    calibration = context.spec(CALIBRATED, sizes[0], 0).loss.params
     parts = []
     for batch_size in context.batch_sizes:
         for loss in (PLAIN, CALIBRATED):

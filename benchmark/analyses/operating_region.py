@@ -90,7 +90,7 @@ def measure(context: Context) -> pd.DataFrame:
     for seed in context.seeds:
         for size in sizes:
             spec = context.spec(TRAINED, size, seed)
-            width = half_width(spec.loss["params"]["tau"])
+            width = half_width(spec.loss.params["tau"])
             steps = list(context.trained(TRAINED, size, seed).steps())
             rows.append(
                 {"source": "trained", "seed": seed, "batch_size": size} | _mean(steps, width)
@@ -115,7 +115,7 @@ def build(context: Context) -> Analysis:
     data = measure(context)
     spec = context.used[0]
     runs = f"{context.dataset}, {'seeds' if len(context.seeds) > 1 else 'seed'} {listed(context.seeds)}"
-    width = half_width(spec.loss["params"]["tau"])
+    width = half_width(spec.loss.params["tau"])
     claims = [_claim(data, kind, words) for kind, words in KINDS.items()]
     return Analysis(_draw(data, runs), _table(data, runs, width), claims, _notes(data, width))
 

@@ -18,7 +18,6 @@ import numpy as np
 from benchmark.core import provenance
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
-from benchmark.core.recipe import section
 from benchmark.core.records import RunSpec
 
 KEYS = ("batches", "batch_labels", "sizes", "query", "query_labels", "gallery", "gallery_labels")
@@ -61,9 +60,7 @@ def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recordi
         with np.load(path) as stored:
             if set(stored.files) == set(KEYS):
                 return Recording(**{key: stored[key] for key in KEYS})
-    say(
-        f"training {spec.run_id} ({spec.recipe['training']['epochs']} epochs) to look at its embeddings"
-    )
+    say(f"training {spec.run_id} ({spec.recipe.training.epochs} epochs) to look at its embeddings")
     recording = _train(spec)
     with replacing(path) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, **vars(recording))
@@ -78,7 +75,7 @@ def _train(spec: RunSpec) -> Recording:
     from benchmark.training.progress import Progress
     from benchmark.training.step import DivergedError
 
-    training = section(spec.recipe, "training")
+    training = spec.recipe.training
     parts = build_parts(spec, prepare_numerics(training))
     seen: deque[tuple[np.ndarray, np.ndarray]] = deque(
         maxlen=len(parts.sampler.epoch(training.epochs - 1))

@@ -92,12 +92,12 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
 
 
 def collect(study: StudyName, results: Results = RESULTS) -> None:
-    """Write the long table runs.csv and provenance.json from whatever runs there are.
+    """Write runs.csv, scores.csv and provenance.json from whatever runs there are.
 
     Example: python -m benchmark collect embedded
     """
-    from benchmark.runs.collect import RUNS_TABLE
     from benchmark.runs.collect import collect as collect_study
+    from benchmark.runs.table import RUNS_TABLE
     from benchmark.study import load_study
 
     loaded = load_study(study)

@@ -66,7 +66,8 @@ def schema_of(config: type) -> dict[str, Any]:
         if item.default is not dataclasses.MISSING:
             schema["default"] = item.default
         elif item.default_factory is not dataclasses.MISSING:
-            schema["default"] = item.default_factory()
+            if not dataclasses.is_dataclass(default := item.default_factory()):
+                schema["default"] = default
         else:
             required.append(item.name)
         properties[item.name] = schema

@@ -14,10 +14,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from benchmark import __version__
 from benchmark.core.registry import plugin_files
+from benchmark.core.results import Hardware
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # What can change a number of a run: the parts that train and evaluate, and the foundations they stand on.
@@ -90,16 +90,10 @@ def platform_label() -> str:
     return f"{platform.system().lower()}-{machine}-{python}-torch{short}-{'cuda' if _cuda() else 'cpu'}"
 
 
-def hardware() -> dict[str, Any]:
-    """Returns processor model, cores (present and usable), memory in GB and the names of the GPUs."""
+def hardware() -> Hardware:
+    """Return processor model, cores (present and usable), memory in GB and the names of the GPUs."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {
-        "cpu": _cpu_model(),
-        "cores": os.cpu_count(),
-        "usable_cores": usable,
-        "memory_gb": _memory_gb(),
-        "gpus": _gpu_names(),
-    }
+    return Hardware(_cpu_model(), os.cpu_count(), usable, _memory_gb(), _gpu_names())
 
 
 def instructions() -> str | None:

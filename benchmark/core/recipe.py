@@ -6,10 +6,10 @@ Each section is a dataclass whose JSON Schema validates study files. This module
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from benchmark.core.options import defaults_of, make, option, schema_of
+from benchmark.core.options import make, option, schema_of
 
 # The backbone that timm does not have, and torchvision's names of its weights under tags in timm's manner.
 GOOGLENET = "googlenet"
@@ -170,6 +170,28 @@ class EvaluationConfig:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SamplerConfig:
+    """A registered sampler and its parameters, which the sampler itself checks."""
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """All sections of a recipe."""
+
+    model: ModelConfig
+    sampler: SamplerConfig
+    input: InputConfig = field(default_factory=InputConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+
 def check_input(config: InputConfig, channels: int) -> list[str]:
     """Returns what is wrong with the input options of a network of ``channels``: lines of key and message."""
     found = []
@@ -196,10 +218,10 @@ def check_input(config: InputConfig, channels: int) -> list[str]:
     return found
 
 
-def check_memory(recipe: dict[str, Any]) -> list[str]:
+def check_memory(recipe: Recipe) -> list[str]:
     """Returns what is wrong with the memory of a complete recipe: lines of key and message."""
-    size, start = recipe["memory"]["size"], recipe["memory"]["start_epoch"]
-    epochs = recipe["training"]["epochs"]
+    size, start = recipe.memory.size, recipe.memory.start_epoch
+    epochs = recipe.training.epochs
     found = []
     if size == 0:
         found.append(
@@ -213,12 +235,12 @@ def check_memory(recipe: dict[str, Any]) -> list[str]:
     return found
 
 
-def check_whitening(recipe: dict[str, Any]) -> list[str]:
+def check_whitening(recipe: Recipe) -> list[str]:
     """Returns what is wrong with the whitening of a complete recipe: lines of key and message.
 
     A network without a head has a width that only the network knows: training checks it.
     """
-    kept, width = recipe["evaluation"]["whitening"], recipe["model"]["embedding_dim"]
+    kept, width = recipe.evaluation.whitening, recipe.model.embedding_dim
     if kept is None or width is None or kept <= width:
         return []
     return [
@@ -227,52 +249,27 @@ def check_whitening(recipe: dict[str, Any]) -> list[str]:
     ]
 
 
-def memory_problem(recipe: dict[str, Any], loss: str, accepts_references: bool) -> str | None:
+def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str | None:
     """Returns why ``loss`` cannot be trained with the memory of a complete recipe, or None when it can."""
-    if recipe["memory"]["size"] is None or accepts_references:
+    if recipe.memory.size is None or accepts_references:
         return None
     return f"'{loss}' takes no references, so a memory has no place in it; set memory.size to null or choose another"
 
 
-SECTIONS: dict[str, type] = {
-    "model": ModelConfig,
-    "input": InputConfig,
-    "optimizer": OptimizerConfig,
-    "schedule": ScheduleConfig,
-    "training": TrainingConfig,
-    "memory": MemoryConfig,
-    "evaluation": EvaluationConfig,
-}
-
-
 def recipe_schema() -> dict[str, Any]:
-    """Returns the JSON Schema of a recipe; the sampler section is checked by its own registry."""
-    sections = {name: schema_of(config) for name, config in SECTIONS.items()}
-    recall_at = sections["evaluation"]["properties"]["recall_at"]
+    """Return the JSON Schema of a recipe; the sampler's parameters are checked by its own registry."""
+    schema = schema_of(Recipe)
+    recall_at = schema["properties"]["evaluation"]["properties"]["recall_at"]
     recall_at |= {"minItems": 1, "items": {"type": "integer", "minimum": 1}}
-    sampler = {
-        "type": "object",
-        "required": ["name"],
-        "properties": {"name": {"type": "string"}, "params": {"type": "object"}},
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {**sections, "sampler": sampler},
-        "required": ["model", "sampler"],
-        "additionalProperties": False,
-    }
+    return schema
 
 
-def complete_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Returns ``recipe`` with the default of every option it leaves out (sampler parameters excepted)."""
-    filled = {
-        name: {**defaults_of(schema_of(config)), **recipe.get(name, {})}
-        for name, config in SECTIONS.items()
-    }
-    return {**filled, "sampler": {"params": {}, **recipe["sampler"]}}
+def complete_recipe_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a recipe that leaves no section to its defaults."""
+    schema = recipe_schema()
+    return {**schema, "required": list(schema["properties"])}
 
 
-def section(recipe: dict[str, Any], name: str) -> Any:
-    """Returns one section of a complete recipe as its Config dataclass."""
-    return make(SECTIONS[name], recipe[name])
+def complete_recipe(recipe: dict[str, Any]) -> Recipe:
+    """Return the recipe, with the default of every option that it leaves out."""
+    return make(Recipe, recipe)

@@ -11,6 +11,7 @@ from torch import nn
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import ModelConfig
+from benchmark.core.results import Weights
 from benchmark.models.pooling import Pooling
 
 
@@ -77,18 +78,13 @@ class EmbeddingModel(nn.Module):
             ]
         return [group for group in groups if group["params"]]
 
-    def provenance(self) -> dict[str, Any]:
-        """Returns what the network started from: backbone, weights and the digest of its first weights."""
+    def provenance(self) -> Weights:
+        """Return what the network started from: backbone, weights and the digest of its first weights."""
         weights = self.config.backbone if self.config.pretrained else "from scratch"
         if self.config.checkpoint is not None:
             weights = "checkpoint"
         parameters = sum(parameter.numel() for parameter in self.parameters())
-        return {
-            "backbone": self.config.backbone,
-            "weights": weights,
-            "initial_digest": self._initial_digest,
-            "parameters": parameters,
-        }
+        return Weights(self.config.backbone, weights, self._initial_digest, parameters)
 
     def _batch_norms(self) -> list[nn.Module]:
         return [

@@ -20,7 +20,7 @@ from benchmark.papers.references import countable_results
 from benchmark.papers.verdicts.facts import study_facts
 from benchmark.papers.verdicts.matching import fitting_cells, match_published
 from benchmark.report.tables.papers.gaps import GAP, gap_decreases
-from benchmark.runs.status import state_of
+from benchmark.runs.status import status_of
 from benchmark.study import Study
 from benchmark.study.grid import Run, expand
 from benchmark.study.known import Known, load_known
@@ -120,9 +120,8 @@ def as_text(table: pd.DataFrame) -> str:
 def _planned(study: Study, known: Known) -> Planned:
     cells: dict[tuple, list[Run]] = {}
     for run in expand(study).values():
-        spec = run.spec
-        dataset = spec.run_id.split("/", 1)[0]
-        cell = (dataset, spec.setting, spec.loss["variant"], spec.loss["name"], spec.batch_size)
+        found = run.spec.cell
+        cell = (found.dataset, found.setting.label, found.loss, found.base_loss, found.batch_size)
         cells.setdefault(cell, []).append(run)
     families = {
         choice.label: known.datasets[choice.name]
@@ -167,7 +166,7 @@ def _done(row: dict[str, Any], runs: list[Run], study: Study, results: Path) -> 
     """Returns whether something measured the number: a run, or the analysis that trains networks of its own."""
     if row["metric"] == GAP:
         return row["dataset"] in set(gap_decreases(study.folder(results))["dataset"])
-    return any(state_of(run, results).status == "ok" for run in runs)
+    return any(status_of(run, results).status == "ok" for run in runs)
 
 
 def _cell(row: dict[str, Any], part: Planned) -> tuple[tuple | None, str]:

@@ -1,96 +1,82 @@
-"""From run folders to one long table: ``results/<study>/runs.csv`` and the provenance of its numbers.
-
-Selections of the table: ``last`` (the headline: after the last epoch), ``best`` (best epoch on the test set,
-kept apart), ``curve`` (per epoch) and ``cost``. A run without numbers has one row with an empty metric.
-"""
+"""From run folders to the tables of a study, ``runs.csv`` and ``scores.csv``, and their provenance."""
 
 from __future__ import annotations
 
-import csv
+import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.files import replacing, write_json
-from benchmark.core.records import LONG_COLUMNS, PROVENANCE, STATUSES
-from benchmark.runs.status import RunState, state_of
+from benchmark.core.files import write_json
+from benchmark.core.privacy import public
+from benchmark.core.records import PROVENANCE, STATUSES, settings_of
+from benchmark.core.results import Result, Scores
+from benchmark.runs.status import RunStatus, status_of
 from benchmark.runs.study_provenance import Summary
+from benchmark.runs.table import RunTable
 from benchmark.study import Study
 from benchmark.study.grid import Run, expand
 
-RUNS_TABLE = "runs.csv"
-COSTS = (
-    ("timing", "total_seconds"),
-    ("timing", "train_seconds"),
-    ("timing", "eval_seconds"),
-    ("timing", "images_per_second"),
-    ("timing", "loss_ms"),
-    ("memory", "peak_rss_mb"),
-)
+ScoreRow = tuple[str, str, str, int, str, float]
 
 
 def collect(study: Study, results: Path) -> dict[str, int]:
-    """Writes the study's long table and provenance below ``results``; returns the number of runs per status."""
-    folder = study.folder(results)
+    """Write the study's tables and provenance below ``results``; return the number of runs by status."""
     counts = Counter(dict.fromkeys(STATUSES, 0))
     summary = Summary(study.name)
-    with (
-        replacing(folder / RUNS_TABLE) as temporary,
-        open(temporary, "w", newline="", encoding="utf-8") as stream,
-    ):
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(LONG_COLUMNS)
-        for run in expand(study).values():
-            state = state_of(run, results)
-            counts[state.status] += 1
-            summary.add(run, state)
-            writer.writerows(rows_of(run, state))
+    runs: list[dict[str, Any]] = []
+    scores: list[ScoreRow] = []
+    for run in expand(study).values():
+        status = status_of(run, results)
+        counts[status.status] += 1
+        summary.add(run, status)
+        runs.append(run_row(run, status))
+        if status.result is not None:
+            scores += score_rows(status.result)
+    folder = study.folder(results)
+    RunTable.from_rows(runs, scores).write(folder)
     write_json(folder / PROVENANCE, summary.record(dict(counts)))
     return dict(counts)
 
 
-def rows_of(run: Run, state: RunState) -> Iterator[tuple[Any, ...]]:
-    """Yields the rows of one run, in the order of ``LONG_COLUMNS``."""
-    spec, result = run.spec, state.result
-    dataset = spec.run_id.split("/", 1)[0]
-    loss = (spec.loss["variant"], spec.loss["name"])
-    head = (spec.run_id, dataset, spec.setting, *loss, spec.batch_size, spec.seed, state.status)
-    tail = (
-        run.digest,
-        result.get("code_version") or "",
-        state.provenance.get("platform") or "",
-        state.reason,
-    )
-    count = 0
-    for split, selection, epoch, metric, value in _numbers(result, state.provenance):
-        count += selection == "last"
-        yield (*head, split, selection, epoch, metric, value, *tail)
-    if not count:
-        yield (*head, "", "last", "", "", "", *tail)
+def run_row(run: Run, status: RunStatus) -> dict[str, Any]:
+    """Return the row of one run in ``runs.csv``."""
+    spec, provenance = run.spec, status.provenance
+    return {
+        "run_id": spec.run_id,
+        "dataset": spec.dataset.label,
+        "setting": spec.setting.label,
+        "backbone": spec.setting.backbone,
+        "options": spec.setting.options,
+        "loss": spec.loss.label,
+        "base_loss": spec.loss.name,
+        "batch_size": spec.batch_size,
+        "seed": spec.seed,
+        "status": status.status,
+        "reason": public(status.reason),
+        **(dataclasses.asdict(provenance.costs) if provenance else {}),
+        "spec_digest": run.digest,
+        "code_version": status.code_version,
+        "platform": provenance.platform if provenance else "",
+        **public(settings_of(spec)),
+    }
 
 
-def _numbers(
-    result: Mapping[str, Any], provenance: Mapping[str, Any]
-) -> Iterator[tuple[str, str, Any, str, Any]]:
-    """Yields (split, selection, epoch, metric, value) of a result and of its costs."""
-    metrics = result.get("metrics", {})
-    last = result.get("epochs", "")
-    for split, values in metrics.get("last", {}).items():
-        for metric, value in values.items():
-            yield split, "last", last, metric, value
-    for split, values in metrics.get("best", {}).items():
-        for metric, best in values.items():
-            yield split, "best", best["epoch"], metric, best["value"]
-    for record in result.get("curve", ()):
-        epoch = record["epoch"]
-        for split, values in record.items():
-            if split == "loss":
-                yield "train", "curve", epoch, "loss", values
-            elif isinstance(values, dict):
-                for metric, value in values.items():
-                    yield split, "curve", epoch, metric, value
-    for group, name in COSTS:
-        value = provenance.get(group, {}).get(name)
-        if value is not None:
-            yield "train", "cost", "", name, value
+def score_rows(result: Result) -> Iterator[ScoreRow]:
+    """Yield the rows of one run in ``scores.csv``."""
+    run_id = result.run_id
+
+    def rows(selection: str, epoch: int, scores: Scores) -> Iterator[ScoreRow]:
+        for split, metrics in scores.items():
+            for metric, value in metrics.items():
+                yield run_id, split, selection, epoch, metric, value
+
+    yield from rows("last", result.epochs, result.metrics.last)
+    for split, metrics in result.metrics.best.items():
+        for metric, best in metrics.items():
+            yield run_id, split, "best", best.epoch, metric, best.value
+    for point in result.curve:
+        if point.loss is not None:
+            yield run_id, "train", "curve", point.epoch, "loss", point.loss
+        yield from rows("curve", point.epoch, point.scores)

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmark.core.records import STATUSES
-from benchmark.runs.status import state_of
+from benchmark.runs.status import status_of
 from benchmark.study import Study
 from benchmark.study.grid import Run, expand
 
@@ -62,14 +62,13 @@ def plan(study: Study, results: Path) -> Plan:
     problems = []
     gpu_hours = 0.0
     for run in expand(study).values():
-        state = state_of(run, results)
+        state = status_of(run, results)
         row = rows.setdefault(shape_of(run), Row(shape_of(run)))
         row.statuses[state.status] += 1
         if state.status not in ("ok", "diverged"):
             gpu_hours += run.resources.gpus * run.resources.minutes / 60
-        seconds = state.provenance.get("timing", {}).get("total_seconds")
-        if state.status == "ok" and seconds:
-            row.seconds.append(float(seconds))
+        if state.status == "ok" and state.provenance:
+            row.seconds.append(state.provenance.timing.total_seconds)
         if state.status in ("failed", "stale", "diverged"):
             problems.append((run.spec.run_id, state.status, state.reason))
     return Plan(study.name, list(rows.values()), problems, gpu_hours)
@@ -77,7 +76,7 @@ def plan(study: Study, results: Path) -> Plan:
 
 def shape_of(run: Run) -> Shape:
     """Returns what decides how long a run takes, apart from its loss."""
-    return run.spec.run_id.split("/", 1)[0], run.spec.setting, run.spec.batch_size
+    return run.spec.dataset.label, run.spec.setting.label, run.spec.batch_size
 
 
 def as_text(found: Plan, shown: int = 10) -> str:

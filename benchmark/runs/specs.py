@@ -8,8 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.errors import RunError
-from benchmark.core.records import LOG, METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC, RunSpec
+from benchmark.core.records import (
+    DIGEST,
+    LOG,
+    METRICS,
+    NEIGHBOURS,
+    PROVENANCE,
+    RESULT,
+    SPEC,
+    digest_of,
+)
 from benchmark.study.grid import Run
 
 PREVIOUS = "previous"
@@ -35,7 +43,7 @@ def write_specs(runs: Mapping[str, Run], results: Path) -> int:
     changed = 0
     for run in runs.values():
         path = Path(results) / run.spec.folder / SPEC
-        if _digest_of_spec(path) != run.digest:
+        if digest_of(path) != run.digest:
             changed += write_spec(run, results)
     return changed
 
@@ -51,7 +59,7 @@ def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
     for run in runs.values():
         folder = Path(results) / run.spec.folder
         path = folder / SPEC
-        if (path.is_file() and _digest_of_spec(path) != run.digest) or not _fits(
+        if (path.is_file() and digest_of(path) != run.digest) or not _fits(
             folder / RESULT, run.digest
         ):
             found.append(path.as_posix())
@@ -60,13 +68,12 @@ def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
 
 def keep_previous(folder: Path, digest: str) -> Path | None:
     """Copies a finished result of another specification aside; returns where to, or None."""
-    result = _json(folder / RESULT)
-    old = result.get("spec_digest")
-    if not isinstance(old, str) or old == digest:
+    old = _json(folder / RESULT).get("spec_digest")
+    if not isinstance(old, str) or not DIGEST.fullmatch(old) or old == digest:
         return None
     target = folder / PREVIOUS / old
     target.mkdir(parents=True, exist_ok=True)
-    names = KEPT if _digest_of_spec(folder / SPEC) != old else (*KEPT, SPEC)
+    names = KEPT if digest_of(folder / SPEC) != old else (*KEPT, SPEC)
     for name in names:
         if (folder / name).is_file():
             shutil.copy2(folder / name, target / name)
@@ -82,13 +89,6 @@ def _fits(result: Path, digest: str) -> bool:
     except ValueError:
         return False
     return isinstance(value, dict) and value.get("spec_digest") == digest
-
-
-def _digest_of_spec(path: Path) -> str | None:
-    try:
-        return RunSpec.read(path).digest
-    except RunError:
-        return None
 
 
 def _json(path: Path) -> dict[str, Any]:

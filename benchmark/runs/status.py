@@ -2,69 +2,65 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from benchmark.core.records import LOG, PROVENANCE, RESULT, SCHEMA
+from benchmark.core.errors import RunError
+from benchmark.core.records import LOG, PROVENANCE, RESULT
+from benchmark.core.results import Provenance, Result
 from benchmark.study.grid import Run
 
 # Log lines that follow the reason of a failure without being it.
 _TRAILING = ("Traceback", "  ", "During handling", "The above exception")
-_NUMBERS = {"ok", "diverged"}
 
 
 @dataclass(frozen=True)
-class RunState:
-    """Status (one of ``benchmark.core.records.STATUSES``) and reason; the records only of this very specification."""
+class RunStatus:
+    """Status (one of ``benchmark.core.records.STATUSES``) and reason of a run.
+
+    ``result`` is there when the status is ok or diverged, ``provenance`` when the run has one, too.
+    ``code_version`` is that of the result, of a stale one as well.
+    """
 
     status: str
     reason: str = ""
-    result: dict[str, Any] = field(default_factory=dict)
-    provenance: dict[str, Any] = field(default_factory=dict)
+    result: Result | None = None
+    provenance: Provenance | None = None
+    code_version: str = ""
 
 
-def state_of(run: Run, results: Path) -> RunState:
-    """Returns the state of ``run`` below ``results``; a file that cannot be read is a failure, never an error."""
-    folder = f"{results}/runs/{run.spec.run_id}"
-    result, problem = _read(f"{folder}/{RESULT}")
-    if problem:
-        return RunState("failed", f"{RESULT} {problem}; delete it and run the study again")
-    if result is None:
-        return _without_result(Path(folder))
-    if result.get("schema") != SCHEMA:
-        words = f"{RESULT} has schema {result.get('schema')}, this version reads {SCHEMA}"
-        return RunState(
-            "failed", f"{words}; run it again with this version, or collect with that one"
-        )
-    if result.get("spec_digest") != run.digest:
-        reason = f"the result is of specification {result.get('spec_digest')}, the study asks for {run.digest}"
-        return RunState(
-            "stale", f"{reason}; run the study again", {"code_version": result.get("code_version")}
-        )
-    status = result.get("status")
-    if status not in _NUMBERS or not isinstance(result.get("metrics"), dict):
-        return RunState(
-            "failed",
-            f"{RESULT} is incomplete (status {status!r}); delete it and run the study again",
-        )
-    provenance, problem = _read(f"{folder}/{PROVENANCE}")
-    return RunState(status, result.get("reason") or problem or "", result, provenance or {})
+def status_of(run: Run, results: Path) -> RunStatus:
+    """Return the status of ``run`` below ``results``; a damaged file is a failure, never an error."""
+    folder = Path(results) / run.spec.folder
+    try:
+        if not (folder / RESULT).exists():
+            return _without_result(folder)
+        result = Result.read(folder / RESULT)
+        if result.spec_digest != run.digest:
+            reason = (
+                f"the result is of specification {result.spec_digest}, the study asks for "
+                f"{run.digest}; run the study again"
+            )
+            return RunStatus("stale", reason, code_version=result.code_version)
+        path = folder / PROVENANCE
+        provenance = Provenance.read(path) if path.exists() else None
+    except RunError as error:
+        return RunStatus("failed", str(error))
+    return RunStatus(result.status, result.reason, result, provenance, result.code_version)
 
 
-def _without_result(folder: Path) -> RunState:
+def _without_result(folder: Path) -> RunStatus:
     log = folder / LOG
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return RunState("missing", "not run yet")
+        return RunStatus("missing", "not run yet")
     reason = failure_in(lines)
     if reason is None:
-        return RunState(
+        return RunStatus(
             "missing", "started, but neither finished nor failed: still running, or stopped"
         )
-    return RunState("failed", f"{reason} (see {log})")
+    return RunStatus("failed", f"{reason} (see {log})")
 
 
 def failure_in(lines: list[str]) -> str | None:
@@ -78,15 +74,3 @@ def failure_in(lines: list[str]) -> str | None:
     if full and any(word in full[-1].lower() for word in ("error", "killed", "aborted", "fault")):
         return full[-1]
     return None
-
-
-def _read(path: str) -> tuple[dict[str, Any] | None, str]:
-    """Returns (content, "") of a JSON mapping, (None, "") of an absent file, (None, problem) otherwise."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            value = json.load(stream)
-    except (FileNotFoundError, NotADirectoryError):
-        return None, ""
-    except (OSError, ValueError) as error:
-        return None, f"cannot be read ({error})"
-    return (value, "") if isinstance(value, dict) else (None, "is no JSON object")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from dataclasses import asdict
 from typing import Any
 
-from benchmark.runs.status import RunState
+from benchmark.core.results import Provenance
+from benchmark.runs.status import RunStatus
 from benchmark.study.grid import Run
 
 
@@ -28,37 +30,35 @@ class Summary:
         self.counts: dict[str, Any] = {}
         self.seconds = 0.0
 
-    def add(self, run: Run, state: RunState) -> None:
-        """Adds one run; runs without numbers of the present specification add nothing."""
-        if state.status not in ("ok", "diverged"):
+    def add(self, run: Run, status: RunStatus) -> None:
+        """Add one run; runs without numbers of the present specification add nothing."""
+        result = status.result
+        if result is None:
             return
-        self.code_versions[str(state.result.get("code_version"))] += 1
-        dataset = state.result.get("dataset", {})
-        label = run.spec.run_id.split("/", 1)[0]
-        self.fingerprints[label][str(dataset.get("fingerprint"))] += 1
-        self.counts.setdefault(label, dataset.get("counts", {}))
-        pair = (label, run.spec.setting, run.spec.batch_size, run.spec.seed)
-        stream = state.result.get("batch_stream")
-        if stream:  # a diverged run may have seen fewer batches than the others
-            self.streams[*pair, stream.get("batches")][str(stream.get("sha256"))] += 1
-        source = state.provenance
-        if source:
-            self.platforms[str(source.get("platform"))] += 1
-            self.hardware[json.dumps(_hardware(source), sort_keys=True)] += 1
-            self.weights[json.dumps(source.get("weights"), sort_keys=True)][run.spec.setting] += 1
-            weights = source.get("weights") or {}
-            if (
-                "initial_digest" in weights
-            ):  # settings are labels: networks of several kinds are not compared
-                kind = tuple(weights.get(name) for name in ("backbone", "weights", "parameters"))
-                self.starts[*pair, kind][str(weights["initial_digest"])] += 1
-            self.seconds += source.get("timing", {}).get("total_seconds") or 0.0
-            if len(source.get("machines", ())) > 1:
-                self.moved.append(run.spec.run_id)
-            if len(source.get("package_digests", ())) > 1:
-                self.updated.append(run.spec.run_id)
-            for name, version in source.get("packages", {}).items():
-                self.packages[name][str(version)] += 1
+        spec = run.spec
+        self.code_versions[result.code_version] += 1
+        self.fingerprints[spec.dataset.label][result.dataset.fingerprint] += 1
+        self.counts.setdefault(spec.dataset.label, result.dataset.counts)
+        pair = (spec.dataset.label, spec.setting.label, spec.batch_size, spec.seed)
+        # a diverged run may have seen fewer batches than the others
+        self.streams[*pair, result.batch_stream.batches][result.batch_stream.sha256] += 1
+        source = status.provenance
+        if source is None:
+            return
+        self.platforms[source.platform] += 1
+        self.hardware[json.dumps(_hardware(source), sort_keys=True)] += 1
+        weights = source.weights
+        self.weights[json.dumps(asdict(weights), sort_keys=True)][spec.setting.label] += 1
+        # settings are labels: networks of several kinds are not compared
+        kind = (weights.backbone, weights.weights, weights.parameters)
+        self.starts[*pair, kind][weights.initial_digest] += 1
+        self.seconds += source.timing.total_seconds
+        if len(source.machines) > 1:
+            self.moved.append(spec.run_id)
+        if len(source.package_digests) > 1:
+            self.updated.append(spec.run_id)
+        for name, version in source.packages.items():
+            self.packages[name][version] += 1
 
     def record(self, statuses: dict[str, int]) -> dict[str, Any]:
         """Returns the content of ``results/<study>/provenance.json``."""
@@ -69,10 +69,10 @@ class Summary:
             "platforms": dict(self.platforms),
             "packages": {name: dict(versions) for name, versions in self.packages.items()},
             "hardware": [
-                {**_mapping(text), "runs": count} for text, count in self.hardware.most_common()
+                {**json.loads(text), "runs": count} for text, count in self.hardware.most_common()
             ],
             "weights": [
-                {**_mapping(text), "settings": sorted(settings), "runs": settings.total()}
+                {**json.loads(text), "settings": sorted(settings), "runs": settings.total()}
                 for text, settings in sorted(
                     self.weights.items(), key=lambda item: -item[1].total()
                 )
@@ -145,18 +145,13 @@ class Summary:
         ]
 
 
-def _hardware(source: dict[str, Any]) -> Any:
-    """Returns the hardware of a run and, where they were recorded, the vector instructions it computed with."""
-    hardware, used = source.get("hardware"), (source.get("numerics") or {}).get("instructions")
-    return {**hardware, "instructions": used} if used and isinstance(hardware, dict) else hardware
+def _hardware(source: Provenance) -> dict[str, Any]:
+    """Return the hardware of a run and the vector instructions that it computed with."""
+    used = source.numerics.instructions
+    return {**asdict(source.hardware), **({"instructions": used} if used else {})}
 
 
 def _shares(found: Counter[str]) -> str:
     return ", ".join(
         f"{name} ({count} run{'s' if count != 1 else ''})" for name, count in found.most_common()
     )
-
-
-def _mapping(text: str) -> dict[str, Any]:
-    value = json.loads(text)
-    return value if isinstance(value, dict) else {"name": value}

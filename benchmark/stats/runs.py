@@ -9,26 +9,15 @@ import pandas as pd
 
 from benchmark.core.errors import RunError
 from benchmark.core.records import LONG_COLUMNS, STATUSES
+from benchmark.runs.table import RunTable
 
 CELL = ["dataset", "setting", "loss", "base_loss", "batch_size"]
 _TEXT = [name for name in LONG_COLUMNS if name not in ("batch_size", "seed", "epoch", "value")]
 
 
 def load_runs(path: Path) -> pd.DataFrame:
-    """Returns the long table at ``path`` with typed columns; raises RunError when it is not one."""
-    if not Path(path).is_file():
-        study = Path(path).parent.name
-        raise RunError(
-            f"{path} does not exist: nothing was collected yet; 'python -m benchmark run {study}' trains the study, "
-            f"'python -m benchmark collect {study}' takes the runs there are"
-        )
-    try:
-        table = pd.read_csv(
-            path, dtype=dict.fromkeys(_TEXT, str), keep_default_na=False, na_values=[""]
-        )
-    except (ValueError, UnicodeDecodeError) as error:
-        raise RunError(f"{path} is not a long table ({error}); collect the study again") from error
-    return checked(table, str(path))
+    """Return the long table of the study that ``path`` (its runs.csv) belongs to."""
+    return checked(RunTable.read(Path(path).parent).long(), str(path))
 
 
 def checked(table: pd.DataFrame, source: str = "the table of runs") -> pd.DataFrame:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 
 
-def backbone_problem(model: dict[str, Any]) -> str | None:
-    """Returns the line of key and message that is wrong with the backbone of a complete ``model`` section."""
-    config = ModelConfig(**model)
+def backbone_problem(config: ModelConfig) -> str | None:
+    """Return the line of key and message that is wrong with the backbone."""
     if _is_plain(config):
         return None
     return _asked(config)

@@ -9,8 +9,8 @@ from typing import Any
 from benchmark.core.errors import unknown_name
 from benchmark.core.options import defaults_of, schema_of
 from benchmark.core.options import problems as schema_problems
-from benchmark.core.recipe import memory_problem
-from benchmark.study.cells import dataset_label, listed, setting_of, touched
+from benchmark.core.recipe import Recipe, memory_problem
+from benchmark.study.cells import dataset_label, listed, option_names, setting_of, touched
 from benchmark.study.documents import Document
 from benchmark.study.format import ResourcesFile
 from benchmark.study.known import Known
@@ -172,7 +172,7 @@ class BlockReader:
         given = merge(file.losses, overrides.get("losses", {}))
         return Block(
             str(block.get("name")),
-            setting_of(file.label, block.get("option")),
+            setting_of(file.label, block),
             tuple(choice for choice in datasets if choice),
             tuple(with_recipe(variant, given.get(variant.name, {})) for variant in losses),
             tuple(sizes),
@@ -204,13 +204,12 @@ class BlockReader:
         """Returns what is laid over the recipe: the parts of its named options, then the block's own."""
         written = block.get("override")
         written = written if isinstance(written, dict) else {}
-        option = block.get("option")
-        if written and not option:
+        names = option_names(block)
+        if written and not names:
             self.add(
                 f"{place}.override",
                 "needs an 'option': a name that keeps these runs apart from the plain ones",
             )
-        names = option.split("~") if isinstance(option, str) else []
         known = [name for name in names if name in file.options]
         if names and not known and not written and not file.problems:
             offered = (
@@ -250,9 +249,9 @@ class BlockReader:
             self.add(f"{place}.params", problem.removeprefix("value  ") + words)
         return None if found else DatasetChoice(label, name, params)
 
-    def sampler(self, number: int, recipe: dict[str, Any], sizes: list[int]) -> None:
+    def sampler(self, number: int, recipe: Recipe, sizes: list[int]) -> None:
         """Checks the sampler's name and parameters, and each batch size against them."""
-        name, params = recipe["sampler"]["name"], recipe["sampler"]["params"]
+        name, params = recipe.sampler.name, recipe.sampler.params
         if name not in self.known.samplers:
             words = unknown_name("sampler", name, self.known.samplers)
             self.add(f"blocks.{number}.recipe", f"sampler.name: {words}{self.touched(number)}")
@@ -262,7 +261,7 @@ class BlockReader:
                 words = self.touched(number, batch_size=size)
                 self.add(f"blocks.{number}.batch_sizes", f"{problem}{words}")
 
-    def memory(self, number: int, recipe: dict[str, Any], losses: list[Variant]) -> None:
+    def memory(self, number: int, recipe: Recipe, losses: list[Variant]) -> None:
         """Checks that every loss of the block can rank the memory that the recipe asks for."""
         for loss in losses:
             problem = memory_problem(
@@ -275,7 +274,7 @@ class BlockReader:
         self,
         number: int,
         block: dict[str, Any],
-        recipe: dict[str, Any],
+        recipe: Recipe,
         datasets: list[DatasetChoice],
     ) -> None:
         """Checks that every metric is known, measured by the recipe and given by the datasets."""
@@ -287,7 +286,7 @@ class BlockReader:
                     f"blocks.{number}.metrics.{position}",
                     unknown_name("metric of this study", metric, study),
                 )
-        recall_at = recipe["evaluation"]["recall_at"]
+        recall_at = recipe.evaluation.recall_at
         for position, metric in enumerate(study):
             if own is not None and metric not in own:
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark.core.records import run_id
+from benchmark.core.cells import SEPARATOR, Cell, Setting
 
 
 def listed(value: Any, kind: type | tuple[type, ...]) -> list[tuple[int, Any]]:
@@ -25,9 +25,15 @@ def dataset_label(entry: Any) -> str:
     return str(entry)
 
 
-def setting_of(recipe_label: str | None, option: Any) -> str:
-    """Returns the setting of a block: the backbone's label and the named option."""
-    return f"{recipe_label or '?'}~{option}" if option else (recipe_label or "?")
+def setting_of(recipe_label: str | None, block: dict[str, Any]) -> Setting:
+    """Return the setting of a block: the backbone's label and the named options."""
+    return Setting(recipe_label or "?", option_names(block))
+
+
+def option_names(block: dict[str, Any]) -> tuple[str, ...]:
+    """Return the named options of a block as written."""
+    option = block.get("option")
+    return tuple(option.split(SEPARATOR)) if isinstance(option, str) and option else ()
 
 
 def touched(
@@ -52,6 +58,7 @@ def touched(
     count = len(chosen[0]) * len(chosen[1]) * len(chosen[2]) * len(seeds)
     if not count:
         return ""
-    setting = setting_of(recipe_label, block.get("option"))
-    first = run_id(chosen[0][0], setting, chosen[1][0], chosen[2][0], seeds[0])
+    loss_name = chosen[1][0]
+    cell = Cell(chosen[0][0], setting_of(recipe_label, block), loss_name, loss_name, chosen[2][0])
+    first = cell.run_id(seeds[0])
     return f" ({count} run{'s' if count != 1 else ''}, first: {first})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
 
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import defaults_of
@@ -186,7 +187,7 @@ class Checker(BlockReader):
                 data,
                 [
                     [
-                        block.recipe,
+                        asdict(block.recipe),
                         [vars(loss) for loss in block.losses],
                         *filter(None, [block.loss_precision]),
                     ]

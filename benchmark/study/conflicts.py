@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from benchmark.core.records import run_id
+from benchmark.core.cells import Cell, Setting
+from benchmark.core.records import RunSpec
 from benchmark.study.model import Block
 
 
 def conflicts(blocks: list[Block]) -> list[str]:
-    """Returns one message for each pair of blocks whose runs share an identity but not a specification."""
+    """Return one message for each pair of blocks whose runs share an identity but not a specification."""
     messages = []
-    seen: dict[tuple[str, str, str], list[tuple[Block, dict[str, Any]]]] = {}
+    seen: dict[tuple[str, Setting, str], list[tuple[Block, RunSpec]]] = {}
     for block in blocks:
-        for dataset in block.datasets:
-            for loss in block.losses:
-                key = (dataset.label, block.setting, loss.label)
-                recipe = block.recipe_of(loss.name)
-                content = {
-                    "dataset": [dataset.name, dataset.params],
-                    "loss": loss.params,
-                    "recipe": recipe,
-                }
-                for other, other_content in seen.setdefault(key, []):
-                    sizes = sorted(set(block.batch_sizes) & set(other.batch_sizes))
-                    seeds = sorted(set(block.seeds) & set(other.seeds))
-                    if sizes and seeds and content != other_content:
-                        first = run_id(*key, sizes[0], seeds[0])
-                        messages.append(_message(block, other, content, other_content, first))
-                seen[key].append((block, content))
+        firsts = {(spec.dataset.label, spec.loss.label): spec for spec in block.specs()}
+        for (dataset, loss), spec in firsts.items():
+            before = seen.setdefault((dataset, block.setting, loss), [])
+            for other, other_spec in before:
+                sizes = sorted(set(block.batch_sizes) & set(other.batch_sizes))
+                seeds = sorted(set(block.seeds) & set(other.seeds))
+                parts = different_parts(spec, other_spec)
+                if sizes and seeds and parts:
+                    cell = Cell(dataset, block.setting, loss, spec.loss.name, sizes[0])
+                    messages.append(
+                        f"'{other.name}' and '{block.name}' ask for the same run with different "
+                        f"contents ({', '.join(parts)}); give one of them an option or another "
+                        f"label (first: {cell.run_id(seeds[0])})"
+                    )
+            before.append((block, spec))
     return messages
 
 
-def _message(block: Block, other: Block, content: dict, other_content: dict, first: str) -> str:
-    different = [part for part in content if content[part] != other_content[part]]
-    if "recipe" in different:
-        pairs = content["recipe"].items()
-        different.remove("recipe")
-        different += [
-            f"recipe.{name}" for name, section in pairs if section != other_content["recipe"][name]
-        ]
-    return (
-        f"'{other.name}' and '{block.name}' ask for the same run with different contents "
-        f"({', '.join(different)}); "
-        f"give one of them an option or another label (first: {first})"
-    )
+def different_parts(one: RunSpec, other: RunSpec) -> list[str]:
+    """Return the parts that differ, apart from batch size and seed: "loss", "recipe.training"."""
+    recipes = vars(one.recipe), vars(other.recipe)
+    return [name for name in ("dataset", "loss") if getattr(one, name) != getattr(other, name)] + [
+        f"recipe.{name}" for name in recipes[0] if recipes[0][name] != recipes[1][name]
+    ]

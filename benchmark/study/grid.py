@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from benchmark.core.records import RunSpec, run_id
+from benchmark.core.records import RunSpec
 from benchmark.study.model import Resources, Study
 
 
@@ -13,43 +13,29 @@ class Run:
     """One run of a study: its specification, the blocks that ask for it, and what it needs."""
 
     spec: RunSpec
-    digest: str
     blocks: tuple[str, ...]
     resources: Resources
-    threads: int
+
+    @property
+    def digest(self) -> str:
+        """The digest of the specification."""
+        return self.spec.digest
+
+    @property
+    def threads(self) -> int:
+        """CPU threads of the training."""
+        return self.spec.recipe.training.threads
 
 
 def expand(study: Study) -> dict[str, Run]:
-    """Returns ``{run_id: Run}`` in the order of the study file; a run shared by blocks appears once."""
+    """Return ``{run_id: Run}`` in the order of the study file; a run shared by blocks appears once."""
     runs: dict[str, Run] = {}
     for block in study.blocks:
-        threads = block.recipe["training"]["threads"]
-        for dataset in block.datasets:
-            for loss in block.losses:
-                for batch_size in block.batch_sizes:
-                    for seed in block.seeds:
-                        name = run_id(dataset.label, block.setting, loss.label, batch_size, seed)
-                        known = runs.get(name)
-                        if known is not None:
-                            blocks = tuple(dict.fromkeys((*known.blocks, block.name)))
-                            runs[name] = Run(
-                                known.spec, known.digest, blocks, known.resources, known.threads
-                            )
-                            continue
-                        spec = RunSpec(
-                            run_id=name,
-                            dataset={"name": dataset.name, "params": dataset.params},
-                            setting=block.setting,
-                            loss={"name": loss.name, "variant": loss.label, "params": loss.params},
-                            batch_size=batch_size,
-                            seed=seed,
-                            recipe=block.recipe_of(loss.name),
-                        )
-                        runs[name] = Run(
-                            spec,
-                            spec.digest,
-                            (block.name,),
-                            block.resources or study.resources,
-                            threads,
-                        )
+        resources = block.resources or study.resources
+        for spec in block.specs():
+            earlier = runs.get(spec.run_id)
+            if earlier is None:
+                runs[spec.run_id] = Run(spec, (block.name,), resources)
+            elif block.name not in earlier.blocks:
+                runs[spec.run_id] = replace(earlier, blocks=(*earlier.blocks, block.name))
     return runs

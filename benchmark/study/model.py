@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.cells import Setting
+from benchmark.core.recipe import Recipe
+from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
+
 
 @dataclass(frozen=True)
-class Variant:
-    """A loss with all its hyperparameters; ``label`` is its name in paths and tables.
+class Variant(LossChoice):
+    """A loss of a study.
 
     ``own`` names the hyperparameters that the study file sets; ``recipe`` holds those that the recipe sets.
     """
 
-    label: str
-    name: str
-    params: dict[str, Any]
     own: tuple[str, ...] = ()
     recipe: dict[str, Any] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class DatasetChoice:
-    """A registered dataset with its parameters; ``label`` is its name in paths and tables."""
-
-    label: str
-    name: str
-    params: dict[str, Any]
+    @property
+    def choice(self) -> LossChoice:
+        """The loss as a specification names it."""
+        return LossChoice(self.label, self.name, self.params)
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,12 @@ class Block:
     """
 
     name: str
-    setting: str
+    setting: Setting
     datasets: tuple[DatasetChoice, ...]
     losses: tuple[Variant, ...]
     batch_sizes: tuple[int, ...]
     seeds: tuple[int, ...]
-    recipe: dict[str, Any]
+    recipe: Recipe
     overrides: dict[str, Any] = field(default_factory=dict)
     stand_in: str | None = None
     resources: Resources | None = None
@@ -65,14 +64,19 @@ class Block:
     )  # place in the recipe -> where its value comes from
     loss_precision: dict[str, str] = field(default_factory=dict)
 
-    def recipe_of(self, loss: str) -> dict[str, Any]:
-        """Returns what trains a loss (registry name): the recipe, in the precision that the loss has of its own."""
+    def specs(self) -> Iterator[RunSpec]:
+        """Yield the specification of every run."""
+        for dataset, loss in itertools.product(self.datasets, self.losses):
+            recipe = self.recipe_of(loss.name)
+            for size, seed in itertools.product(self.batch_sizes, self.seeds):
+                yield RunSpec(dataset, self.setting, loss.choice, size, seed, recipe)
+
+    def recipe_of(self, loss: str) -> Recipe:
+        """Return what trains a loss (registry name): the recipe, in the precision of that loss."""
         if loss not in self.loss_precision:
             return self.recipe
-        return {
-            **self.recipe,
-            "training": {**self.recipe["training"], "precision": self.loss_precision[loss]},
-        }
+        training = replace(self.recipe.training, precision=self.loss_precision[loss])
+        return replace(self.recipe, training=training)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from typing import Any
 from benchmark.core.errors import ConfigError
 from benchmark.core.options import problems as schema_problems
 from benchmark.core.recipe import (
+    Recipe,
     check_input,
     check_memory,
     check_whitening,
     complete_recipe,
     recipe_schema,
-    section,
 )
 from benchmark.study.backbones import backbone_problem
 from benchmark.study.documents import Document, nearest_file, read_document
@@ -177,21 +177,16 @@ def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[str]:
     ]
 
 
-def overlay(
-    sections: dict[str, Any], override: dict[str, Any]
-) -> tuple[dict[str, Any] | None, list[str]]:
-    """Returns the complete recipe with ``override`` laid over it, or None, and the override's problems."""
+def overlay(sections: dict[str, Any], override: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
+    """Return the complete recipe with ``override`` laid over it, or None, and the override's problems."""
     merged = merge(sections, override)
     found = schema_problems(recipe_schema(), merged)
     if found:
         return None, found
     recipe = complete_recipe(merged)
-    found = [
-        f"input.{line}"
-        for line in check_input(section(recipe, "input"), recipe["model"]["channels"])
-    ]
+    found = [f"input.{line}" for line in check_input(recipe.input, recipe.model.channels)]
     found += check_memory(recipe) + check_whitening(recipe)
-    backbone = backbone_problem(recipe["model"])
+    backbone = backbone_problem(recipe.model)
     found += [backbone] if backbone else []
     return (None, found) if found else (recipe, [])
 

@@ -19,8 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.cells import Setting
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.study.cells import setting_of
+from benchmark.core.recipe import Recipe
 from benchmark.study.conflicts import conflicts
 from benchmark.study.known import Known
 from benchmark.study.model import Block, DatasetChoice, References, Resources, Study, Variant
@@ -61,7 +62,7 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
     choice = DatasetChoice(dataset, dataset, {})
     _check(study, choice, known)
     blocks: list[Block] = []
-    losses: dict[tuple[str, str], Variant] = {}
+    losses: dict[tuple[Setting, str], Variant] = {}
     recipes: dict[str, RecipeFile] = {}
     for block in study.blocks:
         if any(block.name == other.name for other in blocks):
@@ -69,9 +70,9 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
         if block.stand_in not in recipes:
             recipes[block.stand_in] = _recipe(study, block.stand_in)
         found = _block(study, block, recipes[block.stand_in], choice)
-        sampler = found.recipe["sampler"]
+        sampler = found.recipe.sampler
         for size in found.batch_sizes:
-            for problem in known.sampler_problems(sampler["name"], sampler["params"], size):
+            for problem in known.sampler_problems(sampler.name, sampler.params, size):
                 raise ConfigError(
                     str(study.path), [f"block '{block.name}' on {dataset}: {problem}"]
                 )
@@ -137,7 +138,7 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
         )
     return replace(
         block,
-        setting=setting_of(file.label, block.setting.partition("~")[2]),
+        setting=Setting(file.label or "?", block.setting.options),
         datasets=(choice,),
         batch_sizes=capped(block.batch_sizes),
         seeds=block.seeds[:SEEDS],
@@ -166,7 +167,7 @@ def kept(overrides: dict[str, Any]) -> dict[str, Any]:
     return {section: part for section, part in parts.items() if part}
 
 
-def _measured(recipe: dict[str, Any], study: Study) -> dict[str, Any]:
+def _measured(recipe: Recipe, study: Study) -> Recipe:
     """Returns the recipe, measuring recall at every K that some block or metric of the study names.
 
     All blocks measure the same, since on a stand-in they may share runs.
@@ -176,9 +177,7 @@ def _measured(recipe: dict[str, Any], study: Study) -> dict[str, Any]:
         for metric in study.metrics
         if metric.startswith("recall_at_")
     }
-    asked |= {k for block in study.blocks for k in block.recipe["evaluation"]["recall_at"]}
-    evaluation = recipe["evaluation"]
-    return {
-        **recipe,
-        "evaluation": {**evaluation, "recall_at": sorted({*evaluation["recall_at"], *asked})},
-    }
+    asked |= {k for block in study.blocks for k in block.recipe.evaluation.recall_at}
+    evaluation = recipe.evaluation
+    every = sorted({*evaluation.recall_at, *asked})
+    return replace(recipe, evaluation=replace(evaluation, recall_at=every))

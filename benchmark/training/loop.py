@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from pathlib import Path
@@ -12,8 +11,9 @@ import torch
 
 from benchmark.core import provenance
 from benchmark.core.errors import RunError
-from benchmark.core.files import require_folder, write_text
+from benchmark.core.files import require_folder
 from benchmark.core.records import METRICS
+from benchmark.core.results import EpochRecord, Scores
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.memory import Memory
@@ -125,7 +125,7 @@ class Trainer:
                     f"loss became {value} at epoch {self.state.epoch + 1}, step {place} of it"
                 )
 
-    def _evaluate(self) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    def _evaluate(self) -> tuple[dict[str, Any], Scores]:
         started = time.perf_counter()
         embedded = self.parts.evaluator.embed(self.parts.model, self.parts.device)
         for split, item in embedded.items():
@@ -137,7 +137,7 @@ class Trainer:
         self.state.eval_seconds += time.perf_counter() - started
         return embedded, scores
 
-    def _finish_epoch(self, rate: float, scores: dict | None) -> None:
+    def _finish_epoch(self, rate: float, scores: Scores | None) -> None:
         state = self.state
         state.train_seconds += state.epoch_seconds
         record = state.finish_epoch(rate, scores)
@@ -186,23 +186,21 @@ class Trainer:
         memory = content.pop("memory")
         if self.stepper.memory is not None:
             self.stepper.memory.load_state_dict(memory)
-        self.state = self.state.continuing(RunState(**content))
+        self.state = self.state.continuing(RunState.from_dict(content))
 
     def total_seconds(self) -> float:
         """Returns the seconds spent on this run in all its attempts that left a checkpoint, and this one."""
         return self.state.total_seconds + time.perf_counter() - self._started
 
 
-def write_metrics(folder: Path, records: list[dict[str, Any]]) -> None:
+def write_metrics(folder: Path, records: list[EpochRecord]) -> None:
     """Writes metrics.jsonl anew: one line per finished epoch."""
     require_folder(folder)
-    write_text(
-        folder / METRICS, "".join(json.dumps(record, sort_keys=True) + "\n" for record in records)
-    )
+    EpochRecord.write_all(folder / METRICS, records)
 
 
 def machine() -> str:
     """Returns the models of this machine's processor, with the vector instructions in use, and of its GPUs: what the
     last bits of a number may depend on."""
     found = provenance.hardware()
-    return ", ".join([f"{found['cpu']} ({provenance.instructions()})", *found["gpus"]])
+    return ", ".join([f"{found.cpu} ({provenance.instructions()})", *found.gpus])

@@ -12,7 +12,6 @@ server does, or fails to do, reaches the training. A run is mirrored when both v
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import subprocess
@@ -64,7 +63,7 @@ class Mirror:
                 env=environment,
                 text=True,
             )
-            process.stdin.write(json.dumps(dataclasses.asdict(spec)) + "\n")
+            process.stdin.write(json.dumps(spec.as_json()) + "\n")
             process.stdin.flush()
         except OSError as error:
             print(

@@ -10,8 +10,20 @@ import numpy as np
 import torch
 
 from benchmark.core import provenance
-from benchmark.core.files import replacing, require_folder, write_json
-from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT, SCHEMA
+from benchmark.core.files import replacing, require_folder
+from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
+from benchmark.core.results import (
+    BestScore,
+    CurvePoint,
+    DatasetContent,
+    EpochRecord,
+    MemoryUse,
+    Metrics,
+    Numerics,
+    Provenance,
+    Result,
+    Timing,
+)
 from benchmark.core.seeding import derive
 from benchmark.training.measure import EmbeddedProtocol
 from benchmark.training.parts import Parts
@@ -20,43 +32,35 @@ from benchmark.training.state import RunState
 THUMBNAIL = 64  # pixels
 
 
-def result_record(
-    parts: Parts, state: RunState, identity: dict[str, str], reason: str
-) -> dict[str, Any]:
-    """Returns the content of result.json, which is the same bits for the same specification and code."""
-    curve = [
-        {"epoch": record["epoch"], "loss": record["loss"], **(record["evaluation"] or {})}
-        for record in state.records
-    ]
-    finished = state.records[-1]["evaluation"] if state.records and not reason else None
-    return {
-        "schema": SCHEMA,
-        "run_id": parts.spec.run_id,
+def make_result(parts: Parts, state: RunState, identity: dict[str, str], reason: str) -> Result:
+    """Return the result, which is the same bits for the same specification and code."""
+    curve = [CurvePoint(item.epoch, item.loss, item.evaluation or {}) for item in state.records]
+    finished = state.records[-1].evaluation if state.records and not reason else None
+    return Result(
+        run_id=parts.spec.run_id,
         **identity,
-        "status": "diverged" if reason else "ok",
-        "reason": reason,
-        "epochs": state.epoch,
-        "steps": state.step,
-        "metrics": {"last": finished or {}, "best": best_epochs(state.records)},
-        "curve": curve,
-        "batch_stream": state.batch_stream(),
-        "dataset": {
-            "name": parts.spec.dataset["name"],
-            "fingerprint": parts.dataset.fingerprint,
-            "counts": parts.dataset.counts,
-        },
-    }
+        status="diverged" if reason else "ok",
+        reason=reason,
+        epochs=state.epoch,
+        steps=state.step,
+        metrics=Metrics(finished or {}, best_epochs(state.records)),
+        curve=curve,
+        batch_stream=state.batch_stream(),
+        dataset=DatasetContent(
+            parts.spec.dataset.name, parts.dataset.fingerprint, parts.dataset.counts
+        ),
+    )
 
 
-def best_epochs(records: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
-    """Returns {split: {metric: {"value", "epoch"}}}: the best evaluation on the test set, first one on ties."""
-    best: dict[str, dict[str, dict[str, float]]] = {}
+def best_epochs(records: list[EpochRecord]) -> dict[str, dict[str, BestScore]]:
+    """Return {split: {metric: best evaluation on the test set}}, the first one on ties."""
+    best: dict[str, dict[str, BestScore]] = {}
     for record in records:
-        for split, metrics in (record["evaluation"] or {}).items():
+        for split, metrics in (record.evaluation or {}).items():
             for metric, value in metrics.items():
-                known = best.setdefault(split, {}).get(metric)
-                if known is None or value > known["value"]:
-                    best[split][metric] = {"value": value, "epoch": record["epoch"]}
+                before = best.setdefault(split, {}).get(metric)
+                if before is None or value > before.value:
+                    best[split][metric] = BestScore(value, record.epoch)
     return best
 
 
@@ -65,49 +69,48 @@ def write_outcome(
     parts: Parts,
     state: RunState,
     identity: dict[str, str],
-    timing: dict[str, float],
+    timing: Timing,
     reason: str = "",
-) -> dict[str, Any]:
-    """Writes provenance.json, then result.json, whose presence says that the run is finished; returns the latter.
+) -> Result:
+    """Write provenance.json, then result.json, whose presence says that the run is finished.
 
-    Raises RunError when the folder is gone.
+    Return the result. Raise RunError when the folder is gone.
     """
-    source = provenance_record(parts, state, identity, timing)
-    result = result_record(parts, state, identity, reason)
-    for name, content in ((PROVENANCE, source), (RESULT, result)):
-        require_folder(folder)
-        write_json(folder / name, content)
+    source = make_provenance(parts, state, identity, timing)
+    result = make_result(parts, state, identity, reason)
+    require_folder(folder)
+    source.write(folder / PROVENANCE)
+    require_folder(folder)
+    result.write(folder / RESULT)
     return result
 
 
-def provenance_record(
-    parts: Parts, state: RunState, identity: dict[str, str], timing: dict[str, float]
-) -> dict[str, Any]:
-    """Returns who computed this and at what cost: everything that may differ between equal results."""
-    peak_gpu = torch.cuda.max_memory_allocated() if parts.device.type == "cuda" else 0
-    return {
-        "schema": SCHEMA,
-        "run_id": parts.spec.run_id,
+def make_provenance(
+    parts: Parts, state: RunState, identity: dict[str, str], timing: Timing
+) -> Provenance:
+    """Return who computed this and at what cost: what may differ between equal results."""
+    on_gpu = parts.device.type == "cuda"
+    peak_gpu = torch.cuda.max_memory_allocated() if on_gpu else 0
+    peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Provenance(
+        run_id=parts.spec.run_id,
         **identity,
-        "timing": timing,
-        "memory": {
-            "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-            "peak_gpu_mb": peak_gpu / 2**20,
-        },
-        "platform": provenance.platform_label(),
-        "hardware": provenance.hardware(),
-        "machines": state.machines,
-        "packages": provenance.packages(),
-        "package_digests": state.package_digests,
-        "weights": parts.model.provenance(),
-        "numerics": {
-            "device": parts.device.type,
-            "precision": parts.training.precision if parts.device.type == "cuda" else "float32",
-            "threads": torch.get_num_threads(),
-            "instructions": provenance.instructions(),
-            "deterministic": torch.are_deterministic_algorithms_enabled(),
-        },
-    }
+        timing=timing,
+        memory=MemoryUse(peak_rss_mb=peak_rss / 1024, peak_gpu_mb=peak_gpu / 2**20),
+        platform=provenance.platform_label(),
+        hardware=provenance.hardware(),
+        machines=state.machines,
+        packages=provenance.packages(),
+        package_digests=state.package_digests,
+        weights=parts.model.provenance(),
+        numerics=Numerics(
+            device=parts.device.type,
+            precision=parts.training.precision if on_gpu else "float32",
+            threads=torch.get_num_threads(),
+            instructions=provenance.instructions(),
+            deterministic=torch.are_deterministic_algorithms_enabled(),
+        ),
+    )
 
 
 def write_neighbours(folder: Path, parts: Parts, embedded: dict[str, EmbeddedProtocol]) -> None:

@@ -16,7 +16,6 @@ from benchmark.core.recipe import (
     TrainingConfig,
     check_memory,
     memory_problem,
-    section,
 )
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
@@ -55,34 +54,34 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
     """Returns the parts of ``spec``; raises ConfigError or DataError with what to change."""
     recipe = spec.recipe
     problem = memory_problem(
-        recipe, spec.loss["name"], LOSSES[spec.loss["name"]].facts["accepts_references"]
+        recipe, spec.loss.name, LOSSES[spec.loss.name].facts["accepts_references"]
     )
     found = check_memory(recipe) + ([problem] if problem else [])
     if found:
         raise ConfigError(spec.run_id, found)
-    dataset = load_dataset(spec.dataset["name"], spec.dataset["params"])
+    dataset = load_dataset(spec.dataset.name, spec.dataset.params)
     train = dataset.train
     labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
     sampler = create_sampler(
-        recipe["sampler"]["name"],
-        recipe["sampler"]["params"],
+        recipe.sampler.name,
+        recipe.sampler.params,
         labels=train.labels,
         categories=train.categories,
         batch_size=spec.batch_size,
         seed=spec.seed,
     )
-    model_config, input_config = section(recipe, "model"), section(recipe, "input")
+    model_config, input_config = recipe.model, recipe.input
     model = create_model(model_config, spec.seed).to(device, memory_format=torch.channels_last)
-    training = section(recipe, "training")
+    training = recipe.training
     check_micro_batch(model, training.micro_batch, spec.batch_size)
     loss = create_loss(
-        spec.loss["name"],
+        spec.loss.name,
         embedding_dim=model.embedding_dim,
         num_classes=int(labels.max()) + 1,
         seed=derive(spec.seed, "proxies"),
-        **spec.loss["params"],
+        **spec.loss.params,
     ).to(device)
-    evaluation = section(recipe, "evaluation")
+    evaluation = recipe.evaluation
     return Parts(
         spec=spec,
         device=device,
@@ -95,9 +94,9 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
         evaluator=Evaluator(
             dataset, input_config, evaluation, model_config.channels, model.embedding_dim
         ),
-        optimizer=section(recipe, "optimizer"),
-        schedule=section(recipe, "schedule"),
+        optimizer=recipe.optimizer,
+        schedule=recipe.schedule,
         training=training,
-        memory=section(recipe, "memory"),
+        memory=recipe.memory,
         evaluation=evaluation,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from tqdm import tqdm
 
 from benchmark.core.files import cannot_write
+from benchmark.core.results import EpochRecord
 
 HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
 
@@ -45,22 +45,22 @@ class Progress:
             self._bar.close()
             self._bar = None
 
-    def finish_epoch(self, record: dict[str, Any], seconds_left: float) -> None:
+    def finish_epoch(self, record: EpochRecord, seconds_left: float) -> None:
         """Prints the line of a finished epoch."""
         self.close()
         scores = [
             f"{split} {metric} {100 * value:.2f}"
-            for split, metrics in (record["evaluation"] or {}).items()
+            for split, metrics in (record.evaluation or {}).items()
             for metric, value in metrics.items()
             if metric in HEADLINES
             or not metrics.keys() & set(HEADLINES)  # landmarks are scored by mAP alone
         ]
         parts = [
-            f"epoch {record['epoch']}/{self.epochs}",
-            f"loss {record['loss']:.5f}",
+            f"epoch {record.epoch}/{self.epochs}",
+            f"loss {record.loss:.5f}",
             *scores,
-            f"{record['images_per_second']:.0f} images/s",
-            f"loss {record['loss_ms']:.2f} ms/step",
+            f"{record.images_per_second:.0f} images/s",
+            f"loss {record.loss_ms:.2f} ms/step",
             f"about {seconds_left:.0f} s left",
         ]
         self.say("  ".join(parts))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from benchmark.core import provenance
 from benchmark.core.errors import RunError
 from benchmark.core.files import leftovers, prepare_folder
-from benchmark.core.recipe import section
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec, read_json
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec
+from benchmark.core.results import Result, Timing
 from benchmark.training.checkpoint import CHECKPOINT, remove_checkpoint
 from benchmark.training.interrupt import StopRequest
 from benchmark.training.loop import Trainer, write_metrics
@@ -19,15 +18,12 @@ from benchmark.training.numerics import prepare_numerics
 from benchmark.training.outcome import write_neighbours, write_outcome
 from benchmark.training.parts import build_parts
 from benchmark.training.progress import Progress
-from benchmark.training.specification import read_spec
 from benchmark.training.step import DivergedError
 
 WRITTEN = (CHECKPOINT, METRICS, NEIGHBOURS, PROVENANCE, RESULT)
 
 
-def train(
-    spec_path: Path, out: Path | None = None, *, started: float | None = None
-) -> dict[str, Any]:
+def train(spec_path: Path, out: Path | None = None, *, started: float | None = None) -> Result:
     """Returns the result of the run described by ``spec_path``, after writing it into ``out``.
 
     out         folder of the results; by default the folder of the specification
@@ -39,10 +35,10 @@ def train(
     cannot be written to, before anything is computed, and when it disappears.
     """
     started = time.monotonic() if started is None else started
-    spec = read_spec(spec_path)
+    spec = RunSpec.read(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
     identity = {"spec_digest": spec.digest, "code_version": provenance.code_version()}
-    progress = Progress(spec.run_id, spec.recipe["training"]["epochs"])
+    progress = Progress(spec.run_id, spec.recipe.training.epochs)
     finished = _finished_result(folder, spec)
     if finished is not None:
         progress.say("already finished; delete result.json to train again")
@@ -53,7 +49,7 @@ def train(
     prepare_folder(folder)
     abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
     with StopRequest() as stop:
-        device = prepare_numerics(section(spec.recipe, "training"))
+        device = prepare_numerics(spec.recipe.training)
         parts = build_parts(spec, device)
         startup = time.monotonic() - started
         own = {
@@ -81,37 +77,34 @@ def train(
     return result
 
 
-def _finished_result(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
-    """Returns the result that is already there; a torn one is none, one of another specification is never
+def _finished_result(folder: Path, spec: RunSpec) -> Result | None:
+    """Return the result that is already there; a torn one is none, one of another specification is never
     overwritten."""
     path = folder / RESULT
     if not path.exists():
         return None
     try:
-        result = read_json(path, "a result")
+        result = Result.read(path)
     except RunError:
         return None
-    if not isinstance(result, dict) or not {"spec_digest", "status", "metrics"} <= set(result):
-        return None
-    if result["spec_digest"] == spec.digest:
+    if result.spec_digest == spec.digest:
         return result
     raise RunError(
-        f"{path} was made from another specification (digest {result['spec_digest']}, now {spec.digest}); "
+        f"{path} was made from another specification (digest {result.spec_digest}, now {spec.digest}); "
         "move it away, or give another folder with --out"
     )
 
 
-def _timing(trainer: Trainer, startup: float) -> dict[str, float]:
+def _timing(trainer: Trainer, startup: float) -> Timing:
     state = trainer.state
-    images = sum(record["images_per_second"] * record["seconds"] for record in state.records)
-    seconds = sum(record["seconds"] for record in state.records)
-    count = max(len(state.records), 1)
-    return {
-        "startup_seconds": startup,
-        "train_seconds": state.train_seconds,
-        "eval_seconds": state.eval_seconds,
-        "total_seconds": startup + trainer.total_seconds(),
-        "images_per_second": images / seconds if seconds else 0.0,
-        "loss_ms": sum(record["loss_ms"] for record in state.records) / count,
-        "resumed": state.resumed,
-    }
+    images = sum(record.images_per_second * record.seconds for record in state.records)
+    seconds = sum(record.seconds for record in state.records)
+    return Timing(
+        startup_seconds=startup,
+        train_seconds=state.train_seconds,
+        eval_seconds=state.eval_seconds,
+        total_seconds=startup + trainer.total_seconds(),
+        images_per_second=images / seconds if seconds else 0.0,
+        loss_ms=sum(record.loss_ms for record in state.records) / max(len(state.records), 1),
+        resumed=state.resumed,
+    )

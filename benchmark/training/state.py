@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmark.core.results import BatchStream, EpochRecord, Scores
+
 HASHED_BATCHES = 50
 
 
@@ -20,7 +22,7 @@ class RunState:
     epoch, position     the next step: epoch (from 0) and its place in the epoch
     step                optimiser steps done
     losses              the loss of every step of the epoch under way
-    records             one dict per finished epoch, the lines of metrics.jsonl
+    records             the finished epochs
     batch_digests       digests of the first batches, for the matched-pairs check
     machines            models of the machines that took part, first one first
     package_digests     digests of the versions of packages that it was computed with, first ones first
@@ -30,7 +32,7 @@ class RunState:
     position: int = 0
     step: int = 0
     losses: list[float] = field(default_factory=list)
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: list[EpochRecord] = field(default_factory=list)
     batch_digests: list[str] = field(default_factory=list)
     epoch_seconds: float = 0.0
     epoch_loss_seconds: float = 0.0
@@ -57,26 +59,25 @@ class RunState:
             content.update(images.detach().cpu().contiguous().numpy().tobytes())
             self.batch_digests.append(content.hexdigest())
 
-    def batch_stream(self) -> dict[str, Any]:
-        """Returns the digest that equals that of every run with the same data, seed and batch size."""
+    def batch_stream(self) -> BatchStream:
+        """Return the digest that equals that of every run with the same data, seed and batch size."""
         joined = "".join(self.batch_digests).encode()
-        return {"batches": len(self.batch_digests), "sha256": hashlib.sha256(joined).hexdigest()}
+        return BatchStream(len(self.batch_digests), hashlib.sha256(joined).hexdigest())
 
-    def finish_epoch(self, learning_rate: float, evaluation: dict | None) -> dict[str, Any]:
-        """Closes the epoch under way; returns its record."""
+    def finish_epoch(self, learning_rate: float, evaluation: Scores | None) -> EpochRecord:
+        """Close the epoch under way; return its record."""
         steps = max(len(self.losses), 1)
-        record = {
-            "epoch": self.epoch + 1,
-            "step": self.step,
-            "loss": sum(self.losses) / steps,
-            "learning_rate": learning_rate,
-            "images_per_second": self.epoch_images / self.epoch_seconds
-            if self.epoch_seconds
-            else 0.0,
-            "loss_ms": 1000.0 * self.epoch_loss_seconds / steps,
-            "seconds": self.epoch_seconds,
-            "evaluation": evaluation,
-        }
+        seconds = self.epoch_seconds
+        record = EpochRecord(
+            epoch=self.epoch + 1,
+            step=self.step,
+            loss=sum(self.losses) / steps,
+            learning_rate=learning_rate,
+            images_per_second=self.epoch_images / seconds if seconds else 0.0,
+            loss_ms=1000.0 * self.epoch_loss_seconds / steps,
+            seconds=seconds,
+            evaluation=evaluation,
+        )
         self.records.append(record)
         self.epoch, self.position, self.losses = self.epoch + 1, 0, []
         self.epoch_seconds = self.epoch_loss_seconds = 0.0
@@ -84,5 +85,11 @@ class RunState:
         return record
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the plain values for a checkpoint."""
+        """Return the plain values for a checkpoint."""
         return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RunState:
+        """Return the state whose plain values these are."""
+        records = [EpochRecord(**record) for record in values["records"]]
+        return cls(**{**values, "records": records})

@@ -116,10 +116,10 @@ def test_paper_and_code_differ_where_the_recipes_say_so():
         runs[f"inaturalist/{setting}/roadmap/bs64/seed0"].spec
         for setting in ("resnet50", "resnet50~paper")
     )
-    assert code.loss["params"]["weights"] == [1.0, 1.0] and paper.loss["params"]["weights"] is None
-    assert (code.loss["params"]["offset"], code.loss["params"]["start"]) == (1.0, 0.0)
-    assert (paper.loss["params"]["offset"], paper.loss["params"]["start"]) == (None, 0.5)
-    assert code.recipe["input"]["crop_area"][0] > paper.recipe["input"]["crop_area"][0]
+    assert code.loss.params["weights"] == [1.0, 1.0] and paper.loss.params["weights"] is None
+    assert (code.loss.params["offset"], code.loss.params["start"]) == (1.0, 0.0)
+    assert (paper.loss.params["offset"], paper.loss.params["start"]) == (None, 0.5)
+    assert code.recipe.input.crop_area[0] > paper.recipe.input.crop_area[0]
 
 
 @pytest.mark.parametrize("path", schema_files(), ids=lambda path: path.name)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
+from benchmark.core.cells import Setting
 from benchmark.core.records import LONG_COLUMNS
+from benchmark.runs.table import RUN_COLUMNS, SCORE_COLUMNS, RunTable
 
 
 def long_table(
@@ -49,6 +53,22 @@ def long_table(
                         {**base, "selection": "best", "metric": metric, "value": value + 0.01}
                     )
     return pd.DataFrame(rows, columns=list(LONG_COLUMNS))
+
+
+def write_long(runs: pd.DataFrame, folder: Path) -> None:
+    """Writes a long table as runs.csv and scores.csv of a study's folder."""
+    rows, scores = [], runs[(runs["metric"].fillna("") != "") & (runs["selection"] != "cost")]
+    costs = runs[runs["selection"] == "cost"].groupby("run_id")
+    shared = [name for name in LONG_COLUMNS if name in RUN_COLUMNS]
+    for row in runs.drop_duplicates("run_id")[shared].fillna("").to_dict("records"):
+        setting = Setting.from_label(row["setting"])
+        row |= {"backbone": setting.backbone, "options": setting.options}
+        if row["run_id"] in costs.groups:
+            paid = costs.get_group(row["run_id"])
+            row |= dict(zip(paid["metric"], paid["value"], strict=True))
+        rows.append(row)
+    numbers = scores[list(SCORE_COLUMNS)].itertuples(index=False, name=None)
+    RunTable.from_rows(rows, numbers).write(folder)
 
 
 def without_number(runs: pd.DataFrame, query: str, status: str) -> pd.DataFrame:

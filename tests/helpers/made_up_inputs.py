@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pandas as pd
+from long_tables import write_long
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.files import write_json
@@ -68,7 +69,7 @@ def write_inputs(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
     """Writes what the inputs were made of as the files of a study's results folder; returns that folder."""
     folder = results / inputs.study.name
     folder.mkdir(parents=True)
-    runs.to_csv(folder / "runs.csv", index=False)
+    write_long(runs, folder)
     write_stats(
         {name: table for name, table in inputs.stats.items() if name != "verdicts"},
         folder / "stats",

@@ -6,7 +6,8 @@ import dataclasses
 
 import pandas as pd
 from made_up_inputs import made_up_provenance
-from made_up_results import made_up_runs, made_up_study
+from made_up_records import made_up_recipe
+from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
@@ -17,12 +18,12 @@ from benchmark.papers.verdicts import judge
 from benchmark.papers.verdicts.facts import study_facts
 from benchmark.report.tables.inputs import Inputs, tidy
 from benchmark.stats import analyse
-from benchmark.study.model import Block, Comparison, DatasetChoice, References, Variant
+from benchmark.study.model import Comparison, References, Variant
 
 DATASETS = ("cub", "sop", "inaturalist")
 COMPARED = ("fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap", "sup_ap", "roadmap")
 ABLATION = ("smooth_ap", "sup_ap", "roadmap")
-RECIPE = {"model": {"backbone": "resnet50.tv_in1k", "embedding_dim": 512}}
+RECIPE = made_up_recipe("resnet50.tv_in1k", 512)
 
 
 def variant(label: str, name: str | None = None, **params) -> Variant:
@@ -50,8 +51,15 @@ def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATAS
             if stand_in
             else batch_sizes
         )
-        choices = tuple(DatasetChoice(each, each, {}) for each in names)
-        return Block(name, setting, choices, tuple(losses), batch_sizes, seeds, RECIPE)
+        return made_up_block(
+            tuple(losses),
+            batch_sizes,
+            seeds,
+            name=name,
+            setting=setting,
+            datasets=names,
+            recipe=RECIPE,
+        )
 
     return made_up_study(
         name=label,

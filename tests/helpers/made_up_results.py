@@ -6,7 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from made_up_records import made_up_recipe
 
+from benchmark.core.cells import Setting
+from benchmark.core.recipe import Recipe
 from benchmark.core.records import LONG_COLUMNS
 from benchmark.study import Block, DatasetChoice, Resources, Study, Variant
 from benchmark.study.model import Comparison, References
@@ -25,20 +28,34 @@ LOSSES = {
 METRICS = ("recall_at_1", "map_at_r", "map")
 
 
+def made_up_block(
+    losses: tuple[Variant, ...],
+    batch_sizes: tuple[int, ...],
+    seeds: tuple[int, ...],
+    *,
+    name: str = "main",
+    setting: str = "r10",
+    datasets: tuple[str, ...] = ("glyphs_1k",),
+    recipe: Recipe | None = None,
+) -> Block:
+    """Returns a block whose datasets are registered under their labels."""
+    return Block(
+        name=name,
+        setting=Setting.from_label(setting),
+        datasets=tuple(DatasetChoice(each, each, {}) for each in datasets),
+        losses=losses,
+        batch_sizes=batch_sizes,
+        seeds=seeds,
+        recipe=recipe or made_up_recipe(),
+    )
+
+
 def made_up_study(
     losses=tuple(LOSSES), batch_sizes=(32, 128), seeds=(0, 1, 2, 3, 4), **changes
 ) -> Study:
     """Returns a study over one dataset; ``changes`` replace fields."""
     variants = tuple(Variant(loss, loss, {}) for loss in losses)
-    block = Block(
-        "main",
-        "r10",
-        (DatasetChoice("glyphs_1k", "glyphs_1k", {}),),
-        variants,
-        batch_sizes,
-        seeds,
-        {},
-    )
+    block = made_up_block(variants, batch_sizes, seeds)
     fields = {
         "name": "made_up",
         "path": Path("made_up.yaml"),
@@ -70,7 +87,7 @@ def made_up_runs(
                         head = {
                             "run_id": f"{dataset.label}/{block.setting}/{variant.label}/bs{batch_size}/seed{seed}",
                             "dataset": dataset.label,
-                            "setting": block.setting,
+                            "setting": block.setting.label,
                             "loss": variant.label,
                             "base_loss": variant.name,
                             "batch_size": batch_size,

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from made_up_papers import variant
-from made_up_results import made_up_study
+from made_up_records import made_up_recipe
+from made_up_results import made_up_block, made_up_study
 
 from benchmark.study import Study
-from benchmark.study.model import Block, DatasetChoice
+from benchmark.study.model import Block
 
-RECIPE = {"model": {"backbone": "test_resnet", "embedding_dim": 128}}
+RECIPE = made_up_recipe("test_resnet", 128)
 
 
 def sweep_study(seeds: tuple[int, ...] = (0, 1)) -> Study:
     """Returns FastAP's bins and batch sizes, both samplings, and SmoothAP's images of a class."""
 
     def block(setting: str, losses, sizes=(128,)) -> Block:
-        choice = DatasetChoice("glyphs_1k", "glyphs_1k", {})
-        return Block(setting, setting, (choice,), tuple(losses), sizes, seeds, RECIPE)
+        return made_up_block(
+            tuple(losses), sizes, seeds, name=setting, setting=setting, recipe=RECIPE
+        )
 
     bins = [variant(f"fast_ap_bins_{count}", "fast_ap", bins=count) for count in (5, 20)]
     blocks = (

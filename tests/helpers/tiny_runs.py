@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.cells import Setting
 from benchmark.core.options import defaults_of
 from benchmark.core.recipe import complete_recipe
-from benchmark.core.records import METRICS, RunSpec, run_id
+from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.training.interrupt import StopRequest
 
@@ -30,10 +31,9 @@ def tiny_spec(loss: str = "smooth_ap", seed: int = 0, **sections: dict[str, Any]
         recipe[name] = {**recipe.get(name, {}), **values}
     params = defaults_of(load_catalogue()[loss]["schema"])
     return RunSpec(
-        run_id=run_id("glyphs_tiny", "test_resnet", loss, 32, seed),
-        dataset={"name": "glyphs_tiny", "params": {}},
-        setting="test_resnet",
-        loss={"name": loss, "variant": loss, "params": params},
+        dataset=DatasetChoice("glyphs_tiny", "glyphs_tiny", {}),
+        setting=Setting("test_resnet"),
+        loss=LossChoice(loss, loss, params),
         batch_size=32,
         seed=seed,
         recipe=complete_recipe(recipe),

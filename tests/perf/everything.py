@@ -91,7 +91,7 @@ def _machine(threads: int, quick: bool) -> str:
         "faiss-cpu",
     )
     return (
-        f"{facts['cpu']}, {facts['usable_cores']} cores, {facts['memory_gb']} GB; {threads} threads; "
+        f"{facts.cpu}, {facts.usable_cores} cores, {facts.memory_gb} GB; {threads} threads; "
         + ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
         + f"; commit {git_state() or 'unknown'}; load at the start {load():.1f}."
         + (

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from benchmark.core.recipe import complete_recipe, section
-from benchmark.core.records import RunSpec, run_id
+from benchmark.core.cells import Setting
+from benchmark.core.recipe import complete_recipe
+from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.input.base import Input
 from benchmark.losses import create_loss
 from benchmark.models.vision_ops import prepare_torchvision
@@ -40,10 +41,9 @@ def bench_spec(
         "training": {"epochs": 1, "threads": 1, "checkpoint_seconds": 1e9},
     }
     return RunSpec(
-        run_id=run_id(dataset["name"], BACKBONE, LOSS, batch_size, 0),
-        dataset=dataset,
-        setting=BACKBONE,
-        loss={"name": LOSS, "variant": LOSS, "params": {}},
+        dataset=DatasetChoice(dataset["name"], **dataset),
+        setting=Setting(BACKBONE),
+        loss=LossChoice(LOSS, LOSS, {}),
         batch_size=batch_size,
         seed=0,
         recipe=complete_recipe(recipe),
@@ -56,7 +56,7 @@ class Training:
     def __init__(self, spec: RunSpec, folder: Path):
         folder.mkdir(parents=True, exist_ok=True)
         self.spec, self.folder = spec, folder
-        device = prepare_numerics(section(spec.recipe, "training"))
+        device = prepare_numerics(spec.recipe.training)
         self.parts = dataclasses.replace(build_parts(spec, device), evaluator=_NoEvaluation())
         self.batches = self.parts.sampler.epoch(0)
         self.labels = [self.parts.labels[torch.from_numpy(numbers)] for numbers in self.batches]
@@ -76,7 +76,7 @@ class Training:
             ""
         ] * HASHED_BATCHES  # later batches of a run are not hashed for its record
         trainer.run(StopRequest())
-        return trainer.state.records[-1]["images_per_second"]
+        return trainer.state.records[-1].images_per_second
 
     def plain(self, images: Iterable[torch.Tensor]) -> float:
         """Returns images per second of an epoch of the bare loop."""

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmark.core.recipe import section as recipe_section
 from perf import pictures
 from perf.imagefolder import image_folder_batches
 from perf.loops import Training, bench_spec
@@ -71,7 +70,7 @@ def _jpegs(folder: Path) -> Iterator[tuple[Row, list[Target]]]:
     loops = Training(bench_spec(dataset, BATCH, 3, images), folder / "jpegs")
     names = loops.parts.dataset.train.names
     paths = [[names[number] for number in batch] for batch in loops.batches]
-    theirs = image_folder_batches(root, recipe_section(loops.spec.recipe, "input"), paths)
+    theirs = image_folder_batches(root, loops.spec.recipe.input, paths)
     ready = list(loops.read())
     yield compare(
         "JPEG 500x400, ready batches",

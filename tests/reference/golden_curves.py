@@ -42,11 +42,8 @@ def golden_runs() -> dict[str, RunSpec]:
 def curve_of(spec: RunSpec, folder: Path) -> dict[str, Any]:
     """Returns loss and scores of each epoch, and the digest of the batches."""
     result = train(write_spec_in(folder, spec))
-    return {
-        "curve": result["curve"],
-        "batch_stream": result["batch_stream"],
-        "status": result["status"],
-    }
+    content = result.as_json()
+    return {name: content[name] for name in ("curve", "batch_stream", "status")}
 
 
 def here() -> dict[str, Any]:
@@ -54,7 +51,7 @@ def here() -> dict[str, Any]:
     packages = provenance.packages()
     return {
         "platform": provenance.platform_label(),
-        "cpu": provenance.hardware()["cpu"],
+        "cpu": provenance.hardware().cpu,
         "packages": {name: packages[name] for name in ("numpy", "timm", "torch")},
     }
 

@@ -11,7 +11,6 @@ changes.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -23,10 +22,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 import yaml  # noqa: E402
+from made_up_records import made_up_provenance, made_up_result  # noqa: E402
 from workplace import LOCAL, small_study  # noqa: E402
 
 from benchmark.cli.run import STEPS  # noqa: E402
-from benchmark.core.records import METRICS, PROVENANCE, RESULT, SCHEMA, SPEC  # noqa: E402
+from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC  # noqa: E402
+from benchmark.core.results import BestScore, CurvePoint, Metrics  # noqa: E402
 
 STUDY, FINISH = "scale", "finish"
 PLAN_SECONDS, REPORT_SECONDS, MEMORY_MB = 120.0, 60.0, 2048.0
@@ -45,37 +46,22 @@ def wide_study(losses: int, seeds: int) -> dict[str, Any]:
 
 def finish(run: Any, results: Path) -> None:
     """Writes the files of a finished run of four epochs; its numbers follow from its digest."""
-    folder = results / run.spec.folder
-    folder.mkdir(parents=True)
-    chance = int(run.digest[:4], 16) / 65536
-    values = [0.5 + 0.02 * epoch + 0.01 * chance for epoch in range(1, 5)]
-    metrics = [{"recall_at_1": value, "map_at_r": value / 2, "map": value / 2} for value in values]
-    result = {
-        "schema": SCHEMA,
-        "run_id": run.spec.run_id,
-        "spec_digest": run.digest,
-        "status": "ok",
-        "reason": "",
-        "epochs": 4,
-        "steps": 40,
-        "metrics": {
-            "last": {"test": metrics[-1]},
-            "best": {
-                "test": {name: {"value": value, "epoch": 4} for name, value in metrics[-1].items()}
-            },
-        },
-        "curve": [
-            {"epoch": epoch, "loss": 1 / epoch, "test": metrics[epoch - 1]} for epoch in range(1, 5)
-        ],
-        "dataset": {"name": run.spec.dataset["name"], "fingerprint": "f00d", "counts": {}},
-        "code_version": "made up",
-    }
-    provenance = {
-        "timing": {"total_seconds": 10.0, "images_per_second": 500.0},
-        "platform": "made up",
-    }
-    for name, value in ((SPEC, vars(run.spec)), (RESULT, result), (PROVENANCE, provenance)):
-        (folder / name).write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+    spec = run.spec
+    folder = results / spec.folder
+    share = int(run.digest[:4], 16) / 65536
+    values = [0.5 + 0.02 * epoch + 0.01 * share for epoch in range(1, 5)]
+    scores = [{"recall_at_1": value, "map_at_r": value / 2, "map": value / 2} for value in values]
+    best = {name: BestScore(value, 4) for name, value in scores[-1].items()}
+    result = made_up_result(
+        spec,
+        epochs=4,
+        steps=40,
+        metrics=Metrics({"test": scores[-1]}, {"test": best}),
+        curve=[CurvePoint(epoch, 1 / epoch, {"test": scores[epoch - 1]}) for epoch in range(1, 5)],
+    )
+    spec.write(folder / SPEC)
+    result.write(folder / RESULT)
+    made_up_provenance(spec).write(folder / PROVENANCE)
     (folder / METRICS).write_text("")
 
 

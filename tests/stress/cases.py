@@ -9,7 +9,7 @@ from pathlib import Path
 from picture_files import save
 from tiny_runs import tiny_spec
 
-from benchmark.core.records import RunSpec
+from benchmark.core.records import DatasetChoice, RunSpec
 from benchmark.input.samplers import SAMPLERS
 from benchmark.losses import LOSSES
 
@@ -51,12 +51,12 @@ def cases() -> dict[str, RunSpec]:
 
 def with_pictures(spec: RunSpec, root: Path) -> RunSpec:
     """Returns ``spec``; one on a folder gets ``root``, where twelve classes of twelve small JPEGs are written."""
-    if spec.dataset["name"] != "folder":
+    if spec.dataset.name != "folder":
         return spec
     for label in range(12):
         for number in range(12):
             save(root / f"class{label}" / f"{number}.jpg", seed=12 * label + number, size=(44, 40))
-    return replace(spec, dataset={"name": "folder", "params": {"root": str(root)}})
+    return replace(spec, dataset=DatasetChoice("folder", "folder", {"root": str(root)}))
 
 
 def _on_files() -> RunSpec:
@@ -69,8 +69,7 @@ def _on_files() -> RunSpec:
         "workers": 2,
     }
     spec = tiny_spec("smooth_ap", training=TRAINING, model={"channels": 3}, input=images)
-    name = spec.run_id.replace("glyphs_tiny", "folder").replace("bs32", "bs16")
-    return replace(spec, run_id=name, dataset={"name": "folder", "params": {}}, batch_size=16)
+    return replace(spec, dataset=DatasetChoice("folder", "folder", {}), batch_size=16)
 
 
 def missing_samplers() -> set[str]:

@@ -10,6 +10,7 @@ rule collect:
         FLOW.files("provenance.json"),
     output:
         runs=OUT + "/runs.csv",
+        scores=OUT + "/scores.csv",
         provenance=OUT + "/provenance.json",
     params:
         study=FLOW.study.digest,
@@ -20,6 +21,7 @@ rule collect:
 rule stats:
     input:
         OUT + "/runs.csv",
+        OUT + "/scores.csv",
     output:
         directory(OUT + "/stats"),
     params:
@@ -31,6 +33,7 @@ rule stats:
 rule verdicts:
     input:
         OUT + "/runs.csv",
+        OUT + "/scores.csv",
         FROZEN,
     output:
         OUT + "/verdicts.csv",
@@ -43,6 +46,7 @@ rule verdicts:
 rule claims:
     input:
         OUT + "/runs.csv",
+        OUT + "/scores.csv",
     output:
         OUT + "/claims.csv",
         OUT + "/claims_parts.csv",
@@ -55,7 +59,7 @@ rule claims:
 # Chosen queries under two losses. What they found stands in the run folders, which nothing else here reads.
 rule gallery:
     input:
-        rules.collect.output.runs,
+        rules.collect.output,
     output:
         OUT + "/gallery/gallery.json",
     params:

@@ -27,27 +27,27 @@ def study_facts(study: Study) -> dict[tuple[str, str], dict[str, Any]]:
     ``recall_at``      the K that are measured
     """
     return {
-        (dataset.label, block.setting): _facts(block, dataset)
+        (dataset.label, block.setting.label): _facts(block, dataset)
         for block in study.blocks
         for dataset in block.datasets
     }
 
 
 def _facts(block: Block, dataset: DatasetChoice) -> dict[str, Any]:
-    model, sampler = block.recipe.get("model", {}), block.recipe.get("sampler", {})
+    model, sampler = block.recipe.model, block.recipe.sampler
     facts: dict[str, Any] = {"conditions": {"training": dataset.name}}
-    architecture = model.get("backbone", "").partition(".")[0]
+    architecture = model.backbone.partition(".")[0]
     if architecture:
         facts["backbone"] = BACKBONES.get(architecture, architecture)
-    dim = model.get("embedding_dim") or WIDTHS.get(facts.get("backbone"))
+    dim = model.embedding_dim or WIDTHS.get(facts.get("backbone"))
     if dim is not None:
         facts["embedding_dim"] = dim
-    if "samples_per_class" in sampler.get("params", {}):
-        facts["conditions"]["p"] = str(sampler["params"]["samples_per_class"])
-    if sampler.get("name") in HARD_SAMPLERS:
+    if "samples_per_class" in sampler.params:
+        facts["conditions"]["p"] = str(sampler.params["samples_per_class"])
+    if sampler.name in HARD_SAMPLERS:
         facts["conditions"]["sampling"] = "hard"
     facts["evaluates"] = tuple(_landmarks(dataset))
-    facts["recall_at"] = tuple(block.recipe.get("evaluation", {}).get("recall_at", ()))
+    facts["recall_at"] = tuple(block.recipe.evaluation.recall_at)
     return facts
 
 

@@ -61,7 +61,7 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     grid: dict[tuple, dict[str, int]] = {}
     for (*key, status), number in counts.items():
         grid.setdefault(tuple(key), {})[status] = int(number)
-    of_study = list(dict.fromkeys(block.setting.partition("~")[2] for block in study.blocks))
+    of_study = list(dict.fromkeys(block.setting.label.partition("~")[2] for block in study.blocks))
     most = int(means["n"].max()) if len(means) else 0
     sections = []
     for batch_size in sorted(states["batch_size"].unique()):

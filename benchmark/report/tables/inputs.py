@@ -12,6 +12,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.privacy import public, without_paths
 from benchmark.core.records import LONG_COLUMNS, read_json
 from benchmark.report.tables.papers.gaps import GAP, gap_decreases
+from benchmark.runs.table import RUNS_TABLE, RunTable
 
 STATS = ("summary", "paired", "ablation", "gain")
 _WORDS = (
@@ -47,15 +48,11 @@ def load_inputs(study: Any, results: Path) -> Inputs:
     """Returns the inputs of ``study`` below ``results``; raises RunError when a file there is unreadable."""
     folder = study.folder(Path(results))
     missing: list[str] = []
-    runs = _read(folder, "runs.csv", missing)
-    if runs.empty and not len(runs.columns):
+    if (folder / RUNS_TABLE).is_file():
+        runs = RunTable.read(folder).long()
+    else:
+        missing.append(RUNS_TABLE)
         runs = pd.DataFrame(columns=list(LONG_COLUMNS))
-    absent = [column for column in LONG_COLUMNS if column not in runs]
-    if absent:
-        raise RunError(
-            f"{study.name}/runs.csv lacks the columns {', '.join(absent)}; "
-            f"write it again with 'python -m benchmark collect {study.name}'"
-        )
     stats = {name: _read(folder, f"stats/{name}.csv", missing) for name in STATS}
     stats["verdicts"] = _read(folder, "verdicts.csv", missing)
     stats["claims"] = _read(folder, "claims.csv", [])  # only papers' studies have any

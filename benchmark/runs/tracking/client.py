@@ -129,7 +129,7 @@ def complete(client: Any, run: Any, spec: RunSpec, finished: Finished, results: 
     final = [RunTag(key, value) for key, value in content.final_tags(finished).items()]
     client.log_batch(identity, tags=final)
     client.set_terminated(
-        identity, MLFLOW_STATUS[finished.result["status"]], end_time=round(finished.ended * 1000)
+        identity, MLFLOW_STATUS[finished.result.status], end_time=round(finished.ended * 1000)
     )
     client.set_tag(identity, COMPLETE, finished.digest)
 

@@ -12,18 +12,20 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from benchmark.core.errors import RunError
-from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, read_json
+from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, settings_of
+from benchmark.core.results import EpochRecord, Provenance, Result
 from benchmark.runs.tracking.notes import run_note
 
 LONGEST_PARAM = 5000  # characters; MLflow refuses more than 6000
 LONGEST_NAME = 250
 ABSOLUTE = re.compile(r"(?<![\w.:/~\\])(?:~?/|~\\|[A-Za-z]:[\\/])[^\s'\"]+")
-COSTS = ("images_per_second", "loss_ms")
+COSTS_PER_EPOCH = ("images_per_second", "loss_ms")
 
 
 @dataclass(frozen=True)
@@ -40,64 +42,63 @@ class Point:
 class Finished:
     """A finished run's records, all of one specification."""
 
-    result: dict[str, Any]
+    result: Result
     digest: str  # of result.json: two trainings of one specification may differ in code
-    epochs: list[dict[str, Any]]
-    provenance: dict[str, Any]
+    epochs: list[EpochRecord]
+    provenance: Provenance | None
     ended: float  # seconds since 1970
+
+    @property
+    def seconds(self) -> float:
+        """What the run took, 0 where it was not recorded."""
+        return self.provenance.timing.total_seconds if self.provenance else 0.0
 
     @property
     def started(self) -> float:
         """Seconds since 1970, reckoned back from the end."""
-        return self.ended - float(self.provenance.get("timing", {}).get("total_seconds", 0.0))
+        return self.ended - self.seconds
 
 
 def read_finished(spec: RunSpec, folder: Path) -> Finished | None:
-    """Returns the records of a finished run of exactly this specification, or None."""
+    """Return the records of a finished run of exactly this specification, or None."""
     path = Path(folder) / RESULT
     try:
-        result = read_json(path, "a result")
-        if result["spec_digest"] != spec.digest:
+        result = Result.read(path)
+        if result.spec_digest != spec.digest:
             return None
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         epochs = read_epochs(folder) or _epochs_of(result)
         return Finished(result, digest, epochs, _provenance(folder), path.stat().st_mtime)
-    except (RunError, OSError, KeyError, TypeError):
+    except (RunError, OSError):
         return None  # absent or torn: collecting names it, importing waits for a whole one
 
 
-def read_epochs(folder: Path) -> list[dict[str, Any]]:
-    """Returns the lines of metrics.jsonl; empty when there are none yet."""
+def read_epochs(folder: Path) -> list[EpochRecord]:
+    """Return the lines of metrics.jsonl; empty when there are none yet."""
     try:
-        lines = (Path(folder) / METRICS).read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
-    except (OSError, ValueError):
+        return EpochRecord.read_all(Path(folder) / METRICS)
+    except RunError:
         return []
 
 
 def run_name(spec: RunSpec) -> str:
-    """Returns a name for people, for example ``smooth_ap bs128 seed0 (glyphs_1k/resnet10t)``."""
-    return f"{spec.loss['variant']} bs{spec.batch_size} seed{spec.seed} ({_label(spec)}/{spec.setting})"
+    """Return a name for people, for example ``smooth_ap bs128 seed0 (glyphs_1k/resnet10t)``."""
+    where = f"{spec.dataset.label}/{spec.setting}"
+    return f"{spec.loss.label} bs{spec.batch_size} seed{spec.seed} ({where})"
 
 
 def params(spec: RunSpec) -> dict[str, str]:
-    """Returns all settings as flat text: what runs are compared by first, then ``section.option``."""
+    """Return all settings as flat text: what runs are compared by first, then ``section.option``."""
     flat: dict[str, Any] = {
-        "loss": spec.loss["variant"],
+        "loss": spec.loss.label,
         "batch_size": spec.batch_size,
         "seed": spec.seed,
-        "dataset": _label(spec),
-        "backbone": spec.recipe["model"]["backbone"],
-        "setting": spec.setting,
-        "loss.name": spec.loss["name"],
-        "dataset.name": spec.dataset["name"],
+        "dataset": spec.dataset.label,
+        "backbone": spec.recipe.model.backbone,
+        "setting": spec.setting.label,
+        "loss.name": spec.loss.name,
     }
-    flat |= _flatten("loss", spec.loss["params"]) | _flatten("dataset", spec.dataset["params"])
-    for name, values in spec.recipe.items():
-        flat |= _flatten(
-            name, {**values, **values.get("params", {})} if name == "sampler" else values
-        )
-    flat.pop("sampler.params", None)
+    flat |= {name.removeprefix("recipe."): value for name, value in settings_of(spec).items()}
     return {sanitised(key): _text(value) for key, value in flat.items()}
 
 
@@ -115,73 +116,66 @@ def tags(spec: RunSpec, study: str) -> dict[str, str]:
 
 
 def final_tags(finished: Finished) -> dict[str, str]:
-    """Returns the tags known when the run is finished, apart from the mark that the import is complete."""
+    """Return the tags known when the run is finished, apart from the mark that the import is complete."""
     result = finished.result
-    values = {
-        "status": result["status"],
-        "code_version": result.get("code_version", ""),
-        "dataset_fingerprint": result.get("dataset", {}).get("fingerprint", ""),
-        "platform": finished.provenance.get("platform", ""),
-        "mlflow.note.content": run_note(result["run_id"], public(result.get("reason", ""))),
+    return {
+        "status": result.status,
+        "code_version": result.code_version,
+        "dataset_fingerprint": result.dataset.fingerprint,
+        **({"platform": finished.provenance.platform} if finished.provenance else {}),
+        "mlflow.note.content": run_note(result.run_id, public(result.reason)),
     }
-    return {key: str(value) for key, value in values.items() if value}
 
 
-def series(epochs: list[dict[str, Any]]) -> list[Point]:
-    """Returns the values per epoch; numbers only, so a loss that is not finite leaves a gap."""
+def series(epochs: list[EpochRecord]) -> list[Point]:
+    """Return the values per epoch; a loss that is not finite leaves a gap."""
     points, seconds = [], 0.0
-    for line in epochs:
-        seconds += float(line.get("seconds") or 0.0)
-        values = {f"curve/{key}": line.get(key) for key in ("loss", "learning_rate")}
-        values |= {f"cost/{key}": line.get(key) for key in COSTS}
-        for split, metrics in (line.get("evaluation") or {}).items():
+    for item in epochs:
+        seconds += item.seconds
+        values: dict[str, float | None] = {
+            "curve/loss": item.loss,
+            "curve/learning_rate": item.learning_rate,
+            **{f"cost/{name}": getattr(item, name) for name in COSTS_PER_EPOCH},
+        }
+        for split, metrics in (item.evaluation or {}).items():
             values |= {f"curve/{_split(split)}{key}": value for key, value in metrics.items()}
-        points += [
-            Point(sanitised(key), float(value), int(line["epoch"]), seconds)
-            for key, value in values.items()
-            if _is_number(value)
-        ]
+        points += _points(values, item.epoch, seconds)
     return points
 
 
 def final_points(finished: Finished) -> list[Point]:
-    """Returns the numbers that runs are compared by: last epoch, best test epoch, cost."""
-    result, provenance = finished.result, finished.provenance
-    last, end = int(result["epochs"]), finished.ended - finished.started
+    """Return the numbers that runs are compared by: last epoch, best test epoch, cost."""
+    result, end = finished.result, finished.seconds
     points = []
-    for split, metrics in result["metrics"].get("last", {}).items():
-        points += [
-            Point(f"{_split(split)}{key}", value, last, end) for key, value in metrics.items()
-        ]
-    for split, metrics in result["metrics"].get("best", {}).items():
-        points += [
-            Point(f"best/{_split(split)}{key}", best["value"], int(best["epoch"]), end)
-            for key, best in metrics.items()
-        ]
-    costs = {**provenance.get("timing", {}), **provenance.get("memory", {})}
-    points += [
-        Point(f"cost/{key}", value, last, end) for key, value in costs.items() if key not in COSTS
-    ]
+    for split, metrics in result.metrics.last.items():
+        last = {f"{_split(split)}{key}": value for key, value in metrics.items()}
+        points += _points(last, result.epochs, end)
+    for split, scores in result.metrics.best.items():
+        for key, best in scores.items():
+            points += _points({f"best/{_split(split)}{key}": best.value}, best.epoch, end)
+    costs = dataclasses.asdict(finished.provenance.costs) if finished.provenance else {}
+    whole = {f"cost/{key}": costs[key] for key in costs if key not in COSTS_PER_EPOCH}
+    return points + _points(whole, result.epochs, end)
+
+
+def _points(values: Mapping[str, float | None], epoch: int, seconds: float) -> list[Point]:
     return [
-        Point(sanitised(point.name), float(point.value), point.step, point.seconds)
-        for point in points
-        if _is_number(point.value)
+        Point(sanitised(name), float(value), epoch, seconds)
+        for name, value in values.items()
+        if value is not None and math.isfinite(value)
     ]
 
 
 def artifacts(spec: RunSpec, finished: Finished) -> dict[str, str]:
-    """Returns ``{file name: text}``; absolute paths inside are cut to their last part."""
-    files = {
-        SPEC: dataclasses.asdict(spec),
-        RESULT: finished.result,
-        PROVENANCE: finished.provenance,
-    }
+    """Return ``{file name: text}``; absolute paths inside are cut to their last part."""
+    files = {SPEC: spec.as_json(), RESULT: finished.result.as_json()}
+    if finished.provenance:
+        files[PROVENANCE] = dataclasses.asdict(finished.provenance)
     texts = {
-        name: json.dumps(public(value), indent=2, sort_keys=True)
-        for name, value in files.items()
-        if value
+        name: json.dumps(public(value), indent=2, sort_keys=True) for name, value in files.items()
     }
-    texts[METRICS] = "\n".join(json.dumps(public(line), sort_keys=True) for line in finished.epochs)
+    lines = [dataclasses.asdict(record) for record in finished.epochs]
+    texts[METRICS] = "\n".join(json.dumps(public(line), sort_keys=True) for line in lines)
     return {name: text + "\n" for name, text in texts.items()}
 
 
@@ -206,46 +200,33 @@ def _last_part(path: str) -> str:
     return f".../{name}" if name else "..."
 
 
-def _label(spec: RunSpec) -> str:
-    return spec.run_id.split("/")[0]
-
-
 def _split(split: str) -> str:
     return "" if split == "test" else f"{split}/"
 
 
-def _flatten(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        name = f"{prefix}.{key}"
-        flat |= _flatten(name, value) if isinstance(value, dict) and value else {name: value}
-    return flat
-
-
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return public(text)[:LONGEST_PARAM]
+    return str(public(text))[:LONGEST_PARAM]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _provenance(folder: Path) -> dict[str, Any]:
+def _provenance(folder: Path) -> Provenance | None:
     try:
-        return read_json(Path(folder) / PROVENANCE, "provenance")
+        return Provenance.read(Path(folder) / PROVENANCE)
     except RunError:
-        return {}
+        return None
 
 
-def _epochs_of(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the curve of a result in the form of metrics.jsonl, for folders copied without it."""
+def _epochs_of(result: Result) -> list[EpochRecord]:
+    """Return the curve of a result in the form of metrics.jsonl, for folders copied without it."""
+    unknown = dict.fromkeys(("learning_rate", "images_per_second", "loss_ms"), math.nan)
     return [
-        {
-            "epoch": point["epoch"],
-            "loss": point["loss"],
-            "evaluation": {key: value for key, value in point.items() if isinstance(value, dict)}
-            or None,
-        }
-        for point in result.get("curve", [])
+        EpochRecord(
+            epoch=point.epoch,
+            step=0,
+            loss=point.loss,
+            seconds=0.0,
+            evaluation=point.scores or None,
+            **unknown,
+        )
+        for point in result.curve
     ]

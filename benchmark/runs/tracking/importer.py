@@ -86,7 +86,7 @@ def _import_run(
     if finished is None:
         counts.unfinished += 1
         return
-    code_version = str(finished.result.get("code_version", ""))
+    code_version = finished.result.code_version
     run = _find_complete(known, spec, finished)
     if run is not None:
         counts.present += 1

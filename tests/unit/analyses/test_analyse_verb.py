@@ -44,7 +44,7 @@ def clusters(rng, classes, each, spread):
 def made_up(spec, folder, say):
     """Stands for a training: clusters, tighter for ROADMAP, so that the gap's decrease is known to be there."""
     rng = np.random.default_rng(spec.seed)
-    spread = 0.35 if spec.loss["name"] == "roadmap" else 0.7
+    spread = 0.35 if spec.loss.name == "roadmap" else 0.7
     steps = [clusters(rng, spec.batch_size // 4, 4, spread) for _ in range(3)]
     query, labels = clusters(rng, 24, 8, spread)
     return Recording(
@@ -144,7 +144,7 @@ def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
             assert (
                 seen.spec(loss, 64, 0).digest == runs[f"{label}/resnet50/{loss}/bs64/seed0"].digest
             )
-    params = seen.spec("sup_ap", 64, 0).loss["params"]
+    params = seen.spec("sup_ap", 64, 0).loss.params
     assert (params["offset"], params["start"]) == (1.0, 0.0), "the recipe of iNaturalist sets them"
     with pytest.raises(ConfigError, match="did you mean 'sop'"):
         on_dataset(study, "sap")

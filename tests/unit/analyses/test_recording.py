@@ -50,7 +50,7 @@ def test_it_holds_the_batches_of_the_last_epoch_in_the_samplers_order(spec, foun
 def test_its_test_embeddings_give_the_metrics_of_the_run(spec, found, tmp_path):
     result = train(write_spec_in(tmp_path, spec))
     scores = retrieval_metrics(found.query, found.query_labels, recall_at=(1, 10))
-    assert scores == result["metrics"]["last"]["test"]
+    assert scores == result.metrics.last["test"]
 
 
 def test_a_second_time_nothing_is_trained(spec, folder, found, monkeypatch):

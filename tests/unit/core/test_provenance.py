@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,8 @@ def test_the_platform_label_names_system_machine_python_torch_and_device():
 
 def test_hardware_and_packages_are_plain_facts():
     hardware = provenance.hardware()
-    assert hardware["cores"] >= hardware["usable_cores"] >= 1 and hardware["memory_gb"] > 0
-    assert isinstance(hardware["cpu"], str) and isinstance(hardware["gpus"], list)
+    assert hardware.cores >= hardware.usable_cores >= 1 and hardware.memory_gb > 0
+    assert isinstance(hardware.cpu, str) and isinstance(hardware.gpus, list)
     packages = provenance.packages()
     assert {"python", "torch", "timm", "numpy", "mlflow", "snakemake"} <= set(packages)
 
@@ -116,7 +117,7 @@ def test_instructions_are_those_that_torch_was_told_to_use():
 
 def test_nothing_names_a_person_a_machine_or_a_folder():
     facts = [
-        provenance.hardware(),
+        asdict(provenance.hardware()),
         provenance.packages(),
         provenance.platform_label(),
         provenance.code_version(),

@@ -13,7 +13,7 @@ from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import EvaluationConfig, InputConfig, QueryExpansionConfig
-from benchmark.core.records import NEIGHBOURS
+from benchmark.core.records import NEIGHBOURS, DatasetChoice
 from benchmark.datasets.base import Dataset, Judgements, Protocol, pixel_set
 from benchmark.metrics import (
     device,
@@ -163,7 +163,7 @@ def test_a_gpu_ranks_what_labels_judge_and_a_cpu_leaves_it_to_numpy(ranked_on):
 
 
 def test_a_run_on_a_cpu_ranks_by_numpy(tmp_path, ranked_on):
-    assert train(write_spec_in(tmp_path, tiny_spec(training={"epochs": 1})))["status"] == "ok"
+    assert train(write_spec_in(tmp_path, tiny_spec(training={"epochs": 1}))).status == "ok"
     assert ranked_on == []
 
 
@@ -230,8 +230,8 @@ def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, m
     monkeypatch.setattr(parts, "load_dataset", lambda *_: dataset)
     options = {"query_expansion": {"alpha": 2.0, "k": 3}, "whitening": 16}
     result = train(write_spec_in(tmp_path, tiny_spec(evaluation=options, training={"epochs": 1})))
-    assert result["status"] == "ok"
-    scores = result["metrics"]["last"]
+    assert result.status == "ok"
+    scores = result.metrics.last
     assert set(scores) == {"roxford5k_medium", "roxford5k_medium+aqe"}
     assert all(set(found) == {"map"} and 0 < found["map"] < 1 for found in scores.values())
     assert json.loads((tmp_path / "metrics.jsonl").read_text())["evaluation"] == scores
@@ -262,13 +262,10 @@ def file_run(tmp_path):
             training={"epochs": 1},
             evaluation=evaluation,
         )
-        dataset = {
-            "name": name,
-            "params": {"root": str(tmp_path / name), "allow_counts": True, **params},
-        }
-        name = spec.run_id.replace("bs32", "bs9")
-        changed = dataclasses.replace(spec, run_id=name, dataset=dataset, batch_size=9)
-        return train(write_spec_in(tmp_path, changed))["metrics"]["last"]
+        params = {"root": str(tmp_path / name), "allow_counts": True, **params}
+        dataset = DatasetChoice(spec.dataset.label, name, params)
+        changed = dataclasses.replace(spec, dataset=dataset, batch_size=9)
+        return train(write_spec_in(tmp_path, changed)).metrics.last
 
     return run
 

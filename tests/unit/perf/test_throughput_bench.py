@@ -90,7 +90,7 @@ def test_a_shortened_study_is_valid_and_plans_its_losses_and_seeds(name, tmp_pat
     path.write_text(yaml.safe_dump(study, sort_keys=False))
     specs = [run.spec for run in expand(load_study(path)).values()]
     assert {spec.seed for spec in specs} == {3}
-    assert {spec.loss["variant"] for spec in specs} == {"smooth_ap", "sup_ap"}
+    assert {spec.loss.label for spec in specs} == {"smooth_ap", "sup_ap"}
 
 
 def test_a_folder_without_runs_has_no_share(tmp_path):

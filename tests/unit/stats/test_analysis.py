@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from long_tables import long_table, without_number
+from long_tables import long_table, without_number, write_long
 from scipy import stats
 
 from benchmark.core.errors import RunError
 from benchmark.stats import analyse, load_runs, write_stats
+from benchmark.stats.runs import checked
 
 COMPARISON = {
     "baseline": "smooth_ap",
@@ -124,9 +125,10 @@ def test_a_table_without_finished_runs_gives_empty_tables_with_their_columns(run
 
 
 def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
-    path = tmp_path / "runs.csv"
-    runs.to_csv(path, index=False)
-    first = write_stats(analyse(load_runs(path), COMPARISON, METRICS), tmp_path / "a")
+    write_long(runs, tmp_path)
+    first = write_stats(
+        analyse(load_runs(tmp_path / "runs.csv"), COMPARISON, METRICS), tmp_path / "a"
+    )
     shuffled = runs.sample(frac=1, random_state=1)
     second = write_stats(analyse(shuffled, COMPARISON, METRICS), tmp_path / "b")
     assert [path.name for path in first] == [
@@ -150,11 +152,9 @@ def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
         (lambda table: table.assign(seed=np.nan), "without batch size or seed"),
     ],
 )
-def test_a_file_that_is_no_long_table_is_refused(runs, tmp_path, change, words):
-    path = tmp_path / "runs.csv"
-    change(runs).to_csv(path, index=False)
+def test_a_frame_that_is_no_long_table_is_refused(runs, change, words):
     with pytest.raises(RunError, match=words):
-        load_runs(path)
+        checked(change(runs))
 
 
 def test_a_missing_long_table_names_the_command(tmp_path):

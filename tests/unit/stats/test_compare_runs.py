@@ -7,6 +7,7 @@ import pytest
 from tiny_runs import tiny_spec
 from typer.testing import CliRunner
 
+from benchmark.core.cells import Setting
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import write_json
 from benchmark.core.records import PROVENANCE, RESULT, SPEC
@@ -18,7 +19,9 @@ SCORES = {"smooth_ap": (0.50, 0.54, 0.49), "sup_ap": (0.52, 0.55, 0.53)}
 def made(results, loss: str, seed: int, **changes) -> str:
     """Writes one finished run and returns its name."""
     name = f"glyphs_1k/r10/{loss}/bs32/seed{seed}"
-    spec = dataclasses.replace(tiny_spec(loss), run_id=name, seed=seed)
+    tiny = tiny_spec(loss, seed=seed)
+    dataset = dataclasses.replace(tiny.dataset, label="glyphs_1k")
+    spec = dataclasses.replace(tiny, dataset=dataset, setting=Setting("r10"))
     spec.write(results / "runs" / name / SPEC)
     value = SCORES[loss][seed]
     result = {

@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import replace
 
+from benchmark.core.recipe import OptimizerConfig, SamplerConfig
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 
@@ -16,25 +17,21 @@ def test_every_cell_of_the_grid_becomes_one_run(study_data, write_study):
     assert len(runs) == 3 * 2 * 2
     run = runs["glyphs_tiny/tinynet/smooth_ap_wide/bs32/seed1"]
     assert run.spec.run_id == "glyphs_tiny/tinynet/smooth_ap_wide/bs32/seed1"
-    assert run.spec.loss["name"] == "smooth_ap" and run.spec.loss["variant"] == "smooth_ap_wide"
+    assert run.spec.loss.name == "smooth_ap" and run.spec.loss.label == "smooth_ap_wide"
     assert (run.spec.batch_size, run.spec.seed, run.blocks) == (32, 1, ("main",))
     assert run.digest == run.spec.digest
 
 
 def test_specifications_are_complete(study_data, write_study):
-    from benchmark.core.recipe import SECTIONS, section
     from benchmark.losses.catalogue import load_catalogue
 
     run = expand(load_study(write_study(study_data)))[
         "glyphs_tiny/tinynet/smooth_ap_wide/bs16/seed0"
     ]
-    assert run.spec.loss["params"]["tau"] == 0.1
-    assert set(run.spec.loss["params"]) == set(
-        load_catalogue()["smooth_ap"]["schema"]["properties"]
-    )
-    for name in SECTIONS:
-        section(run.spec.recipe, name)
-    assert run.spec.recipe["training"]["epochs"] == 1
+    assert run.spec.loss.params["tau"] == 0.1
+    assert set(run.spec.loss.params) == set(load_catalogue()["smooth_ap"]["schema"]["properties"])
+    recipe = run.spec.recipe
+    assert recipe.training.epochs == 1 and recipe.optimizer == OptimizerConfig()
 
 
 def test_shared_runs_appear_once_and_know_their_blocks(study_data, write_study):
@@ -59,15 +56,15 @@ def test_options_and_overrides_make_runs_of_their_own(study_data, write_study):
     runs = expand(load_study(write_study(study_data)))
     plain = runs["glyphs_tiny/tinynet/roadmap/bs16/seed0"].spec.recipe
     changed = runs["glyphs_tiny/tinynet~long/roadmap/bs16/seed7"].spec.recipe
-    assert (plain["training"]["epochs"], changed["training"]["epochs"]) == (1, 3)
-    assert {**plain, "training": 0} == {**changed, "training": 0}
+    assert (plain.training.epochs, changed.training.epochs) == (1, 3)
+    assert replace(plain, training=changed.training) == changed
 
 
 def test_another_sampler_does_not_inherit_parameters(study_data, write_study):
     block = study_data["blocks"][0]
     block.update(option="drawn", override={"sampler": {"name": "random"}})
     runs = expand(load_study(write_study(study_data)))
-    assert next(iter(runs.values())).spec.recipe["sampler"] == {"name": "random", "params": {}}
+    assert next(iter(runs.values())).spec.recipe.sampler == SamplerConfig(name="random")
 
 
 def test_resources_do_not_change_the_specification(study_data, write_study):

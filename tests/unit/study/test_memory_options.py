@@ -36,7 +36,7 @@ def test_losses_with_references_take_a_memory(study_data, write_study):
         "option": "xbm",
         "override": {"memory": {"size": 60000, "key": "fifo"}},
     }
-    assert load_study(write_study(study_data)).blocks[0].recipe["memory"]["size"] == 60000
+    assert load_study(write_study(study_data)).blocks[0].recipe.memory.size == 60000
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_whitening_keeps_no_more_dimensions_than_the_head_gives(
     assert "override.evaluation.whitening (line " in problem
     assert "33 dimensions are more than the 32 of model.embedding_dim" in problem
     study_data["blocks"][0]["override"] = {"evaluation": {"whitening": 32}}
-    assert load_study(write_study(study_data)).blocks[0].recipe["evaluation"]["whitening"] == 32
+    assert load_study(write_study(study_data)).blocks[0].recipe.evaluation.whitening == 32
 
 
 def test_whitening_of_a_network_without_a_head_is_left_to_training(study_data, write_study):
     study_data["blocks"][0] |= {"option": "white", "override": {"evaluation": {"whitening": 4096}}}
-    assert load_study(write_study(study_data)).blocks[0].recipe["model"]["embedding_dim"] is None
+    assert load_study(write_study(study_data)).blocks[0].recipe.model.embedding_dim is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import yaml
 
@@ -38,8 +40,8 @@ def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_extends(
     write_recipe("longer", extends="tiny", label="longnet", training={"epochs": 5})
     study_data["blocks"][0]["recipe"] = "longer"
     recipe = run_of(write_study(study_data), "longnet").spec.recipe
-    assert recipe["training"]["epochs"] == 5
-    assert recipe["model"]["backbone"] == "resnet10t" and recipe["evaluation"]["recall_at"] == [
+    assert recipe.training.epochs == 5
+    assert recipe.model.backbone == "resnet10t" and recipe.evaluation.recall_at == [
         1,
         10,
     ]
@@ -105,7 +107,7 @@ def test_a_block_asks_for_options_of_its_recipe_by_name_and_may_join_them(
     }
     study_data["blocks"][0]["option"] = "long~wide"
     recipe = run_of(write_study(study_data), "tinynet~long~wide").spec.recipe
-    assert recipe["training"]["epochs"] == 3 and recipe["model"]["embedding_dim"] == 64
+    assert recipe.training.epochs == 3 and recipe.model.embedding_dim == 64
 
 
 def test_an_option_that_neither_recipe_nor_block_explains_is_refused(
@@ -130,11 +132,11 @@ def test_hyperparameters_of_a_recipe_hold_unless_option_or_variant_say_otherwise
     recipe_data["losses"] = {"smooth_ap": {"tau": 0.02}, "roadmap": {"rho": 7.0}}
     recipe_data["options"] = {"paper": {"losses": {"roadmap": {"rho": 9.0}}}}
     path = write_study(study_data)
-    assert run_of(path, loss="smooth_ap").spec.loss["params"]["tau"] == 0.02
-    assert run_of(path, loss="smooth_ap_wide").spec.loss["params"]["tau"] == 0.1
-    assert run_of(path).spec.loss["params"]["rho"] == 7.0
+    assert run_of(path, loss="smooth_ap").spec.loss.params["tau"] == 0.02
+    assert run_of(path, loss="smooth_ap_wide").spec.loss.params["tau"] == 0.1
+    assert run_of(path).spec.loss.params["rho"] == 7.0
     study_data["blocks"][0]["option"] = "paper"
-    assert run_of(write_study(study_data), "tinynet~paper").spec.loss["params"]["rho"] == 9.0
+    assert run_of(write_study(study_data), "tinynet~paper").spec.loss.params["rho"] == 9.0
 
 
 @pytest.mark.parametrize("place", ["losses", "options"])
@@ -153,12 +155,12 @@ def test_a_loss_with_a_precision_of_its_own_keeps_the_rest_of_the_recipe(
     found = expand(load_study(write_study(study_data)))
     for name, run in found.items():
         before = plain[name].spec
-        if run.spec.loss["name"] != "roadmap":
+        if run.spec.loss.name != "roadmap":
             assert run.digest == plain[name].digest
             continue
-        assert run.spec.recipe["training"] == {**before.recipe["training"], "precision": "bfloat16"}
-        assert {**run.spec.recipe, "training": before.recipe["training"]} == before.recipe
-    assert any(run.spec.loss["name"] == "roadmap" for run in found.values())
+        training = replace(before.recipe.training, precision="bfloat16")
+        assert run.spec.recipe == replace(before.recipe, training=training)
+    assert any(run.spec.loss.name == "roadmap" for run in found.values())
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_a_wrong_loss_or_precision_is_named(study_data, recipe_data, write_study
 
 def test_roadmap_trains_blackbox_ap_alone_without_mixed_precision():
     found = {
-        (run.spec.loss["name"] == "blackbox_ap", run.spec.recipe["training"]["precision"])
+        (run.spec.loss.name == "blackbox_ap", run.spec.recipe.training.precision)
         for run in expand(load_study("roadmap")).values()
     }
     assert found == {(True, "float32"), (False, "float16")}
@@ -186,8 +188,8 @@ def test_datasets_of_a_block_can_have_recipes_of_their_own(study_data, write_stu
         "recipe": {"glyphs_tiny": "tiny", "glyphs_1k": "longer"},
     }
     path = write_study(study_data)
-    assert run_of(path).spec.recipe["training"]["epochs"] == 1
-    assert run_of(path, dataset="glyphs_1k").spec.recipe["training"]["epochs"] == 5
+    assert run_of(path).spec.recipe.training.epochs == 1
+    assert run_of(path, dataset="glyphs_1k").spec.recipe.training.epochs == 5
     assert {block.name for block in load_study(path).blocks} == {"main"}
 
 

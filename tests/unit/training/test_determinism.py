@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
-from benchmark.core.records import RESULT, RunSpec
+from benchmark.core.records import RESULT, DatasetChoice, RunSpec
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
@@ -40,10 +40,8 @@ def spec_of(root: Path, workers: int) -> RunSpec:
         input={"augmentation": "crop_flip", "image_size": 32, "workers": workers},
         training={"epochs": 2, "checkpoint_seconds": 1e9},
     )
-    dataset = {"name": "folder", "params": {"root": str(root)}}
-    return dataclasses.replace(
-        spec, run_id=spec.run_id.replace("bs32", "bs16"), dataset=dataset, batch_size=16
-    )
+    dataset = DatasetChoice("folder", "folder", {"root": str(root)})
+    return dataclasses.replace(spec, dataset=dataset, batch_size=16)
 
 
 def numbers(folder: Path) -> dict:

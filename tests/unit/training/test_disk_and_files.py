@@ -17,12 +17,11 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.core.errors import RunError
 from benchmark.core.provenance import packages, packages_digest
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.progress import Progress
 from benchmark.training.run import train
-from benchmark.training.specification import read_spec
 
 OFTEN = {"epochs": 1, "checkpoint_seconds": 0.0}
 IDENTITY = {"spec_digest": "a1", "code_version": "1", "platform": "here"}
@@ -183,7 +182,7 @@ def test_an_edited_specification_does_not_continue_the_checkpoint_of_the_old_one
     stopped.write_text(json.dumps(data))
     result = train(stopped)
     assert "has spec digest" in capsys.readouterr().out
-    assert result["spec_digest"] == read_spec(stopped).digest
+    assert result.spec_digest == RunSpec.read(stopped).digest
 
 
 def test_a_checkpoint_with_a_changed_byte_is_a_fresh_start(stopped, whole, capsys):

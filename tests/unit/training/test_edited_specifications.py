@@ -9,11 +9,10 @@ import pytest
 from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.records import SPEC
+from benchmark.core.records import SPEC, RunSpec
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 from benchmark.training.run import train
-from benchmark.training.specification import read_spec
 
 
 def test_a_specification_edited_into_nonsense_names_every_problem_and_starts_nothing(tmp_path):
@@ -83,4 +82,4 @@ def test_a_specification_under_a_name_that_is_not_its_own_starts_nothing(changes
 @pytest.mark.parametrize("name", ["roadmap", "listwise"])
 def test_specifications_that_studies_write_are_accepted(name, tmp_path):
     for spec in {run.spec.setting: run.spec for run in expand(load_study(name)).values()}.values():
-        assert read_spec(write_spec_in(tmp_path, spec)) == spec
+        assert RunSpec.read(write_spec_in(tmp_path, spec)) == spec

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from benchmark.core.results import EpochRecord
 from benchmark.training.progress import Progress
 
-RECORD = {"epoch": 2, "loss": 0.5, "images_per_second": 100.0, "loss_ms": 1.5}
+RECORD = EpochRecord(
+    epoch=2,
+    step=20,
+    loss=0.5,
+    learning_rate=0.1,
+    images_per_second=100.0,
+    loss_ms=1.5,
+    seconds=3.0,
+    evaluation=None,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +40,7 @@ RECORD = {"epoch": 2, "loss": 0.5, "images_per_second": 100.0, "loss_ms": 1.5}
 def test_headline_scores_are_shown_and_map_where_there_are_no_others(
     evaluation, shown, left_out, capsys
 ):
-    Progress("a run", 3).finish_epoch({**RECORD, "evaluation": evaluation}, 10.0)
+    Progress("a run", 3).finish_epoch(dataclasses.replace(RECORD, evaluation=evaluation), 10.0)
     line = capsys.readouterr().out
     assert all(part in line for part in shown)
     assert not any(part in line for part in left_out)

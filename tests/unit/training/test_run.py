@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import subprocess
@@ -66,7 +67,7 @@ def test_losses_with_one_seed_start_from_the_same_weights_and_see_the_same_batch
 def test_other_seed_starts_from_other_weights_and_sees_other_batches(finished, tmp_path):
     result = train(write_spec_in(tmp_path, tiny_spec("smooth_ap", seed=1)))
     assert (
-        result["batch_stream"]
+        dataclasses.asdict(result.batch_stream)
         != json.loads((finished["smooth_ap"] / RESULT).read_text())["batch_stream"]
     )
     assert initial_digest(tmp_path) != initial_digest(finished["smooth_ap"])
@@ -96,16 +97,18 @@ def test_neighbours_leave_out_the_query_and_mark_matches(finished):
 
 def test_training_learns_something(tmp_path):
     spec = tiny_spec("smooth_ap", training={"epochs": 6, "checkpoint_seconds": 1e9})
-    scores = [epoch["test"]["map_at_r"] for epoch in train(write_spec_in(tmp_path, spec))["curve"]]
+    scores = [
+        point.scores["test"]["map_at_r"] for point in train(write_spec_in(tmp_path, spec)).curve
+    ]
     assert scores[-1] > 1.3 * scores[0]
 
 
 def test_run_that_blows_up_is_a_result_with_status_diverged(tmp_path):
     spec = tiny_spec("smooth_ap", optimizer={"lr": 1e30}, schedule={"name": "constant"})
     result = train(write_spec_in(tmp_path, spec))
-    assert result["status"] == "diverged"
-    assert "epoch 1" in result["reason"]
-    assert result["metrics"]["last"] == {}
+    assert result.status == "diverged"
+    assert "epoch 1" in result.reason
+    assert result.metrics.last == {}
 
 
 def test_finished_run_is_not_trained_again(finished):

@@ -56,7 +56,7 @@ def test_stopped_run_continues_to_the_same_bits(case, tmp_path, monkeypatch):
     stopped = tmp_path / "stopped"
     path = write_spec_in(stopped, spec_of(case))
     with monkeypatch.context() as patch:
-        stop_after(result["steps"] // 2 + 3, patch)
+        stop_after(result.steps // 2 + 3, patch)
         with pytest.raises(Interrupted):
             train(path)
     train(path)
@@ -69,7 +69,7 @@ def test_memory_changes_the_loss_from_its_first_epoch_on(tmp_path):
     losses = {}
     for name, memory in memories.items():
         result = train(write_spec_in(tmp_path / name, tiny_spec("roadmap", memory=memory)))
-        losses[name] = [epoch["loss"] for epoch in result["curve"]]
+        losses[name] = [point.loss for point in result.curve]
     assert losses["late"][0] == losses["none"][0] and losses["late"][1] != losses["none"][1]
     assert len({tuple(values) for values in losses.values()}) == len(memories)
 
@@ -84,7 +84,7 @@ def test_micro_batches_train_like_the_whole_batch(tmp_path, monkeypatch):
             "model": FROZEN,
         }
         result = train(write_spec_in(tmp_path / str(micro_batch), tiny_spec("roadmap", **sections)))
-        losses.append(result["curve"][0]["loss"])
+        losses.append(result.curve[0].loss)
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 

@@ -10,6 +10,7 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
+from pathlib import Path
 
 
 class _QuickTraining(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -23,9 +24,12 @@ class _QuickTraining(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _train(spec_path, out=None, *, started=None):
+    from made_up_records import made_up_provenance, made_up_result
+
     from benchmark.core.errors import RunError
-    from benchmark.core.files import write_json, write_text
+    from benchmark.core.files import write_text
     from benchmark.core.records import RunSpec
+    from benchmark.core.results import CurvePoint, Metrics
 
     spec = RunSpec.read(spec_path)
     failing = os.environ.get("QUICK_TRAINING_FAILS")
@@ -34,27 +38,20 @@ def _train(spec_path, out=None, *, started=None):
     if unlucky or (failing and failing in spec.run_id):
         raise RunError("the training broke on purpose")
     value = int(spec.digest[:4], 16) / 65536
-    metrics = {"recall_at_1": value, "map_at_r": value / 2, "map": value / 2}
-    result = {
-        "schema": 1,
-        "run_id": spec.run_id,
-        "spec_digest": spec.digest,
-        "status": "ok",
-        "reason": "",
-        "epochs": 1,
-        "steps": 1,
-        "metrics": {"last": {"test": metrics}, "best": {}},
-        "curve": [{"epoch": 1, "loss": 1.0, "test": metrics}],
-        "dataset": {"name": spec.dataset["name"], "fingerprint": "f00d", "counts": {}},
-        "code_version": "made up",
-    }
+    scores = {"test": {"recall_at_1": value, "map_at_r": value / 2, "map": value / 2}}
+    result = made_up_result(
+        spec,
+        epochs=1,
+        steps=1,
+        metrics=Metrics(scores, {}),
+        curve=[CurvePoint(1, 1.0, scores)],
+    )
     folder = spec_path.parent
     write_text(folder / "metrics.jsonl", "")
-    write_json(
-        folder / "provenance.json", {"timing": {"total_seconds": 1.0}, "platform": "made up"}
-    )
-    write_json(folder / "result.json", result)
+    made_up_provenance(spec).write(folder / "provenance.json")
+    result.write(folder / "result.json")
     return result
 
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "helpers"))
 sys.meta_path.insert(0, _QuickTraining())

@@ -40,8 +40,8 @@ class Points:
         self._facts = study_facts(study)
         # Blocks share cells; each is kept once.
         asked = {
-            (dataset.label, block.setting, size, variant.label): Asked(
-                dataset.label, block.setting, size, variant
+            (dataset.label, block.setting.label, size, variant.label): Asked(
+                dataset.label, block.setting.label, size, variant
             )
             for block in study.blocks
             for dataset in block.datasets

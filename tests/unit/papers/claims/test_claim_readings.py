@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table
+from long_tables import long_table, write_long
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
@@ -300,7 +300,7 @@ def test_the_verb_writes_both_tables(tmp_path, monkeypatch, made_up):
     study = made_up[0]
     monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
     (tmp_path / "made_up").mkdir()
-    made_up_runs(study).to_csv(tmp_path / "made_up" / "runs.csv", index=False)
+    write_long(made_up_runs(study), tmp_path / "made_up")
     done = CliRunner().invoke(app, ["claims", "made_up", "--results", str(tmp_path)])
     assert done.exit_code == 0, done.output
     table = pd.read_csv(tmp_path / "made_up" / "claims.csv")
@@ -315,7 +315,7 @@ def test_a_misspelt_claim_and_a_study_without_references_are_explained(
     study = made_up[0]
     monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
     (tmp_path / "made_up").mkdir()
-    made_up_runs(study).to_csv(tmp_path / "made_up" / "runs.csv", index=False)
+    write_long(made_up_runs(study), tmp_path / "made_up")
     done = CliRunner().invoke(app, ["explain", "sup_ap_beats_smoothap", "--results", str(tmp_path)])
     assert isinstance(done.exception, ConfigError) and "near: sup_ap_beats_smooth_ap" in str(
         done.exception

@@ -37,8 +37,8 @@ def finished(study) -> pd.DataFrame:
     for name, run in expand(study).items():
         dataset = name.split("/", 1)[0]
         head = {
-            "run_id": name, "dataset": dataset, "setting": run.spec.setting, "loss": run.spec.loss["variant"],
-            "base_loss": run.spec.loss["name"], "batch_size": run.spec.batch_size, "seed": run.spec.seed,
+            "run_id": name, "dataset": dataset, "setting": run.spec.setting.label, "loss": run.spec.loss.label,
+            "base_loss": run.spec.loss.name, "batch_size": run.spec.batch_size, "seed": run.spec.seed,
             "status": "ok",
         }  # fmt: skip
         for split in SPLITS.get(dataset, ("test",)):

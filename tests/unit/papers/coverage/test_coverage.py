@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
+from made_up_records import made_up_result
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.records import SCHEMA
 from benchmark.papers.coverage import FINISHED, MISSING, OUTSIDE, PLANNED, as_text, counts, coverage
 from benchmark.papers.references import countable_results
 from benchmark.report.tables.papers.costs import COSTS
@@ -98,10 +98,7 @@ def test_numbers_that_are_no_scores_say_how_they_are_measured(table):
 
 def test_a_finished_run_finishes_its_numbers_and_no_others(studies, tmp_path):
     run = expand(studies[0])["sop/resnet50/roadmap/bs64/seed1"]
-    folder = tmp_path / run.spec.folder
-    folder.mkdir(parents=True)
-    result = {"schema": SCHEMA, "spec_digest": run.digest, "status": "ok", "metrics": {}}
-    (folder / "result.json").write_text(json.dumps(result))
+    made_up_result(run.spec).write(tmp_path / run.spec.folder / "result.json")
     found = coverage(studies, tmp_path)
     assert set(found[found["state"] == FINISHED]["run"]) == {"sop/resnet50/roadmap/bs64"}
 

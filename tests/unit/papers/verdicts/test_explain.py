@@ -159,5 +159,6 @@ def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_p
     claim = run("sup_ap_beats_smooth_ap").output
     assert "SupAP is better than SmoothAP" in claim and "p after" not in claim
     assert (
-        claim.count("verdict:") == 2 and "glyphs_1k r10 batch 32 R@1: sup_ap - smooth_ap" in claim
+        claim.count("verdict:") == 2
+        and "glyphs_1k resnet10t batch 32 R@1: sup_ap - smooth_ap" in claim
     )

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 import typer
-from long_tables import long_table, without_number
+from long_tables import long_table, without_number, write_long
 from typer.testing import CliRunner
 
 import benchmark.study
@@ -23,7 +23,7 @@ def results(tmp_path, monkeypatch):
     """Returns a results folder with finished runs of a study whose frozen reference lies inside it."""
     folder = tmp_path / "results"
     (folder / "toy").mkdir(parents=True)
-    long_table(MEANS).to_csv(folder / "toy" / "runs.csv", index=False)
+    write_long(long_table(MEANS), folder / "toy")
     study = SimpleNamespace(
         name="toy",
         metrics=("recall_at_1", "map_at_r"),
@@ -66,7 +66,7 @@ def test_frozen_runs_are_then_judged_and_reproduced(results):
 
 def test_check_exits_with_one_and_names_the_number_when_it_drifted(results):
     run("freeze", "toy", "--results", results)
-    long_table({**MEANS, "sup_ap": 0.5}).to_csv(results / "toy" / "runs.csv", index=False)
+    write_long(long_table({**MEANS, "sup_ap": 0.5}), results / "toy")
     found = run("check", "toy", "--results", results)
     assert found.exit_code == 1 and "drifted: glyphs/tiny/sup_ap/bs32 test map_at_r" in found.output
 
@@ -78,9 +78,7 @@ def test_a_study_without_a_frozen_file_has_nothing_to_judge(results):
 
 
 def test_freeze_refuses_holes_unless_asked(results):
-    without_number(long_table(MEANS), "seed == 0", "missing").to_csv(
-        results / "toy" / "runs.csv", index=False
-    )
+    write_long(without_number(long_table(MEANS), "seed == 0", "missing"), results / "toy")
     assert isinstance(run("freeze", "toy", "--results", results).exception, ReferenceDataError)
     assert "froze 12 runs" in run("freeze", "toy", "--results", results, "--partial").output
 

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 from made_up_papers import paper_inputs, roadmap_study, variant
-from made_up_results import made_up_study
+from made_up_records import made_up_recipe
+from made_up_results import made_up_block, made_up_study
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.references import published_results
@@ -13,7 +14,6 @@ from benchmark.report.figures.papers.arrangement import KINDS, Panel, Place, pap
 from benchmark.report.figures.papers.points import Asked, Points, published_points, x_of
 from benchmark.report.figures.papers.render import build_paper_figures, draw
 from benchmark.report.tables.table import NothingToShow
-from benchmark.study.model import Block, DatasetChoice
 
 ASKED = {
     "roadmap2021v2": {"fig4", "fig5", "fig13"},
@@ -118,14 +118,14 @@ def test_on_stand_in_data_equal_panels_are_drawn_once_without_published_values()
 
 def landmarks(*blocks):
     made = [
-        Block(
-            name,
-            setting,
-            (DatasetChoice("sop", "sop", {}),),
+        made_up_block(
             losses,
             sizes,
             (0, 1),
-            {"model": {"backbone": "resnet18"}},
+            name=name,
+            setting=setting,
+            datasets=("sop",),
+            recipe=made_up_recipe("resnet18"),
         )
         for name, setting, losses, sizes in blocks
     ]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 from made_up_papers import variant
-from made_up_results import made_up_study
+from made_up_results import made_up_block, made_up_study
 
 from benchmark.report.page.overview import against_baseline, best_losses, last_step
-from benchmark.study.model import Block, DatasetChoice
 
 WARM = variant("smooth_ap_tau_0.1", "smooth_ap", tau=0.1)
 LOSSES = (*map(variant, ("smooth_ap", "sup_ap", "roadmap", "fast_ap")), WARM)
-CHOICE = DatasetChoice("glyphs_1k", "glyphs_1k", {})
-STUDY = made_up_study(blocks=(Block("b", "r", (CHOICE,), LOSSES, (32, 64, 128), (0, 1), {}),))
+STUDY = made_up_study(blocks=(made_up_block(LOSSES, (32, 64, 128), (0, 1), setting="r"),))
 
 
 def means(*rows: tuple[str, int, str, float]) -> pd.DataFrame:

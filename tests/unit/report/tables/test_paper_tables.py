@@ -6,8 +6,9 @@ import io
 
 import pandas as pd
 import pytest
-from made_up_papers import RECIPE, paper_inputs, roadmap_study, variant
-from made_up_results import made_up_runs, made_up_study
+from made_up_papers import paper_inputs, roadmap_study, variant
+from made_up_records import made_up_recipe
+from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.errors import RunError
 from benchmark.report.tables.as_csv import to_csv
@@ -20,9 +21,9 @@ from benchmark.report.tables.papers.render import paper_tables
 from benchmark.report.tables.write import write_tables
 from benchmark.study import load_study
 from benchmark.study.grid import expand
-from benchmark.study.model import Block, DatasetChoice, References
+from benchmark.study.model import References
 
-P4 = {"sampler": {"name": "category_pairs", "params": {"samples_per_class": 4}}}
+P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
 SMALL = {"seeds": (0, 1), "sizes": (32, 64, 128)}
 
 
@@ -120,9 +121,9 @@ def test_times_are_shown_without_a_verdict(tables, inputs):
 def test_a_step_less_its_loss_is_the_time_of_the_backbone():
     study = made_up_study(
         blocks=(
-            Block(
-                "tableS1", "resnet50~timing", (DatasetChoice("sop", "sop", {}),),
-                (variant("smooth_ap"), variant("fast_ap")), (112,), (0, 1, 2), RECIPE | P4,
+            made_up_block(
+                (variant("smooth_ap"), variant("fast_ap")), (112,), (0, 1, 2),
+                name="tableS1", setting="resnet50~timing", datasets=("sop",), recipe=P4,
             ),
         ),
         references=References(("smoothap2020",), None),
@@ -219,7 +220,7 @@ def test_every_table_of_fast_ap_says_that_our_batches_hold_four_images_of_a_clas
         "roadmap2021v2_table10": 0,
     }
     samplers = {
-        run.spec.recipe["sampler"]["params"]["samples_per_class"]
+        run.spec.recipe.sampler.params["samples_per_class"]
         for run in expand(load_study("fast_ap")).values()
     }
     assert samplers == {4}

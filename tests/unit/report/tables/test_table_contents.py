@@ -8,6 +8,7 @@ import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import made_up_runs, made_up_study
 
+from benchmark.core.cells import Setting
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.labels import loss_label
 from benchmark.report.tables.table import NothingToShow, Table
@@ -86,10 +87,12 @@ def test_an_option_with_one_loss_is_a_row_and_an_option_with_several_has_columns
     plain = study.blocks[0]
     roadmap = dataclasses.replace(plain, losses=plain.losses[1:], batch_sizes=(128,))
     options = [
-        dataclasses.replace(roadmap, setting=f"r10~{name}") for name in ("dim512", "dim2048")
+        dataclasses.replace(roadmap, setting=Setting("r10", (name,)))
+        for name in ("dim512", "dim2048")
     ]
     study = dataclasses.replace(
-        study, blocks=(plain, *options, dataclasses.replace(plain, setting="r10~xbm"))
+        study,
+        blocks=(plain, *options, dataclasses.replace(plain, setting=Setting("r10", ("xbm",)))),
     )
     inputs = made_up_inputs(study, bad={("roadmap", 32, 0): "diverged"})
     table = build("comparison", inputs)

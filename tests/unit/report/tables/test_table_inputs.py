@@ -37,7 +37,7 @@ def test_a_table_without_the_agreed_columns_is_refused_with_the_cure(small_study
     folder = tmp_path / small_study.name
     folder.mkdir()
     (folder / "runs.csv").write_text("run_id,value\na,1\n")
-    with pytest.raises(RunError, match=r"lacks the columns dataset.*benchmark collect made_up"):
+    with pytest.raises(RunError, match=r"lacks the columns dataset.*collect the study again"):
         load_inputs(small_study, tmp_path)
 
 

