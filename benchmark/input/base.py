@@ -18,18 +18,24 @@ class Input(ABC):
     def train_batches(
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
-        """Yields the augmented tensors of ``batches[start:]``; each depends on (seed, epoch, place) alone."""
+        """Yield the augmented tensors of ``batches[start:]``.
+
+        Each depends only on (seed, epoch, number of the batch).
+        """
 
     @abstractmethod
     def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
-        """Yields all images in order, without augmentation."""
+        """Yield all images in order, without augmentation."""
 
 
 def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns mean and sd as (1, C, 1, 1); one value serves all channels, grey takes the first of several."""
+    """Return mean and standard deviation as (1, C, 1, 1).
 
-    def shaped(values: list[float]) -> torch.Tensor:
-        values = values * channels if len(values) == 1 else values[:channels]
-        return torch.tensor(values, dtype=torch.float32).view(1, channels, 1, 1)
+    One value holds for all channels; grey takes the first of several.
+    """
 
-    return shaped(list(config.mean)), shaped(list(config.std))
+    def shaped(values: Sequence[float]) -> torch.Tensor:
+        channel_values = list(values) * channels if len(values) == 1 else values[:channels]
+        return torch.tensor(channel_values, dtype=torch.float32).view(1, channels, 1, 1)
+
+    return shaped(config.mean), shaped(config.std)

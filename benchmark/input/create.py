@@ -11,20 +11,22 @@ from benchmark.input.pixels import PixelInput
 
 
 def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Input:
-    """Returns the input of ``image_set``: batched tensor operations for pixels in memory of the right size,
-    decoding and per-image transforms otherwise. Raises ConfigError with everything that does not go together.
+    """Return the input of ``image_set``; raise ConfigError with all conflicting options.
+
+    Pixels in memory of the right size get batched tensor operations; all else is decoded and
+    transformed image by image.
     """
     side = config.image_size
     fits = image_set.pixels is not None and image_set.pixels.shape[1:3] == (side, side)
-    found = check_input(config, channels)
+    problems = check_input(config, channels)
     if config.augmentation == "affine_noise" and not fits:
         shape = "files" if image_set.pixels is None else f"{image_set.pixels.shape[1:3]} pixels"
-        found.append(
-            f"augmentation  'affine_noise' works on images in memory of image_size {side}, and this dataset has "
-            f"{shape}; use 'crop_flip' or 'none'"
+        problems.append(
+            f"augmentation  'affine_noise' works on images in memory of image_size {side}, and "
+            f"this dataset has {shape}; use 'crop_flip' or 'none'"
         )
-    if found:
-        raise ConfigError("recipe section input", found)
+    if problems:
+        raise ConfigError("recipe section input", problems)
     unresized = config.augmentation == "none" and config.resize in (None, side)
     if fits and (config.augmentation == "affine_noise" or unresized):
         return PixelInput(image_set, config, channels)

@@ -1,7 +1,7 @@
 """Images from files: decoded by the training process or by workers, with the same bits either way.
 
-Workers are started once and share the work of each batch: they decode it in pieces, which reach this process as
-uint8 through shared memory and become floats here, straight in their place in the batch.
+Workers start once and share the work of each batch: they decode pieces of it, which reach this
+process as uint8 through shared memory and become floats directly in the batch.
 """
 
 from __future__ import annotations
@@ -26,26 +26,28 @@ AHEAD = 4  # pieces that each worker may have ready or under way
 
 @dataclass(frozen=True)
 class Job:
-    """Consecutive images of a batch, from ``offset`` on.
+    """Consecutive images of a batch.
 
-    place         number of the batch in its epoch
+    numbers       numbers of the images in their set
+    offset        position of the first one in the batch
+    batch         number of the batch in its epoch
     seed, epoch   of the augmentation; seed None for evaluation
     """
 
     numbers: tuple[int, ...]
     offset: int
-    place: int
+    batch: int
     seed: int | None
     epoch: int
 
 
 class FileInput(Input):
-    """Opens, transforms and normalises images one by one; chance is seeded per image, not per worker."""
+    """Opens, transforms and normalises images one by one, with one seed per image."""
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.image_set, self.config, self.channels = image_set, config, channels
         side = config.image_size
-        # A row of a batch in memory is its pixels one after the other, with their channels.
+        # a row of a batch in memory is a sequence of pixels with their channels
         self._mean, self._std = (
             values.view(-1).repeat(side) for values in normalisation(config, channels)
         )
@@ -55,13 +57,11 @@ class FileInput(Input):
     def train_batches(
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
-        """Yields the augmented tensors of ``batches[start:]``."""
-        yield from self._tensors(
-            [batches[place] for place in range(start, len(batches))], start, seed, epoch
-        )
+        """Yield the augmented tensors of ``batches[start:]``."""
+        yield from self._tensors(batches[start:], start, seed, epoch)
 
     def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
-        """Yields all images in order."""
+        """Yield all images in order."""
         everything = np.arange(len(self.image_set))
         yield from self._tensors(
             [everything[at : at + batch_size] for at in everything[::batch_size]]
@@ -70,13 +70,13 @@ class FileInput(Input):
     def _tensors(
         self, batches: Sequence[np.ndarray], first: int = 0, seed: int | None = None, epoch: int = 0
     ) -> Iterator[torch.Tensor]:
-        """Yields float tensors (B, C, H, W) of these batches, the first of which is number ``first`` of its epoch."""
+        """Yield float tensors (B, C, H, W) of these batches; ``first`` numbers the first one."""
         self._plan.jobs = [
-            Job(tuple(batch[at : at + PIECE].tolist()), at, place, seed, epoch)
-            for place, batch in enumerate(batches, first)
+            Job(tuple(batch[at : at + PIECE].tolist()), at, number, seed, epoch)
+            for number, batch in enumerate(batches, first)
             for at in range(0, len(batch), PIECE)
         ]
-        pieces = iter(self._pieces())
+        pieces = iter(self._loader_of_pieces())
         side = self.config.image_size
         for batch in batches:
             rows = torch.empty(len(batch), side, side * self.channels)
@@ -88,8 +88,8 @@ class FileInput(Input):
                 part.copy_(piece.flatten(2)).div_(255.0).sub_(self._mean).div_(self._std)
             yield rows.view(len(batch), side, side, self.channels).permute(0, 3, 1, 2)
 
-    def _pieces(self) -> DataLoader:
-        """Returns the loader of the planned jobs, which keeps its workers from one use to the next."""
+    def _loader_of_pieces(self) -> DataLoader:
+        """Return the loader of the planned jobs; its workers live from one use to the next."""
         if self._loader is None:
             workers = self.config.workers
             self._loader = DataLoader(
@@ -104,7 +104,7 @@ class FileInput(Input):
 
 
 class _Plan:
-    """The jobs of the epoch at hand, read by the loader at each start: workers outlive their epochs."""
+    """The jobs of the current epoch, read by the loader at each start: workers outlive epochs."""
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
@@ -119,8 +119,8 @@ class _Plan:
 class _Views(Dataset):
     """Decodes the images of one job into uint8 (n, H, W, C).
 
-    A broken image is returned as its message: an exception would reach the training process as the text of
-    a worker's traceback, in the name of an error that its command line cannot tell from others.
+    A broken image becomes its error message: an exception of a worker would reach the training
+    process as the text of a traceback, of a type that the command line cannot recognise.
     """
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
@@ -134,34 +134,31 @@ class _Views(Dataset):
             return str(error)
 
     def _view(self, job: Job, offset: int) -> torch.Tensor:
-        """Returns the view of one image, which is decoded only as far as the view needs it."""
+        """Return the view of one image, decoded only as far as the view needs it."""
         number = job.numbers[offset]
         choice = _Choice(job, job.offset + offset, self.config)
-        if hasattr(self.image_set.opener, "reduced"):
-            picture = self.image_set.opener.reduced(number, choice)
-        else:
-            picture = self.image_set.image(number)
-            choice(picture.size)
-        return choice.view.of(picture if picture.mode == self.mode else picture.convert(self.mode))
+        reduced = getattr(self.image_set.opener, "reduced", None)
+        image = self.image_set.image(number) if reduced is None else reduced(number, choice)
+        if reduced is None:
+            choice(image.size)
+        return choice.view.of(image if image.mode == self.mode else image.convert(self.mode))
 
 
 class _Choice:
-    """Chooses the view of one image as soon as its size is known, which is before it is decoded."""
+    """Chooses the view of one image when its size is known, before it is decoded."""
 
     view: View
 
     def __init__(self, job: Job, rank: int, config: InputConfig):
-        """``rank`` is the place of the image in its batch."""
+        """``rank``: position of the image in its batch."""
         self.job, self.rank, self.config = job, rank, config
 
     def __call__(self, size: Size) -> int:
-        """Returns the number by which the sides of the image may be divided."""
+        """Return the number by which the sides of the image may be divided."""
         job = self.job
         if job.seed is None:
             self.view = eval_view(size, self.config)
         else:
-            chance = np.random.default_rng(
-                derive(job.seed, "augmentation", job.epoch, job.place, self.rank)
-            )
-            self.view = train_view(size, self.config, chance)
+            seed = derive(job.seed, "augmentation", job.epoch, job.batch, self.rank)
+            self.view = train_view(size, self.config, np.random.default_rng(seed))
         return self.view.divisor

@@ -20,7 +20,7 @@ class PixelInput(Input):
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.config, self.channels = config, channels
-        pixels = image_set.pixels
+        pixels = np.asarray(image_set.pixels)
         if pixels.shape[-1] != channels:
             pixels = pixels.repeat(channels, axis=-1) if pixels.shape[-1] == 1 else _grey(pixels)
         self._pixels = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2)
@@ -30,28 +30,27 @@ class PixelInput(Input):
     def train_batches(
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
-        """Yields the augmented tensors of ``batches[start:]``."""
+        """Yield the augmented tensors of ``batches[start:]``."""
         generator = torch.Generator()
-        for place in range(start, len(batches)):
-            images = (
-                self._pixels.index_select(0, torch.from_numpy(batches[place])).float().div_(255.0)
-            )
+        for number in range(start, len(batches)):
+            pixels = self._pixels.index_select(0, torch.from_numpy(batches[number]))
+            images = pixels.float().div_(255.0)
             if self.config.augmentation == "affine_noise":
-                generator.manual_seed(derive(seed, "augmentation", epoch, place))
+                generator.manual_seed(derive(seed, "augmentation", epoch, number))
                 images = self._augment(images, generator)
             yield self._normalise(images)
 
     def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
-        """Yields all images in order."""
+        """Yield all images in order."""
         for at in range(0, len(self._pixels), batch_size):
             yield self._normalise(self._pixels[at : at + batch_size].float().div_(255.0))
 
     def _normalise(self, images: torch.Tensor) -> torch.Tensor:
-        """Normalises in place: the images are copies already."""
+        """Normalise in place: the images are copies already."""
         return images.sub_(self._mean).div_(self._std).contiguous(memory_format=torch.channels_last)
 
     def _augment(self, images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        """Applies one random affine map per image, then noise; both are drawn from ``generator``."""
+        """Apply one random affine map per image, then noise; both come from ``generator``."""
         config = self.config
         uniform = torch.rand(4, len(images), generator=generator) * 2 - 1
         angle = uniform[0] * math.radians(config.degrees)
@@ -60,7 +59,7 @@ class PixelInput(Input):
         shift = uniform[2:] * 2 * config.translate  # grid coordinates span 2 per side
         cosine, sine = torch.cos(angle) * zoom, torch.sin(angle) * zoom
         rows = [torch.stack([cosine, -sine, shift[0]], 1), torch.stack([sine, cosine, shift[1]], 1)]
-        # F.affine_grid gives the same bits, but multiplies matrices three wide, at several times the cost.
+        # F.affine_grid gives the same bits by matrices three wide, several times slower
         grid = torch.stack(rows, 1).view(-1, 3) @ self._coordinates
         grid = grid.view(-1, 2, *images.shape[-2:]).permute(0, 2, 3, 1)
         moved = F.grid_sample(images, grid, align_corners=False)
@@ -71,12 +70,12 @@ class PixelInput(Input):
 
 
 def _coordinates(height: int, width: int) -> torch.Tensor:
-    """Returns the homogeneous pixel centres (3, H * W) between -1 and 1: x, y, 1."""
+    """Return the homogeneous pixel centres (3, H * W) between -1 and 1: x, y, 1."""
     whole = F.affine_grid(torch.eye(2, 3)[None], [1, 1, height, width], align_corners=False)
     return torch.cat([whole.view(-1, 2), torch.ones(height * width, 1)], 1).T.contiguous()
 
 
 def _grey(pixels: np.ndarray) -> np.ndarray:
-    """Returns the ITU-R 601 luma (N, H, W, 1) of colour pixels, as PIL computes it."""
+    """Return the ITU-R 601 luma (N, H, W, 1) of colour pixels, as PIL computes it."""
     weights = np.array([0.299, 0.587, 0.114], dtype=np.float32)
     return np.rint(pixels.astype(np.float32) @ weights)[..., None].astype(np.uint8)

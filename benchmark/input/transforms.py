@@ -1,8 +1,7 @@
-"""Views of one image: the crops and sizes that the papers' recipes use, with explicit chance.
+"""Views of one image: the crops and sizes of the papers' recipes, with explicit randomness.
 
-A view is decided by the size of an image alone, before it is decoded, so that only what the view needs is computed:
-a JPEG may be decoded at a half, a quarter or an eighth of its size, and of a resized image only the part that is
-cut out is made.
+A view depends only on the size of an image, so that it is known before the image is decoded: a JPEG
+may then be decoded at a half, a quarter or an eighth of its size.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from PIL import Image
 from benchmark.core.recipe import InputConfig
 
 TRIES = 10  # attempts to fit a random crop before the centre is taken
-DIVISORS = (8, 4, 2)  # of the sides of a JPEG, which its transform can be inverted to directly
+DIVISORS = (8, 4, 2)  # sizes to which a JPEG can be decoded directly
 
 Size = tuple[int, int]  # width, height
 Box = tuple[int, int, int, int]  # left, top, right, bottom
@@ -26,11 +25,11 @@ Box = tuple[int, int, int, int]  # left, top, right, bottom
 
 @dataclass(frozen=True)
 class View:
-    """The square of ``side`` pixels that a network is shown of an image of ``full`` pixels.
+    """The square of ``side`` pixels that a network sees of an image of size ``full``.
 
-    resized    size that the whole image is brought to first
-    box        what is cut out of that and then brought to the square
-    mirrored   whether left and right are exchanged at last
+    resized    size of the whole image after the first step
+    box        part of it that is then resized to the square
+    mirrored   whether left and right are exchanged in the last step
     """
 
     full: Size
@@ -41,19 +40,19 @@ class View:
 
     @property
     def divisor(self) -> int:
-        """Returns the largest number by which the sides may be divided so that nothing has to be enlarged for it."""
+        """The largest number by which the sides may be divided without enlarging later."""
         if self.resized == self.full:
-            least = [
-                (end - start) / self.side
-                for start, end in zip(self.box[:2], self.box[2:], strict=True)
-            ]
+            left, top, right, bottom = self.box
+            largest = min(right - left, bottom - top) / self.side
         else:
-            least = [whole / part for whole, part in zip(self.full, self.resized, strict=True)]
-        return next((number for number in DIVISORS if number <= min(least)), 1)
+            largest = min(self.full[0] / self.resized[0], self.full[1] / self.resized[1])
+        return next((number for number in DIVISORS if number <= largest), 1)
 
     def of(self, picture: Image.Image) -> torch.Tensor:
-        """Returns the view, uint8 (side, side, C), of a picture of size ``full``, or of one whose sides were divided
-        by ``divisor`` when it was decoded."""
+        """Return the view, uint8 (side, side, C).
+
+        ``picture`` has the size ``full``, or its sides were divided by ``divisor`` in decoding.
+        """
         (left, top, right, bottom), square = self.box, (self.side, self.side)
         part = 1 if picture.size == self.full else self.divisor
         if part > 1 and self.resized == self.full:
@@ -62,7 +61,7 @@ class View:
                 pixels_of(picture.resize(square, Image.Resampling.BILINEAR, box=box))
             )
         if any(length % part for length in self.full):
-            # Divided sides are rounded up: what sticks out beyond the image is left out, to a fraction of a pixel.
+            # divided sides are rounded up: leave out what sticks out beyond the image
             extent = (0, 0, self.full[0] / part, self.full[1] / part)
             picture = picture.resize(self.resized, Image.Resampling.BILINEAR, box=extent)
         pixels = resize(pixels_of(picture), self.resized)
@@ -73,28 +72,27 @@ class View:
 
 
 def pixels_of(picture: Image.Image) -> torch.Tensor:
-    """Returns the pixels, uint8 (H, W, C)."""
+    """Return the pixels, uint8 (H, W, C)."""
     pixels = torch.from_numpy(np.array(picture))
     return pixels if pixels.ndim == 3 else pixels.unsqueeze(-1)
 
 
 def resize(pixels: torch.Tensor, size: Size) -> torch.Tensor:
-    """Returns uint8 (H, W, C) pixels resized to (width, height) as PIL's bilinear filter does, to one grey level.
+    """Return uint8 (H, W, C) pixels resized to (width, height) by PIL's bilinear filter.
 
-    The integer arithmetic is PIL's, and the same on processors with and without vector instructions, which make it
-    two to three times as fast as PIL.
+    torch does the same integer arithmetic, to one grey level, two to three times as fast with
+    vector instructions and with the same result without them.
     """
     width, height = size
     if pixels.shape[:2] == (height, width):
         return pixels
     images = pixels.permute(2, 0, 1).unsqueeze(0)
-    return F.interpolate(images, (height, width), mode="bilinear", antialias=True)[0].permute(
-        1, 2, 0
-    )
+    resized = F.interpolate(images, (height, width), mode="bilinear", antialias=True)
+    return resized[0].permute(1, 2, 0)
 
 
 def train_view(size: Size, config: InputConfig, generator: np.random.Generator) -> View:
-    """Returns the training view: resize, then a random resized crop and flip (``crop_flip``) or the centre."""
+    """Return the training view: resize, random resized crop and flip; or the evaluation view."""
     if config.augmentation == "none":
         return eval_view(size, config)
     resized = size if config.resize is None else resized_size(size, config.resize, keep_aspect=True)
@@ -104,7 +102,7 @@ def train_view(size: Size, config: InputConfig, generator: np.random.Generator) 
 
 
 def eval_view(size: Size, config: InputConfig) -> View:
-    """Returns the evaluation view: resize (to a square, or by the short side), then the centre crop."""
+    """Return the evaluation view: resize to a square or the short side, then crop the centre."""
     side = config.image_size
     resized = resized_size(size, config.resize or side, config.keep_aspect)
     left, top = (round((length - side) / 2) for length in resized)
@@ -112,7 +110,7 @@ def eval_view(size: Size, config: InputConfig) -> View:
 
 
 def resized_size(size: Size, side: int, keep_aspect: bool) -> Size:
-    """Returns the size with short side ``side``, or that of a square."""
+    """Return the size with short side ``side``, or that of a square."""
     if not keep_aspect:
         return side, side
     width, height = size
@@ -121,15 +119,16 @@ def resized_size(size: Size, side: int, keep_aspect: bool) -> Size:
 
 
 def random_crop_box(size: Size, config: InputConfig, generator: np.random.Generator) -> Box:
-    """Returns a box with area uniform in ``crop_area`` and log aspect uniform in ``crop_aspect``.
+    """Return a box with area uniform in ``crop_area`` and log aspect uniform in ``crop_aspect``.
 
-    When no draw fits, the largest centre crop within the allowed aspects is taken.
+    If no draw fits, it is the largest centre crop within the allowed aspects.
     """
     width, height = size
-    logs = [math.log(value) for value in config.crop_aspect]
+    smallest, largest = config.crop_area
+    narrowest, widest = (math.log(value) for value in config.crop_aspect)
     for _ in range(TRIES):
-        area = width * height * generator.uniform(*config.crop_area)
-        aspect = math.exp(generator.uniform(*logs))
+        area = width * height * generator.uniform(smallest, largest)
+        aspect = math.exp(generator.uniform(narrowest, widest))
         crop_width, crop_height = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if 0 < crop_width <= width and 0 < crop_height <= height:
             left = int(generator.integers(0, width - crop_width + 1))

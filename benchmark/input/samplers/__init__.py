@@ -26,7 +26,7 @@ def create_sampler(
     batch_size: int,
     seed: int,
 ) -> Sampler:
-    """Returns the sampler registered as ``name`` over images with ``labels`` (N,) and ``categories`` (N,)."""
+    """Return the sampler registered as ``name`` of images with labels and categories (N,)."""
     entry = SAMPLERS[name]
     config = build(entry.target.Config, dict(params), f"sampler '{name}'")
     return entry.target(
@@ -35,9 +35,9 @@ def create_sampler(
 
 
 def check(name: str, params: Mapping[str, Any], batch_size: int) -> list[str]:
-    """Returns what is wrong with a sampler's name, parameters or batch size, without any data."""
+    """Return what is wrong with a sampler's name, parameters or batch size, without data."""
     if name not in SAMPLERS.names():
         return [unknown_name("sampler", name, SAMPLERS.names())]
     target = SAMPLERS[name].target
-    found = problems(schema_of(target.Config), dict(params), f"sampler '{name}'")
-    return found or target.check(target.Config(**params), batch_size)
+    wrong = problems(schema_of(target.Config), dict(params), f"sampler '{name}'")
+    return wrong or target.check(target.Config(**params), batch_size)

@@ -1,4 +1,4 @@
-"""The sampler's interface: an epoch of batches is a pure function of the data, the seed and its number."""
+"""The interface of samplers: an epoch is a pure function of the data, the seed and its number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmark.core.seeding import derive
 
 
 class Sampler(ABC):
-    """Makes the batches of an epoch; nothing is remembered between epochs, so nothing has to be saved."""
+    """Makes the batches of an epoch; it has no state between epochs that would have to be saved."""
 
     Config: ClassVar[type]
 
@@ -28,36 +28,36 @@ class Sampler(ABC):
         self.config, self.batch_size, self.seed = config, batch_size, seed
         self.labels = np.asarray(labels)
         self.categories = None if categories is None else np.asarray(categories)
-        found = self.check(config, batch_size)
-        if found:
-            raise DataError("; ".join(found))
+        problems = self.check(config, batch_size)
+        if problems:
+            raise DataError("; ".join(problems))
         self.prepare()
         if not self.epoch(0):
             raise DataError(
                 f"one epoch would have no batch: {len(self.labels)} training images of "
-                f"{len(np.unique(self.labels))} classes do not fill a batch of {batch_size} with {config}; "
-                "choose a smaller batch size or fewer samples per class"
+                f"{len(np.unique(self.labels))} classes do not fill a batch of {batch_size} with "
+                f"{config}; choose a smaller batch size or fewer samples per class"
             )
 
     @classmethod
     def check(cls, config: Any, batch_size: int) -> list[str]:
-        """Returns what is wrong with the batch size under this configuration."""
+        """Return what is wrong with the batch size under this configuration."""
         return []
 
     def prepare(self) -> None:  # noqa: B027 - optional
-        """Checks and indexes the data; raises DataError."""
+        """Check and index the data; raise DataError."""
 
     @abstractmethod
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
-        """Returns the batches of one epoch, int64 (B,) each."""
+        """Return the batches of one epoch, int64 (B,) each."""
 
     def epoch(self, number: int) -> list[np.ndarray]:
-        """Returns the batches of epoch ``number`` (from 0)."""
+        """Return the batches of epoch ``number`` (from 0)."""
         return self.batches(np.random.default_rng(derive(self.seed, "sampler", number)))
 
 
 def divisibility(samples_per_class: int, batch_size: int) -> list[str]:
-    """Returns the complaint about a batch that cannot be made of whole classes."""
+    """Return the problem of a batch that cannot be made of whole classes."""
     if batch_size % samples_per_class:
         lower = batch_size // samples_per_class * samples_per_class
         nearest = " or ".join(str(size) for size in (lower, lower + samples_per_class) if size)
@@ -66,23 +66,20 @@ def divisibility(samples_per_class: int, batch_size: int) -> list[str]:
             f"choose a batch size of {nearest}"
         ]
     if batch_size // samples_per_class < 2:
-        return [
-            f"batch size {batch_size} holds one class of {samples_per_class}; at least two are needed"
-        ]
+        return [f"batch size {batch_size} holds one class of {samples_per_class}; two are needed"]
     return []
 
 
 def class_chunks(
-    labels: np.ndarray, size: int, generator: np.random.Generator, classes: np.ndarray | None = None
+    labels: np.ndarray, size: int, generator: np.random.Generator
 ) -> dict[int, list[np.ndarray]]:
-    """Returns {class: chunks of ``size`` shuffled image numbers}; a class's remainder is left out."""
+    """Return {class: chunks of ``size`` shuffled image numbers}, without the remainders."""
     order = generator.permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     unique, starts = np.unique(labels[order], return_index=True)
     ends = np.append(starts[1:], len(order))
-    wanted = None if classes is None else set(classes.tolist())
     return {
         int(label): [order[at : at + size] for at in range(start, end - size + 1, size)]
         for label, start, end in zip(unique, starts, ends, strict=True)
-        if end - start >= size and (wanted is None or int(label) in wanted)
+        if end - start >= size
     }

@@ -1,4 +1,4 @@
-"""Hard batches from pairs of categories (FastAP, supplement A; also used by Smooth-AP and ROADMAP on SOP)."""
+"""Hard batches from pairs of categories (FastAP, supplement A; Smooth-AP and ROADMAP on SOP)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from benchmark.input.samplers.base import Sampler, divisibility
 
 @SAMPLERS.register("category_pairs", display="category pairs")
 class CategoryPairsSampler(Sampler):
-    """Each batch takes half of its classes from either category of a pair; every pair has its turn.
+    """Each batch takes half of its classes from each category of a pair, for every pair.
 
-    Classes of one category resemble each other, so that a batch holds many hard negatives. An epoch visits
-    all pairs of usable categories in random order and draws ``batches_per_pair`` batches from each.
+    Classes of one category resemble each other, so that a batch holds many hard negatives. An epoch
+    visits all pairs of usable categories in random order and draws ``batches_per_pair`` batches
+    from each.
     """
 
     @dataclass(frozen=True, kw_only=True)
@@ -32,21 +33,22 @@ class CategoryPairsSampler(Sampler):
 
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
-        """Returns the complaint about a batch size that two categories cannot share equally."""
+        """Return the problem of a batch size that two categories cannot share equally."""
         found = divisibility(config.samples_per_class, batch_size)
         if not found and batch_size // config.samples_per_class % 2:
             step = 2 * config.samples_per_class
             found = [
-                f"batch size {batch_size} cannot be shared by two categories with samples_per_class "
-                f"{config.samples_per_class}; choose a multiple of {step}"
+                f"batch size {batch_size} cannot be shared by two categories with "
+                f"samples_per_class {config.samples_per_class}; choose a multiple of {step}"
             ]
         return found
 
     def prepare(self) -> None:
-        """Finds the classes of each category that have enough images; raises DataError."""
+        """Group the classes with enough images by category; raise DataError."""
         if self.categories is None:
             raise DataError(
-                "sampler 'category_pairs' needs categories, and this dataset has none; use 'm_per_class'"
+                "sampler 'category_pairs' needs categories, and this dataset has none; "
+                "use 'm_per_class'"
             )
         per_class = self.config.samples_per_class
         unique, first, counts = np.unique(self.labels, return_index=True, return_counts=True)
@@ -65,20 +67,19 @@ class CategoryPairsSampler(Sampler):
         }
         if len(self._groups) < 2:
             raise DataError(
-                f"sampler 'category_pairs' found {len(self._groups)} categories with at least {width} classes "
-                f"of {per_class} images; two are needed: choose a smaller batch size or 'm_per_class'"
+                f"sampler 'category_pairs' has {len(self._groups)} categories with {width} or more "
+                f"classes of {per_class} images; two are needed: choose a smaller batch size or "
+                "'m_per_class'"
             )
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
-        """Returns the batches of one epoch."""
+        """Return the batches of one epoch."""
         pairs = list(itertools.combinations(sorted(self._groups), 2))
-        made = []
-        for at in generator.permutation(len(pairs)).tolist():
-            for _ in range(self.config.batches_per_pair):
-                made.append(
-                    np.concatenate([self._half(category, generator) for category in pairs[at]])
-                )
-        return made
+        return [
+            np.concatenate([self._half(category, generator) for category in pairs[number]])
+            for number in generator.permutation(len(pairs)).tolist()
+            for _ in range(self.config.batches_per_pair)
+        ]
 
     def _half(self, category: int, generator: np.random.Generator) -> np.ndarray:
         per_class = self.config.samples_per_class

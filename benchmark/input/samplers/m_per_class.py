@@ -13,10 +13,10 @@ from benchmark.input.samplers.base import Sampler, class_chunks, divisibility
 
 @SAMPLERS.register("m_per_class", display="m per class")
 class MPerClassSampler(Sampler):
-    """Every class is used until fewer than m of its images are left; no class stands twice in a batch.
+    """Uses each class until fewer than m of its images are left, at most once in a batch.
 
-    A batch takes the next m images of the classes drawn at random among those that have m left. The epoch
-    ends when fewer classes are left than a batch needs.
+    A batch takes the next m images of random classes among those that have m left. The epoch ends
+    when fewer classes are left than a batch needs.
     """
 
     @dataclass(frozen=True, kw_only=True)
@@ -27,11 +27,11 @@ class MPerClassSampler(Sampler):
 
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
-        """Returns the complaint about a batch size that is no multiple of m."""
+        """Return the problem of a batch size that is not a multiple of m."""
         return divisibility(config.samples_per_class, batch_size)
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
-        """Returns the batches of one epoch."""
+        """Return the batches of one epoch."""
         chunks = class_chunks(self.labels, self.config.samples_per_class, generator)
         width = self.batch_size // self.config.samples_per_class
         left = np.array(sorted(chunks))

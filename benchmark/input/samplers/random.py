@@ -16,10 +16,10 @@ class RandomSampler(Sampler):
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
-        """Nothing to choose."""
+        """No options."""
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
-        """Returns the batches of one epoch."""
+        """Return the batches of one epoch."""
         order = generator.permutation(len(self.labels))
         count = len(order) // self.batch_size
         return list(order[: count * self.batch_size].reshape(count, self.batch_size))

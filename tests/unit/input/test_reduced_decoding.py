@@ -9,7 +9,7 @@ from PIL import Image
 
 from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
-from benchmark.datasets.io.files import Opener, ReducingOpener
+from benchmark.datasets.io.images import Opener, ReducingOpener
 from benchmark.input.create import create_input
 from benchmark.input.transforms import View, eval_view, pixels_of, resize, train_view
 

@@ -43,7 +43,7 @@ def test_a_category_has_its_turn_as_often_as_its_images_fill_half_batches():
     [
         ({"categories": None}, "needs two categories or more"),
         ({"categories": np.zeros_like(LABELS)}, "needs two categories or more"),
-        ({"batch_size": 96}, "found 20 classes of 4 images in the last category"),
+        ({"batch_size": 96}, "has 20 classes of 4 images in the last category"),
     ],
 )
 def test_data_that_cannot_fill_a_batch_are_refused(changes, words):
