@@ -90,9 +90,9 @@ def prepare(
     Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --root data/cub --pack 256
     """
     from benchmark.datasets.prepare.digests import parse_digests
+    from benchmark.datasets.prepare.install import Source
     from benchmark.datasets.prepare.parallel import available_cores
     from benchmark.datasets.prepare.prepare import prepare as prepare_dataset
-    from benchmark.datasets.prepare.sources import Source
 
     sources = [Source(text) for text in source or []]
     files = [one.file for one in sources]
@@ -128,18 +128,18 @@ def check(
 
     Example: python -m benchmark data check cub --root data/cub --images
     """
-    from benchmark.datasets.prepare.counts import counts_table, differences
+    from benchmark.datasets.counts import count_differences, counts_table
     from benchmark.datasets.prepare.decode import broken_images
     from benchmark.datasets.prepare.parallel import available_cores
     from benchmark.datasets.prepare.prepare import (
-        load_whatever_counts,
+        load_with_any_counts,
         published_counts,
         read_record,
     )
 
     params = _params(name, root, param)
     record = read_record(Path(str(params["root"]))) if "root" in params else {}
-    dataset = load_whatever_counts(name, params)
+    dataset = load_with_any_counts(name, params)
     expected = published_counts(name, params)
     typer.echo(f"{name}  fingerprint {dataset.fingerprint}")
     for file, facts in record.get("sources", {}).items():
@@ -147,10 +147,12 @@ def check(
             f"prepared from {file}" + (f"  sha256 {facts['sha256']}" if "sha256" in facts else "")
         )
     typer.echo(counts_table(dataset.counts, expected))
-    wrong = [] if allow_counts else differences(dataset.counts, expected)
+    wrong = [] if allow_counts else count_differences(dataset.counts, expected)
     if wrong:
-        typer.echo(f"not the published counts: {'; '.join(wrong)}; --allow-counts accepts them")
-    bad = []
+        typer.echo(
+            f"not the published counts: {'; '.join(map(str, wrong))}; --allow-counts accepts them"
+        )
+    bad: list[str] = []
     if images:
         bad, total = broken_images(dataset, workers or available_cores())
         for line in bad:
@@ -166,7 +168,7 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
 
     from benchmark.core.options import schema_of
     from benchmark.datasets import DATASETS
-    from benchmark.datasets.io.where import with_roots
+    from benchmark.datasets.io.roots import with_root
 
     loader = DATASETS[name].target
     known = schema_of(loader.Config)["properties"]
@@ -187,4 +189,4 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
                 raise typer.BadParameter(f"'{text}' for '{key}' is not a YAML value") from error
             value = text
         params[key] = text if takes_text and value is not None else value
-    return with_roots(name, loader, params)
+    return with_root(name, loader, params)

@@ -98,10 +98,10 @@ def init(
 def _look(params: dict[str, object]) -> Look:
     """Returns what the folder holds; the advice of an error names the options of this command as well."""
     from benchmark.core.errors import DataError
-    from benchmark.datasets.io.layout import is_text
+    from benchmark.datasets.io.paths import is_text
     from benchmark.study.from_folder.look import look
 
-    if not is_text(Path(str(params["root"]))):
+    if not is_text(str(params["root"])):
         raise DataError(f"{params['root']!a}: the path is not UTF-8 text; rename its folders")
     try:
         return look(params)

@@ -9,31 +9,31 @@ from benchmark.core.errors import unknown_name
 from benchmark.core.options import build, problems, schema_of
 from benchmark.core.registry import Registry
 from benchmark.datasets.base import Dataset
-from benchmark.datasets.io.where import with_roots
+from benchmark.datasets.io.roots import with_root
 
 DATASETS = Registry("dataset", "benchmark.datasets")
 
 
 def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
-    """Returns the dataset registered as ``name``; raises ConfigError or DataError with what to change.
+    """Return the dataset registered as ``name``; raise ConfigError or DataError if it cannot be.
 
-    A published dataset without a root lies where ``benchmark.datasets.io.where`` says.
+    ``benchmark.datasets.io.roots.with_root`` gives the default root of a published dataset.
     """
     loader = DATASETS[name].target
-    config = build(loader.Config, with_roots(name, loader, params or {}), f"dataset '{name}'")
+    config = build(loader.Config, with_root(name, loader, params or {}), f"dataset '{name}'")
     return loader(config).load()
 
 
 def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[str]:
-    """Returns what is wrong with a dataset's name or parameters, without touching its files."""
+    """Return what is wrong with a dataset's name or parameters, without reading its files."""
     if name not in DATASETS.names():
         return [unknown_name("dataset", name, DATASETS.names())]
     loader = DATASETS[name].target
     return problems(
-        schema_of(loader.Config), with_roots(name, loader, params or {}), f"dataset '{name}'"
+        schema_of(loader.Config), with_root(name, loader, params or {}), f"dataset '{name}'"
     )
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:
-    """Returns the metric families that a dataset can give, as benchmark.metrics names them."""
+    """Return the metric families of a dataset, as benchmark.metrics names them."""
     return DATASETS[name].target.metrics

@@ -1,4 +1,4 @@
-"""What every dataset looks like to the rest of the suite."""
+"""The interface between datasets and the rest of the suite."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
+from benchmark.datasets.counts import Counts
+
 ALL_METRICS = ("recall_at_k", "map_at_r", "map")  # families of benchmark.metrics.names
 
 
@@ -20,7 +22,7 @@ class ImageSet:
 
     labels      int64 (N,): class of each image
     names       path or description of each image
-    opener      image number -> PIL image
+    opener      function from an image's number to the PIL image
     categories  int64 (N,): coarser grouping of the classes, or None
     pixels      uint8 (N, H, W, C) when the whole set lies in memory, else None
     """
@@ -35,23 +37,23 @@ class ImageSet:
         return len(self.labels)
 
     def image(self, index: int) -> Image.Image:
-        """Returns one image, upright, in L or RGB mode."""
+        """Return one image, upright, in mode L or RGB."""
         return self.opener(index)
 
     def counts(self) -> dict[str, int]:
-        """Returns the numbers of images, classes and (when there are any) categories."""
-        found = {"images": len(self), "classes": len(np.unique(self.labels))}
+        """Return the numbers of images, classes and, if there are any, categories."""
+        counts = {"images": len(self), "classes": len(np.unique(self.labels))}
         if self.categories is not None:
-            found["categories"] = len(np.unique(self.categories))
-        return found
+            counts["categories"] = len(np.unique(self.categories))
+        return counts
 
 
 @dataclass(frozen=True)
 class Judgements:
-    """What each query is to find, where class labels do not say it (landmarks).
+    """The relevant images of each query, where class labels do not give them (landmarks).
 
-    relevant   per query: int64 (P_i,), places in the gallery that count as found
-    ignored    per query: int64 (I_i,), places in the gallery taken out of the ranking before it is scored
+    relevant   per query: int64 (P_i,), gallery indices of relevant images
+    ignored    per query: int64 (I_i,), gallery indices removed from the ranking before scoring
     """
 
     relevant: tuple[np.ndarray, ...]
@@ -60,17 +62,18 @@ class Judgements:
     def __post_init__(self) -> None:
         if len(self.relevant) != len(self.ignored):
             raise ValueError(
-                f"{len(self.relevant)} relevant and {len(self.ignored)} ignored lists; one each per query"
+                f"{len(self.relevant)} relevant and {len(self.ignored)} ignored lists; "
+                "one each per query"
             )
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """One evaluation: queries against a gallery; without a gallery each image queries all the others.
+    """One evaluation: queries against a gallery, or each image against all others without one.
 
-    judgements  what each query is to find in the gallery; labels are then not used
-    repeats     pairs of places in ``query``, int64 each: (those that query, those that are the gallery). Without
-                a gallery the images are then divided in each of these ways, and measures are means over them.
+    judgements  relevant images of each query; labels are then not used
+    repeats     without a gallery: divisions of the images into (queries, gallery), int64 indices
+                into ``query`` each; metrics are means over the divisions
     """
 
     query: ImageSet
@@ -78,28 +81,32 @@ class Protocol:
     judgements: Judgements | None = None
     repeats: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
+    def image_sets(self) -> list[ImageSet]:
+        """Return the query set, and the gallery if there is one."""
+        return [self.query] if self.gallery is None else [self.query, self.gallery]
+
 
 @dataclass(frozen=True)
 class Archive:
     """A file that a dataset is distributed in.
 
-    file     its usual name; a file that is no archive is kept as the one path that it proves
-    proves   paths below the dataset's root that are there once it is unpacked; folders of images end in "/"
-    md5      digest of the file (hex) where its publishers give one
-    flat     whether its images lie in folders, and in none once they are unpacked
+    file       its usual name; a file that is not an archive is copied to the path it provides
+    provides   paths below the dataset's root that unpacking creates; image folders end in "/"
+    md5        digest of the file (hex), if its publishers give one
+    flat       whether folders inside the archive are dropped when it is unpacked
 
-    An archive that proves one folder and does not hold that folder holds what belongs into it.
+    An archive may provide one folder without containing it: its content then goes into the folder.
     """
 
     file: str
-    proves: tuple[str, ...]
+    provides: tuple[str, ...]
     md5: str | None = None
     flat: bool = False
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A loaded dataset: training images and evaluation protocols of classes that training never saw."""
+    """A loaded dataset: training images, and evaluation protocols of classes unseen in training."""
 
     name: str
     train: ImageSet
@@ -110,48 +117,52 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if not self.counts:
-            found = {"train": self.train.counts()}
+            self.counts["train"] = self.train.counts()
             for name, protocol in self.protocols.items():
-                found[name] = protocol.query.counts()
+                self.counts[name] = protocol.query.counts()
                 if protocol.gallery is not None:
-                    found[f"{name} gallery"] = protocol.gallery.counts()
-            object.__setattr__(self, "counts", found)
+                    self.counts[f"{name} gallery"] = protocol.gallery.counts()
+
+    def image_sets(self) -> list[ImageSet]:
+        """Return the training images, then the query and gallery of each protocol."""
+        return [self.train, *(s for p in self.protocols.values() for s in p.image_sets())]
 
 
 class DatasetLoader(ABC):
-    """Base of the registered classes: built from its Config, ``load`` does the work."""
+    """Base of the registered classes: built from a Config; ``load`` returns the dataset.
+
+    archives  files that the dataset is distributed in
+    expected  published counts; each is a part of ``Dataset.counts``
+    trains    False for datasets that are for evaluation only
+    """
 
     Config: ClassVar[type]
     metrics: ClassVar[tuple[str, ...]] = ALL_METRICS
-    archives: ClassVar[tuple[Archive, ...]] = ()  # what it is unpacked from
-    expected: ClassVar[
-        dict[str, dict[str, int]]
-    ] = {}  # published counts: a part of Dataset.counts each
-    trains: ClassVar[bool] = (
-        True  # whether there are images to train on; without them it is for evaluation only
-    )
+    archives: ClassVar[tuple[Archive, ...]] = ()
+    expected: ClassVar[Counts] = {}
+    trains: ClassVar[bool] = True
 
     def __init__(self, config: Any):
         self.config = config
 
     @abstractmethod
     def load(self) -> Dataset:
-        """Returns the dataset; raises DataError naming every file or class that is not right."""
+        """Return the dataset; raise DataError naming every file or class that is wrong."""
 
-    def expected_counts(self) -> dict[str, dict[str, int]]:
-        """Returns the published counts of the dataset as it is configured."""
+    def expected_counts(self) -> Counts:
+        """Return the published counts of the dataset as it is configured."""
         return self.expected
 
 
 class PixelOpener:
-    """Makes a picture of image number i; a class, not a closure, so that other processes can receive it."""
+    """Makes an image of pixels in memory; a class, so that worker processes can receive it."""
 
     def __init__(self, pixels: np.ndarray):
         self.pixels = pixels
 
     def __call__(self, index: int) -> Image.Image:
-        picture = self.pixels[index]
-        return Image.fromarray(picture[..., 0] if picture.shape[-1] == 1 else picture)
+        pixels = self.pixels[index]
+        return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
 def pixel_set(
@@ -160,17 +171,16 @@ def pixel_set(
     names: Sequence[str],
     categories: np.ndarray | None = None,
 ) -> ImageSet:
-    """Returns an in-memory set of uint8 pixels (N, H, W, C), C = 1 or 3."""
+    """Return an in-memory set of uint8 pixels (N, H, W, C), C = 1 or 3."""
     return ImageSet(labels.astype(np.int64), names, PixelOpener(pixels), categories, pixels)
 
 
 def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:
-    """Returns a digest (16 hex digits) of the given contents, in order."""
+    """Return a digest (16 hex digits) of the given contents, in order."""
     digest = hashlib.sha256()
     for part in parts:
-        content = part.encode() if isinstance(part, str) else part
-        digest.update(
-            np.ascontiguousarray(content).tobytes() if isinstance(content, np.ndarray) else content
-        )
+        if isinstance(part, np.ndarray):
+            part = np.ascontiguousarray(part).tobytes()
+        digest.update(part.encode() if isinstance(part, str) else part)
         digest.update(b"\0")
     return digest.hexdigest()[:16]

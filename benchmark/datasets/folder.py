@@ -1,12 +1,12 @@
 """Any directory of class folders with images: your own data as a retrieval dataset.
 
-``root/<class>/*.jpg``, or ``root/<category>/<class>/*.jpg`` with ``categories: true``. Classes are split by
-a fixed seed, or images by a CSV with the columns path, label, split (train or test) and optionally category;
-paths are relative to the root and stay inside it. The fingerprint covers paths, sizes in bytes, classes,
-categories and the split, not the pixels. Without a CSV every file below the root must be an image of a class:
-other files, images at another depth and empty folders are errors; only hidden files and the
-thumbnail files of file managers are ignored (``benchmark.datasets.io.layout``). Classes with fewer than ``min_images``
-images are left out, and counted; otherwise a class with a single image, which nothing could retrieve, is an error.
+``root/<class>/*.jpg``, or ``root/<category>/<class>/*.jpg`` with ``categories: true``. A fixed seed
+splits the classes, or a CSV with the columns path, label, split (train or test) and optionally
+category splits the images; its paths are relative to the root and stay inside it. The fingerprint
+covers paths, sizes in bytes, classes, categories and the split, not the pixels. Without a CSV every
+file below the root must be an image of a class (``benchmark.datasets.io.class_folders``). Classes
+with fewer than ``min_images`` images are left out, and counted; otherwise a class with a single
+image, which has nothing to retrieve, is an error.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
-from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
-from benchmark.datasets.index import image_sets
-from benchmark.datasets.io.files import check_files
-from benchmark.datasets.io.layout import class_images, some
-from benchmark.datasets.io.lists import leaves_root
+from benchmark.datasets.index import check_uses, image_sets, index_rows
+from benchmark.datasets.io.class_folders import class_images
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.paths import leaves_root
+from benchmark.datasets.io.roots import file_sizes
 
 SPLIT_COLUMNS = ["path", "label", "split"]
 
@@ -52,129 +52,97 @@ class Folder(DatasetLoader):
         )
 
     def load(self) -> Dataset:
-        """Returns the dataset; problems are reported together: of the layout, then of the split, then of files."""
-        root = Path(self.config.root)
-        if not root.is_dir():
-            what = "is a file, not a directory" if root.exists() else "does not exist"
-            raise DataError(
-                f"dataset 'folder': {root} {what}; give the parent of the class folders as root"
-            )
-        table = (
-            self._table_from_csv(root) if self.config.split_csv else self._table_from_folders(root)
-        )
-        kept = kept_classes(table["label"], self.config.min_images)
-        left, table = table[~kept], table[kept]
+        """Return the dataset; raise DataError with all problems of the layout, then of the rest."""
+        findings = Findings("folder", Path(self.config.root))
+        self._check_root(findings)
+        table = (self._read_csv if self.config.split_csv else self._read_folders)(findings)
+        findings.stop()
+        large = enough_images(table["label"], self.config.min_images)
+        left_out, table = table[~large], table[large].copy()
         if not self.config.split_csv:
-            table = self._split(table, root)
-        _check_table(table, root)
-        check_files(root, table["path"].tolist())
-        table["role"] = table["split"]
-        sets = {
-            role: image_sets(root, part)[role] for role, part in table.groupby("role", sort=True)
-        }
-        sizes = np.array([(root / path).stat().st_size for path in table["path"]], dtype=np.int64)
-        columns = (table[column].tolist() for column in ("path", "label", "category", "split"))
-        lines = "\n".join(map("\t".join, zip(*columns, strict=True)))
-        dataset = Dataset(
-            "folder", sets["train"], {"test": Protocol(sets["test"])}, fingerprint_of(lines, sizes)
+            self._split(findings, table)
+        table["protocol"] = table["role"].replace("train", "")
+        check_uses(findings, table, ("train", "test"))
+        counts = table["label"].value_counts()
+        findings.add_all(
+            "classes with one image",
+            sorted(counts.index[counts < 2]),
+            "add images, or set min_images: 2 to leave these classes out",
         )
-        if len(left):
-            dataset.counts["left out"] = {"images": len(left), "classes": left["label"].nunique()}
+        sizes = file_sizes(findings, table["path"].tolist())
+        findings.stop()
+        train, test = (
+            image_sets(findings.root, table[table["role"] == role])[role]
+            for role in ("train", "test")
+        )
+        columns = (table[column].tolist() for column in ("path", "label", "category", "role"))
+        lines = "\n".join(map("\t".join, zip(*columns, strict=True)))
+        dataset = Dataset("folder", train, {"test": Protocol(test)}, fingerprint_of(lines, sizes))
+        if len(left_out):
+            classes = left_out["label"].nunique()
+            dataset.counts["left out"] = {"images": len(left_out), "classes": classes}
         return dataset
 
-    def _table_from_folders(self, root: Path) -> pd.DataFrame:
-        rows = [
-            {
-                "path": path.as_posix(),
-                "label": path.parent.as_posix(),
-                "category": path.parts[0] if self.config.categories else "",
-            }
-            for path in class_images(root, self.config.categories)
-        ]
-        return pd.DataFrame(rows)
+    def _check_root(self, findings: Findings) -> None:
+        root = findings.root
+        if not root.is_dir():
+            what = "is a file, not a directory" if root.exists() else "does not exist"
+            findings.add(f"{root} {what}; give the parent of the class folders as root")
+        findings.stop()
 
-    def _split(self, table: pd.DataFrame, root: Path) -> pd.DataFrame:
-        """Returns the table with its column ``split``: the classes in a random order, the first of them to train."""
+    def _read_folders(self, findings: Findings) -> pd.DataFrame:
+        """Return the images of the class folders, without roles."""
+        images = class_images(findings, self.config.categories)
+        category = [path.parts[0] if self.config.categories else "" for path in images]
+        paths = pd.Series([path.as_posix() for path in images], dtype=object)
+        return index_rows(paths, [path.parent.as_posix() for path in images], category, "", "")
+
+    def _split(self, findings: Findings, table: pd.DataFrame) -> None:
+        """Set the roles: the first classes of a random order train, the others test."""
         classes = np.array(sorted(table["label"].unique()))
         if len(classes) < 4:
             least = self.config.min_images
-            enough = f" with at least {least} images" if least > 1 else ""
-            raise DataError(
-                f"dataset 'folder': {root} has {len(classes)} classes{enough}; at least 4 are needed, two to train and "
-                "two to test"
+            condition = f" with at least {least} images" if least > 1 else ""
+            findings.add(
+                f"{len(classes)} classes{condition}; at least 4 are needed, two to train and two "
+                "to test"
             )
-        order = np.random.default_rng(derive(self.config.split_seed, "folder classes")).permutation(
-            classes
-        )
+            findings.stop()
+        generator = np.random.default_rng(derive(self.config.split_seed, "folder classes"))
         count = min(max(round(len(classes) * self.config.train_share), 2), len(classes) - 2)
-        return table.assign(split=np.where(table["label"].isin(order[:count]), "train", "test"))
+        train = generator.permutation(classes)[:count]
+        table["role"] = np.where(table["label"].isin(train), "train", "test")
 
-    def _table_from_csv(self, root: Path) -> pd.DataFrame:
-        path = Path(self.config.split_csv)
+    def _read_csv(self, findings: Findings) -> pd.DataFrame:
+        """Return the rows of ``split_csv``."""
+        file = self.config.split_csv
         try:
-            table = pd.read_csv(path, dtype=str, keep_default_na=False)
+            rows = pd.read_csv(file, dtype=str, keep_default_na=False)
         except (OSError, ValueError) as error:
-            raise DataError(f"dataset 'folder': cannot read split_csv {path}: {error}") from error
-        missing = [column for column in SPLIT_COLUMNS if column not in table.columns]
+            findings.add(f"cannot read split_csv {file}: {error}")
+            findings.stop()
+        needed = SPLIT_COLUMNS + ["category"] * self.config.categories
+        missing = [column for column in needed if column not in rows.columns]
         if missing:
-            raise DataError(
-                f"{path} has no column {', '.join(missing)}; needed: {', '.join(SPLIT_COLUMNS)}"
+            findings.add(f"{file} has no column {', '.join(missing)}; needed: {', '.join(needed)}")
+            findings.stop()
+        if "category" not in rows.columns:
+            rows["category"] = ""
+        splits = sorted(set(rows["split"]) - {"train", "test"})
+        findings.add_all(f"other splits in {file}", splits, "allowed: train, test")
+        outside = [path for path in rows["path"] if leaves_root(path)]
+        findings.add_all(
+            f"paths of {file} outside the root", outside, "write them relative to it, without '..'"
+        )
+        if self.config.categories:
+            blank = rows["path"][rows["category"] == ""]
+            findings.add_all(
+                f"images without a category in {file}", blank, "fill in, or set categories: false"
             )
-        wrong = sorted(set(table["split"]) - {"train", "test"})
-        if wrong:
-            raise DataError(
-                f"{path} has splits {', '.join(map(repr, wrong))}; allowed: train, test"
-            )
-        if "category" not in table.columns:
-            if self.config.categories:
-                raise DataError(
-                    f"{path} has no column category, and 'categories' is true; add the column, or set categories: false"
-                )
-            table["category"] = ""
-        outside = [name for name in table["path"] if leaves_root(name)]
-        if outside:
-            raise DataError(
-                f"{path} names files outside the dataset's root {root}: {some(outside)}; write paths relative to "
-                "the root, without '..'"
-            )
-        table["path"] = [PurePosixPath(name).as_posix() for name in table["path"]]
-        blank = table["path"][table["category"] == ""]
-        if self.config.categories and len(blank):
-            raise DataError(
-                f"{path} gives no category for {some(blank)}; fill the column, or set categories: false"
-            )
-        return table
+        paths = pd.Series([PurePosixPath(path).as_posix() for path in rows["path"]], dtype=object)
+        return index_rows(paths, rows["label"], rows["category"], rows["split"], "")
 
 
-def kept_classes(labels: pd.Series, min_images: int) -> pd.Series:
-    """Returns whether the class of each image has at least ``min_images`` images."""
+def enough_images(labels: pd.Series, min_images: int) -> pd.Series:
+    """Return, for each image, whether its class has at least ``min_images`` images."""
     return labels.map(labels.value_counts()) >= min_images
-
-
-def _check_table(table: pd.DataFrame, root: Path) -> None:
-    """Raises DataError naming duplicates, classes in two splits or categories, lonely classes, empty splits."""
-    found = []
-    double = table["path"][table["path"].duplicated()].unique()
-    if len(double):
-        found.append(f"listed twice: {some(double)}")
-    shared = table.groupby("label")["split"].nunique()
-    if (shared > 1).any():
-        found.append(
-            f"classes in both splits: {some(shared.index[shared > 1])}; retrieval is tested on unseen classes"
-        )
-    mixed = table.groupby("label")["category"].nunique()
-    if (mixed > 1).any():
-        found.append(
-            f"classes in several categories: {some(mixed.index[mixed > 1])}; a class has one"
-        )
-    lonely = table["label"].value_counts()
-    if (lonely < 2).any():
-        found.append(
-            f"{(lonely < 2).sum()} classes with one image: {some(sorted(lonely.index[lonely < 2]))}; add images, or "
-            "set min_images: 2 to leave these classes out"
-        )
-    found += [
-        f"no {split} images" for split in ("train", "test") if not (table["split"] == split).any()
-    ]
-    if found:
-        raise DataError("\n  ".join([f"dataset 'folder' at {root}:", *found]))

@@ -1,10 +1,10 @@
-"""Draws Unicode characters in the fonts that come with matplotlib: a retrieval dataset out of nothing.
+"""Draws Unicode characters in the fonts of matplotlib: a retrieval dataset that needs no download.
 
 A class is a character, an image is that character in one font, a category is the first word of the
 character's Unicode name (LATIN, GREEK, BRAILLE ...). Characters are letters, numbers, symbols and
-punctuation that at least ``MIN_FONTS`` of the fonts have. Images of one class that are equal pixel for
-pixel are kept once. Different characters may look alike (Latin A, Greek Alpha): such classes stay, so that
-no method can reach 100 percent.
+punctuation that at least ``MIN_FONTS`` of the fonts have. Equal images of one class count once.
+Different characters may look alike (Latin A, Greek Alpha): such classes stay, so that no method can
+reach 100 percent.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import zipfile
 from collections import Counter
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -29,19 +30,16 @@ SIDE = 32  # pixels
 POINTS = 24
 LARGEST = 30  # pixels that a character may take of SIDE
 MIN_FONTS = 6
-SKIPPED_FONTS = (
-    "LastResort",
-    "STIXSiz",
-    "STIXNonUni",
-)  # placeholders and fragments of large symbols
+# placeholders, and fragments of large symbols
+SKIPPED_FONTS = ("LastResort", "STIXSiz", "STIXNonUni")
 ARRAYS = {"pixels", "codes", "fonts", "font_names"}
 
 
 def glyph_images() -> dict[str, np.ndarray]:
-    """Returns ``pixels`` uint8 (N, 32, 32), ``codes`` int64 (N,), ``fonts`` int64 (N,) and ``font_names``.
+    """Return ``pixels`` uint8 (N, 32, 32), ``codes`` and ``fonts`` int64 (N,), and ``font_names``.
 
-    They are drawn once and kept in the cache folder; a damaged file is drawn again, and so are the glyphs
-    when matplotlib, its fonts or the Unicode tables change.
+    They are drawn once and cached; they are drawn again when the file is damaged, or when
+    matplotlib, its fonts or the Unicode tables change.
     """
     fonts = "\n".join(f"{path.name} {path.stat().st_size}" for path in _font_files())
     key = fingerprint_of(
@@ -53,7 +51,7 @@ def glyph_images() -> dict[str, np.ndarray]:
         return cached
     drawn = _draw()
     with replacing(path) as temporary, open(temporary, "wb") as stream:
-        np.savez(stream, **drawn)  # 36 MB instead of 4, read in a quarter of the time
+        np.savez(stream, **drawn)  # type: ignore[arg-type] # 36 MB instead of 4, read in a quarter of the time
     return drawn
 
 
@@ -63,19 +61,18 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
             arrays = {name: content[name] for name in content.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError):
         return None
-    return (
-        arrays if set(arrays) == ARRAYS and len(arrays["pixels"]) == len(arrays["codes"]) else None
-    )
+    valid = set(arrays) == ARRAYS and len(arrays["pixels"]) == len(arrays["codes"])
+    return arrays if valid else None
 
 
 def _font_files() -> list[Path]:
-    """Returns the fonts to draw with, sorted; matplotlib is found without the cost of importing it."""
+    """Return the fonts to draw with, sorted, without the cost of importing matplotlib."""
     package = importlib.util.find_spec("matplotlib")
     if package is None:
         raise DataError(
             "the glyphs are drawn with the fonts of matplotlib, which is not installed; install it"
         )
-    folder = Path(package.submodule_search_locations[0]) / "mpl-data" / "fonts" / "ttf"
+    folder = Path(str(package.origin)).parent / "mpl-data" / "fonts" / "ttf"
     files = sorted(path for path in folder.glob("*.ttf") if not path.name.startswith(SKIPPED_FONTS))
     if not files:
         raise DataError(f"no fonts in matplotlib's data folder {folder}; reinstall matplotlib")
@@ -108,19 +105,19 @@ def _draw() -> dict[str, np.ndarray]:
     }
 
 
-def _characters(charmaps: list[dict[int, int]]) -> list[int]:
+def _characters(charmaps: list[Any]) -> list[int]:
     counts = Counter(code for charmap in charmaps for code in charmap)
     return sorted(
         code
         for code, count in counts.items()
         if count >= MIN_FONTS
         and unicodedata.category(chr(code))[0] in "LNSP"
-        and unicodedata.name(chr(code), "")
+        and unicodedata.name(chr(code), None) is not None
     )
 
 
-def _picture(font: object, code: int) -> np.ndarray | None:
-    """Returns one character in the middle of SIDE x SIDE pixels, or None when the font leaves it blank."""
+def _picture(font: Any, code: int) -> np.ndarray | None:
+    """Return a character centred in SIDE x SIDE pixels, or None when the font leaves it blank."""
     font.set_text(chr(code), 0.0)
     font.draw_glyphs_to_bitmap(antialiased=True)
     bitmap = np.array(font.get_image())

@@ -1,14 +1,14 @@
-"""The embedded glyph datasets: unseen characters are to be found across fonts.
+"""The embedded glyph datasets: retrieve unseen characters across fonts.
 
-========== ======================================================================================
-name       classes (half to train, the other half unseen, for testing)
-========== ======================================================================================
-glyphs     every character with at least two different images
-glyphs_1k  1,000 characters drawn among those with at least four images, so that each fills a batch
+=========== =====================================================================================
+name        classes (half to train, the other half unseen, for testing)
+=========== =====================================================================================
+glyphs      every character with at least two different images
+glyphs_1k   1,000 random characters of those with at least four images: enough for a batch
 glyphs_tiny 64 characters of the same kind, for smoke tests
-========== ======================================================================================
+=========== =====================================================================================
 
-Which classes are drawn and which half they fall in follows from a fixed seed and never changes.
+Which classes are drawn, and which half they fall in, follows from a fixed seed and never changes.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class GlyphLoader(DatasetLoader):
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
-        """Nothing to choose: the datasets are fixed."""
+        """No options: the datasets are fixed."""
 
     def load(self) -> Dataset:
-        """Returns the dataset."""
+        """Return the dataset."""
         drawn = glyph_images()
-        train_codes, test_codes = self._split(drawn["codes"])
-        train, test = _subset(drawn, train_codes), _subset(drawn, test_codes)
-        fingerprint = fingerprint_of(train.pixels, train.labels, test.pixels, test.labels)
+        train, test = (_subset(drawn, codes) for codes in self._split(drawn["codes"]))
+        arrays = (train.pixels, train.labels, test.pixels, test.labels)
+        fingerprint = fingerprint_of(*(array for array in arrays if array is not None))
         return Dataset(self.name, train, {"test": Protocol(test)}, fingerprint)
 
     def _split(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,15 +66,12 @@ def _subset(drawn: dict[str, np.ndarray], codes: np.ndarray) -> ImageSet:
     rows = np.flatnonzero(np.isin(drawn["codes"], codes))
     labels = np.searchsorted(codes, drawn["codes"][rows])
     words = [unicodedata.name(chr(code)).split()[0].split("-")[0] for code in codes]
-    categories = np.unique(words, return_inverse=True)[1]
+    categories = np.unique(words, return_inverse=True)[1][labels].astype(np.int64)
     names = [
-        f"U+{drawn['codes'][row]:04X} {unicodedata.name(chr(drawn['codes'][row]))}, "
-        f"{drawn['font_names'][drawn['fonts'][row]]}"
-        for row in rows
+        f"U+{code:04X} {unicodedata.name(chr(code))}, {drawn['font_names'][font]}"
+        for code, font in zip(drawn["codes"][rows], drawn["fonts"][rows], strict=True)
     ]
-    return pixel_set(
-        drawn["pixels"][rows][..., None], labels, names, categories[labels].astype(np.int64)
-    )
+    return pixel_set(drawn["pixels"][rows][..., None], labels, names, categories)
 
 
 @DATASETS.register("glyphs", display="Glyphs")

@@ -1,18 +1,17 @@
-"""The index table that every published dataset is read into, its checks, and the dataset it becomes.
+"""The index table that every published dataset is read into, its checks, and the loader.
 
 One row per image and use, with the text columns
 
 path      file of the image, relative to the root, with "/"
 label     class
 category  coarser group of the class, "" without one
-role      train; test (each image queries all the others of its protocol); query or gallery
+role      train; test (each image queries the others of its protocol); query or gallery
 protocol  name of the evaluation that the row belongs to, "" for train
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -22,19 +21,20 @@ import pandas as pd
 
 from benchmark.core.options import option
 from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of
-from benchmark.datasets.io.files import ReducingOpener
+from benchmark.datasets.counts import Counts, count_differences
 from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages
-from benchmark.datasets.io.roots import check_root, missing_files
+from benchmark.datasets.io.roots import check_images, check_root
 
 COLUMNS = ("path", "label", "category", "role", "protocol")
 
-Values = pd.Series | np.ndarray | str
+Values = Iterable[object] | str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RootConfig:
-    """What the configurations of all published datasets share."""
+    """Options of all published datasets."""
 
     root: str = option(help="directory that the dataset was unpacked into")
     allow_counts: bool = option(
@@ -44,7 +44,7 @@ class RootConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexConfig(RootConfig):
-    """As RootConfig, for datasets whose images may be read from a packed copy."""
+    """Options of datasets whose images may be read from a packed copy."""
 
     packed: int | None = option(
         None,
@@ -54,89 +54,94 @@ class IndexConfig(RootConfig):
 
 
 class IndexedLoader(DatasetLoader):
-    """Loads a published dataset: subclasses read its lists into an index table, the rest is shared."""
+    """Loads a published dataset through an index table.
+
+    A subclass names its ``lists`` and implements ``read_list``, or overrides ``read``.
+
+    lists    "train" or the name of a protocol -> text file that lists its images
+    sources  part of ``expected`` -> file that decides its counts; by default the lists
+    roles    roles that must have images
+    """
 
     Config: ClassVar[type] = IndexConfig
     name: ClassVar[str]
-    roles: ClassVar[tuple[str, ...]] = ("train", "test")  # roles that must have images
-    sources: ClassVar[
-        Mapping[str, str]
-    ] = {}  # part of ``expected`` -> the file that decides its counts
+    lists: ClassVar[Mapping[str, str]] = {}
+    sources: ClassVar[Mapping[str, str]] = {}
+    roles: ClassVar[tuple[str, ...]] = ("train", "test")
 
-    @abstractmethod
     def read(self, findings: Findings) -> pd.DataFrame:
-        """Returns the index table of the dataset at ``findings.root``; what is wrong goes into the findings."""
+        """Return the index table, list after list; what is wrong goes into the findings."""
+        tables = []
+        for part, file in self.lists.items():
+            role, protocol = ("train", "") if part == "train" else ("test", part)
+            tables.append(self.read_list(findings, file, role, protocol))
+        return pd.concat(tables)
 
-    def more_counts(self, table: pd.DataFrame) -> dict[str, dict[str, int]]:
-        """Returns counts beside those of the image sets, for ``expected`` to be compared with."""
+    def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
+        """Return the index rows of one list."""
+        raise NotImplementedError
+
+    def more_counts(self, table: pd.DataFrame) -> Counts:
+        """Return counts beside those of the image sets, to be compared with ``expected``."""
         return {}
 
     def table(self) -> pd.DataFrame:
-        """Returns the checked index table; raises DataError with everything that is wrong with the files.
+        """Return the checked index table; raise DataError with everything wrong with the files.
 
         Counts are not compared with the published ones.
         """
         findings = Findings(self.name, Path(self.config.root))
         check_root(findings, self.archives, images=self._packed_side is None)
         table = self.read(findings)[list(COLUMNS)]
-        _check_uses(findings, table, self.roles)
+        check_uses(findings, table, self.roles)
         if self._packed_side is None:
-            paths = list(dict.fromkeys(table["path"].tolist()))
-            missing = missing_files(findings, paths)
-            findings.add_all(
-                f"of {len(paths):,} images are missing", missing, "unpack the archive again"
-            )
+            check_images(findings, list(dict.fromkeys(table["path"])))
         findings.stop()
         return table
 
     def load(self) -> Dataset:
-        """Returns the dataset; raises DataError with everything that is wrong."""
+        """Return the dataset; raise DataError with everything that is wrong."""
         table, root = self.table(), Path(self.config.root)
         packed = None if self._packed_side is None else PackedImages(root, self._packed_side)
         if packed:
             findings = Findings(self.name, packed.folder)
-            findings.add_all(
-                "images were not packed", packed.missing(table["path"].unique()), "pack them again"
-            )
+            missing = packed.missing(table["path"].unique().tolist())
+            findings.add_all("images not packed", missing, "pack them again")
             findings.stop()
         train = image_sets(root, table[table["role"] == "train"], packed)["train"]
         protocols = {
-            name: self.protocol(name, image_sets(root, rows, packed))
+            str(name): self.protocol(str(name), image_sets(root, rows, packed))
             for name, rows in table[table["role"] != "train"].groupby("protocol", sort=False)
         }
         fingerprint = self.fingerprint(table, packed.digest if packed else "")
         dataset = Dataset(self.name, train, protocols, fingerprint, self.metrics)
-        dataset.counts.update(self.more_counts(table))
+        dataset.counts.update({part: dict(c) for part, c in self.more_counts(table).items()})
         self.check_counts(dataset.counts)
         return dataset
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
-        """Returns the protocol made of the image sets of these roles: test alone, or query and gallery."""
+        """Return the protocol of the image sets of its roles: test, or query and gallery."""
         return (
             Protocol(sets["test"]) if "test" in sets else Protocol(sets["query"], sets["gallery"])
         )
 
     def fingerprint(self, table: pd.DataFrame, images: str = "") -> str:
-        """Returns the digest of the index table and of what identifies the bytes of the images, where that is known."""
+        """Return the digest of the index table and, if known, of the images' bytes."""
         return fingerprint_of(self.name, *("\n".join(table[column]) for column in COLUMNS), images)
 
-    def check_counts(self, counts: Mapping[str, Mapping[str, int]]) -> None:
-        """Raises DataError with each count that is not the published one, unless that is allowed."""
+    def check_counts(self, counts: Counts) -> None:
+        """Raise DataError with each count that is not the published one, unless allowed."""
         if self.config.allow_counts:
             return
+        sources = {**self.lists, **self.sources}
         findings = Findings(self.name, Path(self.config.root))
-        wrong = []
-        for part, expected in self.expected.items():
-            gaps = [
-                f"{found:,} {what}, {abs(found - wanted):,} {'more' if found > wanted else 'fewer'} than {wanted:,}"
-                for what, wanted in expected.items()
-                if (found := counts.get(part, {}).get(what, 0)) != wanted
-            ]
-            if gaps:
-                wrong.append(f"{part}, by {self.sources[part]}: {'; '.join(gaps)}")
-        advice = "get the published files, or set allow_counts: true to go on with these"
         findings.add_all(
-            f"of {len(self.expected)} parts are not of the published size", wrong, advice
+            "counts that are not the published ones",
+            [
+                f"{difference}, by {sources[difference.split]}"
+                for difference in count_differences(counts, self.expected)
+            ],
+            "get the published files, or set allow_counts: true to go on with these",
         )
         findings.stop()
 
@@ -145,42 +150,41 @@ class IndexedLoader(DatasetLoader):
         return getattr(self.config, "packed", None)
 
 
-def rows_of(
+def index_rows(
     path: pd.Series, label: Values, category: Values, role: Values, protocol: Values
 ) -> pd.DataFrame:
-    """Returns rows of an index table; each argument is one value for all rows, or one value each."""
-    # plain Python text: pandas' own text columns take seconds to walk through once there are 460,000 rows
+    """Return rows of an index table; each argument is one value for all rows, or one value each."""
+    # plain Python text: pandas' own text columns take seconds to walk through with 460,000 rows
     return pd.DataFrame(
         dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True)), dtype=object
     )
 
 
-def _check_uses(findings: Findings, table: pd.DataFrame, roles: Sequence[str]) -> None:
-    """Adds roles without images, images listed twice, classes in both splits, and classes in several categories."""
-    used = set(table["role"])
-    empty = [role for role in roles if role not in used]
+def check_uses(findings: Findings, table: pd.DataFrame, roles: Sequence[str]) -> None:
+    """Report empty roles, images listed twice, and classes in two splits or several categories."""
+    empty = sorted(set(roles) - set(table["role"]))
     findings.add_all(
-        f"of {len(roles)} roles have no images", empty, "the lists must give some for each"
+        f"roles without images (of {len(roles)})", empty, "the lists must give some for each"
     )
     train = table["role"] == "train"
-    double = set(table["path"][table.duplicated(["path", "protocol"])])
-    double |= set(table["path"][train]) & set(table["path"][~train])
-    findings.add_all("images are listed twice", sorted(double), "each must be listed once")
-    both = sorted(set(table["label"][train]) & set(table["label"][~train]))
+    twice = set(table["path"][table.duplicated(["path", "protocol"])])
+    twice |= set(table["path"][train]) & set(table["path"][~train])
+    findings.add_all("images listed twice", sorted(twice), "each must be listed once")
+    shared = sorted(set(table["label"][train]) & set(table["label"][~train]))
     findings.add_all(
-        "classes are in both splits", both, "retrieval is tested on classes that training never saw"
+        "classes in both splits", shared, "retrieval is tested on classes unseen in training"
     )
     pairs = table[["label", "category"]].drop_duplicates()
-    mixed = sorted(pairs["label"][pairs["label"].duplicated()].unique())
-    findings.add_all("classes are in several categories", mixed, "each must have one")
+    mixed = sorted(set(pairs["label"][pairs["label"].duplicated()]))
+    findings.add_all("classes in several categories", mixed, "each must have one")
 
 
 def image_sets(
     root: Path, rows: pd.DataFrame, packed: PackedImages | None = None
 ) -> dict[str, ImageSet]:
-    """Returns the image set of each role; classes and categories are numbered over all of them together.
+    """Return the image set of each role; all of them share the numbers of classes and categories.
 
-    Without rows, the one set is an empty one for training.
+    Without rows, the only set is an empty one for training.
     """
     labels = pd.factorize(rows["label"], sort=True)[0].astype(np.int64)
     categories = None

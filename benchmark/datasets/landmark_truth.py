@@ -1,4 +1,4 @@
-"""The ground truth of a revisited landmark set: ``gnd_<name>.pkl``, read without running code and verified."""
+"""The ground truth of a revisited landmark set: ``gnd_<name>.pkl``, verified."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.lists import leaves_root
+from benchmark.datasets.io.paths import is_text, leaves_root
 from benchmark.datasets.io.unpickling import read_plain_pickle
 
 GRADES = ("easy", "hard", "junk")
+KEYS = ("imlist", "qimlist", "gnd")
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What each query shows and finds.
+    """The queries of a landmark set and the grades of its gallery.
 
-    gallery  names of the images searched (G)
+    gallery  names of the images that are searched (G)
     queries  names of the query images (Q)
-    boxes    float64 (Q, 4): left, top, right, bottom of what is searched for, in pixels
-    graded   per query: {grade: int64 places in the gallery}
+    boxes    float64 (Q, 4): left, top, right, bottom of the landmark in each query, in pixels
+    graded   per query: grade -> int64 indices into the gallery
     """
 
     gallery: tuple[str, ...]
@@ -31,64 +32,64 @@ class Truth:
     boxes: np.ndarray
     graded: tuple[dict[str, np.ndarray], ...]
 
-    def places(self, grades: Sequence[str]) -> list[np.ndarray]:
-        """Returns, for each query, the gallery's places of these grades, ascending."""
+    def indices(self, grades: Sequence[str]) -> list[np.ndarray]:
+        """Return, for each query, the gallery indices of these grades, ascending."""
         return [
             np.sort(np.concatenate([entry[grade] for grade in grades])) for entry in self.graded
         ]
 
     def text(self) -> str:
-        """Returns the boxes and grades in writing."""
+        """Return the boxes and grades in writing, for the fingerprint."""
         grades = [[entry[grade].tolist() for grade in GRADES] for entry in self.graded]
         return repr((self.boxes.tolist(), grades))
 
 
 def read_truth(findings: Findings, file: str) -> Truth:
-    """Returns the ground truth in a file below the root; raises DataError with everything that is wrong with it."""
+    """Return the ground truth in a file below the root; raise DataError with all problems."""
     try:
         content = read_plain_pickle(findings.root / file)
     except DataError as error:
         findings.add(str(error))
         findings.stop()
-    keys = ("imlist", "qimlist", "gnd")
-    if not isinstance(content, dict) or not all(key in content for key in keys):
-        findings.add(f"{file} must hold a dict with {', '.join(keys)}; get it from its publishers")
+    if not isinstance(content, dict) or not all(
+        isinstance(content.get(key), (list, tuple)) for key in KEYS
+    ):
+        findings.add(
+            f"{file} must hold a dict with the lists {', '.join(KEYS)}; get it from its publishers"
+        )
         findings.stop()
-    gallery, queries = (_names(findings, f"{file}: {key}", content[key]) for key in keys[:2])
-    entries = list(content["gnd"])
+    gallery, queries, entries = (tuple(content[key]) for key in KEYS)
+    for key, names in zip(KEYS, (gallery, queries), strict=False):
+        findings.add_all(
+            f"wrong names in {file}: {key}",
+            [repr(name)[:80] for name in names if not _is_name(name)],
+            "each must be the name of an image below jpg/",
+        )
     if len(entries) != len(queries):
         findings.add(
-            f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist; get it again"
+            f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist; "
+            "get it again"
         )
     wrong: list[str] = []
     checked = [
         _entry(wrong, f"gnd[{number}]", entry, len(gallery)) for number, entry in enumerate(entries)
     ]
     findings.add_all(
-        f"values in {file} are wrong", wrong, "it must be the revisited ground truth; get it again"
+        f"wrong values in {file}", wrong, "it must be the revisited ground truth; get it again"
     )
     findings.stop()
-    return Truth(
-        gallery,
-        queries,
-        np.array([box for box, _ in checked]),
-        tuple(graded for _, graded in checked),
-    )
+    boxes = np.array([box for box, _ in checked]).reshape(-1, 4)
+    return Truth(gallery, queries, boxes, tuple(graded for _, graded in checked))
 
 
-def _names(findings: Findings, where: str, names: Any) -> tuple[str, ...]:
-    names = tuple(names)
-    wrong = [repr(name)[:80] for name in names if not isinstance(name, str) or leaves_root(name)]
-    findings.add_all(
-        f"names in {where} are wrong", wrong, "each must be the name of an image below jpg/"
-    )
-    return names
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and not leaves_root(name) and is_text(name)
 
 
 def _entry(
     wrong: list[str], where: str, entry: Any, images: int
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Returns (box, {grade: places}); what is wrong goes into ``wrong``."""
+    """Return (box, indices of each grade) of one query; report what is wrong to ``wrong``."""
     missing = [key for key in ("bbx", *GRADES) if not isinstance(entry, dict) or key not in entry]
     if missing:
         wrong.append(f"{where} has no {', '.join(missing)}")
@@ -99,16 +100,12 @@ def _entry(
         box = np.zeros(4)
     graded = {}
     for grade in GRADES:
-        places = _numbers(entry[grade])
-        if (
-            places is None
-            or (places != np.floor(places)).any()
-            or (places < 0).any()
-            or (places >= images).any()
-        ):
-            wrong.append(f"{where}['{grade}'] is not a list of places in imlist, 0 to {images - 1}")
-            places = np.empty(0)
-        graded[grade] = places.astype(np.int64)
+        indices = _numbers(entry[grade])
+        valid = indices is not None and (indices >= 0) & (indices < images) & (indices % 1 == 0)
+        if indices is None or not np.all(valid):
+            wrong.append(f"{where}['{grade}'] must list indices into imlist, 0 to {images - 1}")
+            indices = np.empty(0)
+        graded[grade] = indices.astype(np.int64)
     every = np.concatenate(list(graded.values()))
     if len(np.unique(every)) < len(every):
         wrong.append(f"{where} grades an image twice")
@@ -116,9 +113,9 @@ def _entry(
 
 
 def _numbers(values: Any) -> np.ndarray | None:
-    """Returns a flat float64 array, or None when the values are no finite numbers."""
+    """Return a flat float64 array, or None when the values are not finite numbers."""
     try:
         array = np.asarray(values, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return array if np.isfinite(array).all() else None

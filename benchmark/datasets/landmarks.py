@@ -1,7 +1,8 @@
-"""The revisited Oxford and Paris landmark sets: queries cropped to a box, images judged easy, hard or junk.
+"""The revisited Oxford and Paris landmark sets: cropped queries; easy, hard and junk images.
 
-Radenovic et al., CVPR 2018, section 3: for each query, images of the landmark are easy, hard or junk. What counts as
-found (relevant) and what is taken out of the ranking (ignored) depends on the protocol:
+Radenovic et al., CVPR 2018, section 3: for each query, images of the landmark are easy, hard or
+junk. The protocol says which of them are relevant, and which are ignored (removed from the ranking
+before it is scored):
 
 easy    relevant: easy; ignored: junk and hard
 medium  relevant: easy and hard; ignored: junk
@@ -21,9 +22,9 @@ from PIL import Image
 
 from benchmark.core.errors import DataError
 from benchmark.datasets.base import Dataset, ImageSet, Judgements, Protocol, fingerprint_of
-from benchmark.datasets.index import IndexedLoader, RootConfig, image_sets, rows_of
-from benchmark.datasets.io.files import Opener
+from benchmark.datasets.index import IndexedLoader, RootConfig, image_sets, index_rows
 from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.images import Opener
 from benchmark.datasets.landmark_truth import Truth, read_truth
 
 LEVELS = {  # protocol -> grades that are relevant, grades that are ignored
@@ -36,8 +37,8 @@ LEVELS = {  # protocol -> grades that are relevant, grades that are ignored
 class LandmarkLoader(IndexedLoader):
     """Loads one revisited landmark set, for evaluation only: its training set is empty.
 
-    Protocols are named ``<name>_easy``, ``<name>_medium`` and ``<name>_hard``. No image has a class of its own: each
-    is labelled by its name, and the judgements say what is relevant.
+    Protocols are named ``<name>_easy``, ``<name>_medium`` and ``<name>_hard``. Each image's label
+    is its name: only the judgements say what is relevant.
     """
 
     Config = RootConfig
@@ -46,22 +47,22 @@ class LandmarkLoader(IndexedLoader):
     roles = ("query", "gallery")
 
     def read(self, findings: Findings) -> pd.DataFrame:
-        """Returns the queries and the gallery, in the order of the ground truth."""
+        """Return the queries and the gallery, in the order of the ground truth."""
         truth = self._truth(findings)
         empty = [
             level
             for level, (relevant, _) in LEVELS.items()
-            if not any(map(len, truth.places(relevant)))
+            if not any(map(len, truth.indices(relevant)))
         ]
         findings.add_all(
-            "protocols have no query with anything to find", empty, "get the ground truth again"
+            "protocols without any relevant image", empty, "get the ground truth again"
         )
         names = pd.Series([*truth.queries, *truth.gallery], dtype=object)
         role = np.repeat(["query", "gallery"], [len(truth.queries), len(truth.gallery)])
-        return rows_of("jpg/" + names + ".jpg", names, "", role, self.name)
+        return index_rows("jpg/" + names + ".jpg", names, "", role, self.name)
 
     def load(self) -> Dataset:
-        """Returns the dataset; raises DataError with everything that is wrong."""
+        """Return the dataset; raise DataError with everything that is wrong."""
         table, root = self.table(), Path(self.config.root)
         truth = self._truth(Findings(self.name, root))
         sets = image_sets(root, table)
@@ -87,9 +88,9 @@ class LandmarkLoader(IndexedLoader):
 
 
 class CroppedOpener(Opener):
-    """Opens image number i cropped to its box: left, top, right, bottom in pixels, rounded to whole ones.
+    """Opens image number i cropped to its box: left, top, right, bottom, rounded to whole pixels.
 
-    What a box holds beyond the edge of the image is left out.
+    The part of a box beyond the edges of the image is left out.
     """
 
     def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray):
@@ -97,31 +98,30 @@ class CroppedOpener(Opener):
         self.boxes = boxes
 
     def __call__(self, index: int) -> Image.Image:
-        picture = super().__call__(index)
+        image = super().__call__(index)
         box = [round(edge) for edge in self.boxes[index].tolist()]
         left, top = max(box[0], 0), max(box[1], 0)
-        right, bottom = min(box[2], picture.width), min(box[3], picture.height)
+        right, bottom = min(box[2], image.width), min(box[3], image.height)
         if left >= right or top >= bottom:
             raise DataError(
-                f"{self.root / self.paths[index]} is {picture.width} x {picture.height} pixels, and its box {box} lies "
-                "outside; get the image and the ground truth again"
+                f"{self.root / self.paths[index]} is {image.width} x {image.height} pixels, and "
+                f"its box {box} lies outside; get the image and the ground truth again"
             )
-        return picture.crop((left, top, right, bottom))
+        return image.crop((left, top, right, bottom))
 
 
 def _protocol(
     root: Path,
     truth: Truth,
-    relevant: Sequence[str],
-    ignored: Sequence[str],
+    relevant_grades: Sequence[str],
+    ignored_grades: Sequence[str],
     queries: ImageSet,
     gallery: ImageSet,
 ) -> Protocol:
-    """Returns the protocol in which images of some grades are relevant and of others ignored."""
-    found, left_out = truth.places(relevant), truth.places(ignored)
-    kept = [number for number, places in enumerate(found) if len(places)]
-    paths = [queries.names[number] for number in kept]
-    chosen = ImageSet(queries.labels[kept], paths, CroppedOpener(root, paths, truth.boxes[kept]))
-    return Protocol(
-        chosen, gallery, Judgements(tuple(found[n] for n in kept), tuple(left_out[n] for n in kept))
-    )
+    """Return the protocol in which images of some grades are relevant and of others ignored."""
+    relevant, ignored = truth.indices(relevant_grades), truth.indices(ignored_grades)
+    used = [number for number, indices in enumerate(relevant) if len(indices)]
+    paths = [queries.names[number] for number in used]
+    query = ImageSet(queries.labels[used], paths, CroppedOpener(root, paths, truth.boxes[used]))
+    judgements = Judgements(tuple(relevant[n] for n in used), tuple(ignored[n] for n in used))
+    return Protocol(query, gallery, judgements)

@@ -1,4 +1,6 @@
-"""Revisited Oxford: buildings of Oxford (Philbin et al., CVPR 2007; judged anew by Radenovic et al., CVPR 2018).
+"""Revisited Oxford: buildings of Oxford.
+
+Philbin et al., CVPR 2007; judged anew by Radenovic et al., CVPR 2018.
 
 Images from https://www.robots.ox.ac.uk/~vgg/data/oxbuildings/, all in ``jpg/``; ground truth from
 http://cmp.felk.cvut.cz/revisitop/. For evaluation only.

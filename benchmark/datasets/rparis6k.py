@@ -1,7 +1,8 @@
-"""Revisited Paris: landmarks of Paris (Philbin et al., CVPR 2008; judged anew by Radenovic et al., CVPR 2018).
+"""Revisited Paris: landmarks of Paris.
 
-Images from https://www.robots.ox.ac.uk/~vgg/data/parisbuildings/, all in ``jpg/``; ground truth from
-http://cmp.felk.cvut.cz/revisitop/. For evaluation only.
+Philbin et al., CVPR 2008; judged anew by Radenovic et al., CVPR 2018.
+Images from https://www.robots.ox.ac.uk/~vgg/data/parisbuildings/, all in ``jpg/``; ground truth
+from http://cmp.felk.cvut.cz/revisitop/. For evaluation only.
 """
 
 from __future__ import annotations

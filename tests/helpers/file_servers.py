@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import re
 import threading
@@ -16,7 +17,9 @@ class FileServer:
     hang_up     bytes after which each answer ends early; None sends all
     tag         ETag; None sends none
     states      answers with these HTTP states first, one per request
-    media_type  Content-Type
+    media_type  Content-Type; None sends none
+    sized       whether it says how long the content is
+    password    "user:password" that it demands
     """
 
     def __init__(self, content: bytes):
@@ -25,10 +28,17 @@ class FileServer:
         self.hang_up: int | None = None
         self.tag: str | None = '"first"'
         self.states: list[int] = []
-        self.media_type = "application/octet-stream"
+        self.media_type: str | None = "application/octet-stream"
+        self.sized = True
+        self.password: str | None = None
         self.asked: list[str | None] = []
         self.sent = 0  # bytes of all answers
         self.address = ""
+
+
+def basic(password: str) -> str:
+    """Return the header that sends "user:password"."""
+    return "Basic " + base64.b64encode(password.encode()).decode()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -38,6 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
         state.asked.append(asked)
         if state.states:
             self.send_error(state.states.pop(0))
+            return
+        if state.password and self.headers.get("Authorization") != basic(state.password):
+            self.send_error(401)
             return
         total = len(state.content)
         first = 0
@@ -53,8 +66,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {first}-{total - 1}/{total}")
         else:
             self.send_response(200)
-        self.send_header("Content-Type", state.media_type)
-        self.send_header("Content-Length", str(total - first))
+        if state.media_type is not None:
+            self.send_header("Content-Type", state.media_type)
+        if state.sized:
+            self.send_header("Content-Length", str(total - first))
         if state.tag is not None:
             self.send_header("ETag", state.tag)
         self.end_headers()

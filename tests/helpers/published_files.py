@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tarfile
 import zipfile
@@ -9,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import archives
+
+from benchmark.datasets.prepare import staging
 
 Entry = tuple[Path, str]  # file on disk, name in the archive
 
@@ -83,3 +86,43 @@ def publish(name: str, folder: Path) -> list[Path]:
     kept = [path if path.parent == folder else Path(shutil.copy(path, folder)) for path in made]
     shutil.rmtree(root)
     return kept
+
+
+EVERY = sorted(archives.MAKERS)
+
+
+def given(files: list[Path]) -> list[object]:
+    """Returns the arguments for these sources; the digest is theirs, not that of the real archive."""
+    arguments = []
+    for path in files:
+        arguments += [
+            "--source",
+            path,
+            "--md5",
+            f"{path.name}={hashlib.md5(path.read_bytes()).hexdigest()}",
+        ]
+    return arguments
+
+
+def landmark_sets(name: str, parent: Path) -> None:
+    """Puts the sets that ``sfm120k`` is evaluated on beside its root."""
+    if name == "sfm120k":
+        for other in ("roxford5k", "rparis6k"):
+            archives.MAKERS[other](parent / other)
+
+
+def content(root: Path) -> dict[str, bytes]:
+    """Returns the files of a dataset, without what preparing leaves beside them."""
+    own = ("downloads", "prepared.json", "packed-")
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    named = {path.relative_to(root).as_posix(): path for path in paths}
+    dated = {".mat": 128}  # bytes of the header, which holds the time of writing
+    return {
+        name: path.read_bytes()[dated.get(path.suffix, 0) :]
+        for name, path in named.items()
+        if not name.startswith((".", *own))
+    }
+
+
+def leftovers(root: Path) -> list[str]:
+    return [path.name for path in root.iterdir() if path.name in (staging.STAGING, staging.MOVING)]

@@ -13,7 +13,7 @@ from PIL import Image
 
 from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
-from benchmark.datasets.io.files import ReducingOpener
+from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages
 from benchmark.datasets.prepare.pack import pack
 from benchmark.input.create import create_input

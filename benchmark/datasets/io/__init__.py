@@ -1,1 +1,1 @@
-"""Reading what lies on a disk: image files, lists, layouts, packed copies, pickles."""
+"""Reads what lies on a disk: images, lists, class folders, packed copies, pickles."""

@@ -1,11 +1,12 @@
-"""What is wrong with a dataset, gathered so that one message names everything."""
+"""Everything that is wrong with a dataset's files, gathered for one error message."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmark.core.errors import DataError
+from benchmark.datasets.io.paths import is_text
 
 LISTED = 20  # offenders shown of one kind
 
@@ -18,19 +19,26 @@ class Findings:
         self.problems: list[str] = []
 
     def add(self, problem: str) -> None:
-        """Adds one problem."""
+        """Add one problem."""
         self.problems.append(problem)
 
-    def add_all(self, what: str, offenders: Sequence[str], advice: str) -> None:
-        """Adds a problem that several lines, files or classes share, when there are any: the first 20 are shown."""
-        if len(offenders):
-            more = [f"and {len(offenders) - LISTED:,} more"] if len(offenders) > LISTED else []
-            shown = "\n      ".join([*offenders[:LISTED], *more])
-            self.add(f"{len(offenders):,} {what}; {advice}\n      {shown}")
+    def add_all(self, what: str, offenders: Iterable[object], advice: str) -> None:
+        """Add a problem of several lines, files or classes, if there are any; list the first 20."""
+        offenders = list(offenders)
+        if offenders:
+            self.add(f"{what}: {len(offenders):,}; {advice}{listed(offenders)}")
 
     def stop(self) -> None:
-        """Raises DataError with all problems so far; does nothing when there are none."""
+        """Raise DataError with all problems so far, if there are any."""
         if self.problems:
             count = len(self.problems)
-            head = f"dataset '{self.dataset}' at {self.root}: {count} problem{'s' if count != 1 else ''}"
+            head = f"dataset '{self.dataset}' at {self.root}: {count} problem{'s' * (count > 1)}"
             raise DataError("\n  ".join([head, *self.problems]))
+
+
+def listed(offenders: Sequence[object]) -> str:
+    """Return the first offenders, one on each line, and the number of the others."""
+    names = [name if is_text(name) else ascii(name) for name in map(str, offenders[:LISTED])]
+    if len(offenders) > LISTED:
+        names.append(f"and {len(offenders) - LISTED:,} more")
+    return "".join(f"\n      {name}" for name in names)

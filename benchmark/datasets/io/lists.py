@@ -1,13 +1,13 @@
-"""Text files that list images: rows of fields, each malformed one named with its line number."""
+"""Text files that list images: rows of fields; each malformed one is named with its line number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath, PureWindowsPath
 
 import pandas as pd
 
 from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.paths import leaves_root
 
 
 def read_rows(
@@ -18,82 +18,67 @@ def read_rows(
     header: str | None = None,
     skip: int = 0,
 ) -> pd.DataFrame:
-    """Returns the rows of a list below the root as text columns; fields are separated by blanks.
+    """Return the rows of a list below the root as text columns; blanks separate the fields.
 
-    ``header`` gives the fields that line ``skip + 1`` must hold; ``skip`` lines come before it. Empty lines are
-    passed over. What is wrong goes into the findings: an unreadable or empty file, another header, lines with more
-    or fewer fields, and fields of a column named ``path`` that leave the root.
+    ``skip`` lines are passed over, then ``header`` gives the fields that the next line must hold.
+    Empty lines do not count. What is wrong goes into the findings: an unreadable or empty file,
+    another header, lines with more or fewer fields, and values of ``path`` that leave the root.
     """
     lines = _lines(findings, file)
-    if lines is None:
-        return pd.DataFrame(columns=list(columns), dtype=object)
-    start = skip
-    if header is not None:
-        found = " ".join(lines[skip].split()) if len(lines) > skip else ""
-        if found != header:
+    if header is not None and lines is not None:
+        first = " ".join(lines[skip].split()) if len(lines) > skip else ""
+        if first != header:
             findings.add(
-                f"{file}: line {skip + 1} is {found[:80]!r}; expected the header {header!r}"
+                f"{file}: line {skip + 1} is {first[:80]!r}; expected the header {header!r}"
             )
-        start += 1
-    path_at = list(columns).index("path") if "path" in columns else None
-    flat: list[
-        str
-    ] = []  # all fields in one list: a list per row would cost more than reading the file
+        skip += 1
+    path_at = columns.index("path") if "path" in columns else None
+    flat: list[str] = []  # one list of all fields: a list per row costs more than reading the file
     malformed = []
-    for number, line in enumerate(lines[start:], start=start + 1):
+    for number, line in enumerate(lines[skip:] if lines else [], start=skip + 1):
         fields = line.split()
         if len(fields) == len(columns) and (path_at is None or not leaves_root(fields[path_at])):
             flat += fields
         elif fields:
             malformed.append(f"line {number}: {line[:100]!r}")
     shape = " ".join(f"<{column}>" for column in columns)
-    findings.add_all(
-        f"malformed lines in {file}",
-        malformed,
-        f"each must read {shape}, with paths below the root",
-    )
-    if not flat and not malformed:
+    advice = f"each must read {shape}, with paths below the root"
+    findings.add_all(f"malformed lines in {file}", malformed, advice)
+    if lines is not None and not flat and not malformed:
         findings.add(f"{file} lists nothing; unpack it again")
     return pd.DataFrame(
         {column: flat[at :: len(columns)] for at, column in enumerate(columns)}, dtype=object
     )
 
 
-def keep_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Returns the rows whose ``column`` holds a whole number, as int64; the others go into the findings."""
-    right = table[column].map(lambda text: text.isdecimal() and len(text) < 19).astype(bool)
-    return _keep(findings, file, table, right, f"{column} must be a whole number").astype(
-        {column: "int64"}
-    )
+def select_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the rows whose ``column`` is a whole number, as int64; report the others."""
+    valid = [text.isdecimal() and len(text) < 19 for text in table[column]]
+    rows = _select(findings, file, table, valid, f"{column} must be a whole number")
+    return rows.astype({column: "int64"})
 
 
-def keep_words(
+def select_words(
     findings: Findings, file: str, table: pd.DataFrame, column: str, words: Sequence[str]
 ) -> pd.DataFrame:
-    """Returns the rows whose ``column`` holds one of the words; the others go into the findings."""
-    return _keep(
-        findings,
-        file,
-        table,
-        table[column].isin(words),
-        f"{column} must be one of {', '.join(words)}",
-    )
+    """Return the rows whose ``column`` is one of the words; report the others."""
+    valid = [text in words for text in table[column]]
+    return _select(findings, file, table, valid, f"{column} must be one of {', '.join(words)}")
 
 
-def leaves_root(path: str) -> bool:
-    """Says whether a path, read as POSIX or Windows would, is absolute or climbs."""
-    if ".." not in path and ":" not in path and path[:1] not in ("/", "\\"):
-        return False
-    windows = PureWindowsPath(path)
-    return PurePosixPath(path).is_absolute() or bool(windows.anchor) or ".." in windows.parts
+def report_duplicates(findings: Findings, file: str, values: pd.Series) -> None:
+    """Report the values of a column that stand in several lines of a file."""
+    duplicates = values[values.duplicated()].tolist()
+    findings.add_all(f"{values.name}s given twice in {file}", duplicates, "each must stand once")
 
 
-def _keep(
-    findings: Findings, file: str, table: pd.DataFrame, right: pd.Series, form: str
+def _select(
+    findings: Findings, file: str, table: pd.DataFrame, valid: list[bool], advice: str
 ) -> pd.DataFrame:
-    wrong = [repr(" ".join(row)[:100]) for row in table[~right].itertuples(index=False)]
-    findings.add_all(f"malformed lines in {file}", wrong, form)
-    return table[right]
+    mask = pd.Series(valid, index=table.index, dtype=bool)
+    wrong = [repr(" ".join(row)[:100]) for row in table[~mask].itertuples(index=False)]
+    findings.add_all(f"malformed lines in {file}", wrong, advice)
+    return table[mask]
 
 
 def _lines(findings: Findings, file: str) -> list[str] | None:

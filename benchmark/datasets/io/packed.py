@@ -1,11 +1,13 @@
-"""Images resized once and packed into a few large files, for file systems that are slow with many small ones.
+"""Images resized once and packed into a few large files, for file systems slow with small ones.
 
 ``root/packed-<side>/`` holds, for images whose shorter side is at most ``side`` pixels:
 
-index.csv         columns path, shard, offset, size: bytes [offset, offset + size) of shard number ``shard``
-                  are one JPEG, PNG, PPM or PGM file, the image that the dataset names ``path``
+index.csv         columns path, shard, offset, size: bytes [offset, offset + size) of shard number
+                  ``shard`` are one JPEG, PNG, PPM or PGM file, the image that the dataset names
+                  ``path``
 shard-00000.bin   such files one after the other, in shards numbered from 0
-complete.json     written last: {"images": rows of the index, "side": side, "digest": sha256 of index.csv}
+complete.json     written last: {"images": rows of the index, "side": side, "digest": sha256 of
+                  index.csv}
 
 A folder without complete.json was left half-written and is never read.
 """
@@ -25,93 +27,95 @@ import pandas as pd
 from PIL import Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.files import Divisor, open_image
+from benchmark.datasets.io.images import Divisor, open_image
+from benchmark.datasets.io.paths import os_errors
 
 COLUMNS = ("path", "shard", "offset", "size")
 INDEX, COMPLETE = "index.csv", "complete.json"
 
 
 def packed_folder(root: Path, side: int) -> Path:
-    """Returns where the packed images of that side lie."""
+    """Return the folder of the packed images of that side."""
     return root / f"packed-{side}"
 
 
 def shard_name(number: int) -> str:
-    """Returns the file name of a shard."""
+    """Return the file name of a shard."""
     return f"shard-{number:05d}.bin"
 
 
 def index_digest(folder: Path) -> str:
-    """Returns the digest that complete.json must give: of the bytes of index.csv."""
+    """Return the digest that complete.json must give: of the bytes of index.csv."""
     return hashlib.sha256((folder / INDEX).read_bytes()).hexdigest()
 
 
 class PackedImages:
-    """The index of a packed folder, verified: complete, of this side, and no shard shorter than it says."""
+    """The index of a packed folder, verified: complete, of this side, no shard too short."""
 
     def __init__(self, root: Path, side: int):
-        """Raises DataError when the folder is absent, half-written or damaged."""
+        """Raise DataError when the folder is absent, half-written or damaged."""
         self.folder = packed_folder(root, side)
-        self.digest = self._verified_digest(side)
+        self.digest = self._check_digest(side)
         self._index = self._read_index()
         self._check_shards()
 
     def missing(self, paths: Sequence[str]) -> list[str]:
-        """Returns those of the paths that were not packed."""
-        return pd.Index(paths, dtype=object).difference(self._index.index, sort=False).tolist()
+        """Return those of the paths that were not packed."""
+        packed = set(self._index.index)
+        return [path for path in paths if path not in packed]
 
     def opener(self, paths: Sequence[str]) -> PackedOpener:
-        """Returns the opener of these images, in this order."""
+        """Return the opener of these images, in this order."""
         rows = self._index.loc[list(paths)]
-        return PackedOpener(
-            self.folder, list(paths), *(rows[name].to_numpy(np.int64) for name in COLUMNS[1:])
-        )
+        columns = (rows[name].to_numpy(np.int64) for name in COLUMNS[1:])
+        return PackedOpener(self.folder, list(paths), *columns)
 
-    def _verified_digest(self, side: int) -> str:
+    def _check_digest(self, side: int) -> str:
         path = self.folder / COMPLETE
-        again = f"write it again with 'data prepare', or leave out packed: {side}"
+        advice = f"write it again with 'data prepare', or leave out packed: {side}"
         if not self.folder.is_dir():
-            raise DataError(f"no packed images in {self.folder}; {again}")
+            raise DataError(f"no packed images in {self.folder}; {advice}")
         try:
-            facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            digest, stated = index_digest(self.folder), (facts["digest"], facts["side"])
+            record = json.loads(path.read_text(encoding="utf-8"))
+            digest, stated = index_digest(self.folder), (record["digest"], record["side"])
         except FileNotFoundError as error:
             raise DataError(
-                f"{self.folder} is incomplete: it has no {Path(error.filename).name}; {again}"
+                f"{self.folder} is incomplete: it has no {Path(error.filename).name}; {advice}"
             ) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"cannot read the packed images' {path}: {error}; {again}") from error
+            raise DataError(f"cannot read the packed images' {path}: {error}; {advice}") from error
         if stated != (digest, side):
             raise DataError(
-                f"{path} does not describe {self.folder / INDEX} and side {side}; {again}"
+                f"{path} does not describe {self.folder / INDEX} and side {side}; {advice}"
             )
         return digest
 
     def _read_index(self) -> pd.DataFrame:
         path = self.folder / INDEX
+        types = {"path": object, "shard": np.int64, "offset": np.int64, "size": np.int64}
         try:
-            table = pd.read_csv(
-                path,
-                dtype={"path": object, "shard": np.int64, "offset": np.int64, "size": np.int64},
-            )
+            table = pd.read_csv(path, dtype=types)
         except (OSError, ValueError) as error:
             raise DataError(
                 f"cannot read {path}: {error}; write the packed images again"
             ) from error
         if tuple(table.columns) != COLUMNS or table["path"].duplicated().any():
             raise DataError(
-                f"{path} must have the columns {', '.join(COLUMNS)} and each path once; write it again"
+                f"{path} must have the columns {', '.join(COLUMNS)} and each path once; write it "
+                "again"
             )
         return table.set_index("path")
 
     def _check_shards(self) -> None:
-        needed = (self._index["offset"] + self._index["size"]).groupby(self._index["shard"]).max()
+        shards = self._index["shard"].to_numpy()
+        ends = (self._index["offset"] + self._index["size"]).to_numpy()
         short = []
-        for number, least in needed.items():
+        for number in np.unique(shards):
+            least = ends[shards == number].max()
             path = self.folder / shard_name(number)
-            found = path.stat().st_size if path.is_file() else 0
-            if found < least:
-                short.append(f"{path.name} has {found:,} of {least:,} bytes")
+            size = path.stat().st_size if path.is_file() else 0
+            if size < least:
+                short.append(f"{path.name} has {size:,} of {least:,} bytes")
         if short:
             raise DataError(
                 f"packed images in {self.folder} are damaged: {'; '.join(short)}; write them again"
@@ -119,7 +123,7 @@ class PackedImages:
 
 
 class PackedOpener:
-    """Opens image number i out of its shard; worker processes receive it without its open files."""
+    """Opens image number i out of its shard; worker processes receive it without open files."""
 
     def __init__(
         self,
@@ -137,24 +141,20 @@ class PackedOpener:
         return {**self.__dict__, "_files": {}}
 
     def __call__(self, index: int) -> Image.Image:
-        return self._opened(index)
+        return self._open(index, None)
 
     def reduced(self, index: int, divisor: Divisor) -> Image.Image:
-        """Returns image number i as ``open_image`` does."""
-        return self._opened(index, divisor)
+        """Return image number i; see ``open_image`` for the divisor."""
+        return self._open(index, divisor)
 
-    def _opened(self, index: int, divisor: Divisor | None = None) -> Image.Image:
+    def _open(self, index: int, divisor: Divisor | None) -> Image.Image:
         shard = int(self.shards[index])
         path = self.folder / shard_name(shard)
-        try:
+        with os_errors(f"cannot read {path}", "write the packed images again"):
             if shard not in self._files:
                 self._files[shard] = io.FileIO(path)
             # pread has no file position, so threads and forked workers may share the file
             content = os.pread(
                 self._files[shard].fileno(), int(self.sizes[index]), int(self.offsets[index])
             )
-        except OSError as error:
-            raise DataError(
-                f"cannot read {path}: {error.strerror}; write the packed images again"
-            ) from error
         return open_image(io.BytesIO(content), f"{self.paths[index]} in {path}", divisor)

@@ -1,4 +1,4 @@
-"""Decodes every image of a dataset and says which are broken."""
+"""Decodes every image of a dataset and names the broken ones."""
 
 from __future__ import annotations
 
@@ -8,45 +8,38 @@ from dataclasses import dataclass
 from PIL import Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.base import Dataset, ImageSet
+from benchmark.datasets.base import Dataset
 from benchmark.datasets.prepare.meter import Meter
 from benchmark.datasets.prepare.parallel import ordered_map
 
 
-def image_sets(dataset: Dataset) -> list[ImageSet]:
-    """Returns the image sets of a dataset: training, then each protocol's query and gallery."""
-    found = [dataset.train]
-    for protocol in dataset.protocols.values():
-        found += [protocol.query] + ([] if protocol.gallery is None else [protocol.gallery])
-    return found
-
-
 def broken_images(dataset: Dataset, workers: int) -> tuple[list[str], int]:
-    """Returns what is wrong with each broken image, and how many were decoded; an image of two splits counts once."""
-    sets = image_sets(dataset)
-    places = {}
+    """Return the error of each broken image, and the number of images.
+
+    An image of two splits is decoded once.
+    """
+    sets = dataset.image_sets()
+    images: dict[str, tuple[int, int]] = {}  # name -> number of the set, index in it
     for number, image_set in enumerate(sets):
         for index, name in enumerate(image_set.names):
-            places.setdefault(name, (number, index))
-    attempt = _Attempt([image_set.opener for image_set in sets])
-    items = list(places.values())
-    bad = []
-    with Meter("decoding", len(items), "images") as meter:
-        for problem in ordered_map(attempt, items, workers):
+            images.setdefault(name, (number, index))
+    decoder = _Decoder([image_set.opener for image_set in sets])
+    with Meter("decoding", len(images), "images") as meter:
+        errors = []
+        for error in ordered_map(decoder, list(images.values()), workers):
             meter.add(1)
-            if problem is not None:
-                bad.append(problem)
-    return bad, len(items)
+            errors += [] if error is None else [error]
+    return errors, len(images)
 
 
 @dataclass(frozen=True)
-class _Attempt:
-    """Opens image ``index`` of set ``number``; returns None or what is wrong with it."""
+class _Decoder:
+    """Opens one image of one set; returns its error, or None."""
 
     openers: list[Callable[[int], Image.Image]]
 
-    def __call__(self, place: tuple[int, int]) -> str | None:
-        number, index = place
+    def __call__(self, image: tuple[int, int]) -> str | None:
+        number, index = image
         try:
             self.openers[number](index)
         except DataError as error:

@@ -13,13 +13,11 @@ ADDRESS = re.compile(r"https?://[^\s,;)]+[^\s,;).]")
 
 
 def describe(entry: Entry) -> str:
-    """Returns a paragraph on a registered dataset: name, what it is, published counts, files, official pages."""
+    """Return a paragraph on a dataset: name, description, published counts, files, pages."""
     loader = entry.target
     lines = [f"{entry.name}  {entry.display}. {loader.__doc__.splitlines()[0]}"]
-    for split, numbers in loader.expected.items():
-        lines.append(
-            f"{split}: " + ", ".join(f"{number:,} {what}" for what, number in numbers.items())
-        )
+    for split, counts in loader.expected.items():
+        lines.append(f"{split}: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
     if loader.archives:
         lines.append("files, all needed: " + ", ".join(archive.file for archive in loader.archives))
         pages = ADDRESS.findall(sys.modules[loader.__module__].__doc__ or "")
@@ -28,4 +26,4 @@ def describe(entry: Entry) -> str:
         lines.append("files: your own, below --root")
     else:
         lines.append("files: none; it is drawn when needed")
-    return "\n".join([lines[0], *(textwrap.indent(line, "    ") for line in lines[1:])])
+    return textwrap.indent("\n".join(lines), "    ").strip()

@@ -1,4 +1,4 @@
-"""Digests of files, and what the user or a publisher says they should be."""
+"""Digests of files, and the expected ones that the user or a publisher gives."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmark.core.errors import ConfigError, DataError
+from benchmark.datasets.io.paths import open_regular, os_errors
 from benchmark.datasets.prepare.meter import Meter
 
 LENGTHS = {"md5": 32, "sha256": 64}  # hex digits
@@ -18,35 +19,36 @@ class DamagedError(DataError):
     """A file that is not what was published, and must be fetched again."""
 
 
-def file_digests(path: Path, kinds: Sequence[str]) -> dict[str, str]:
-    """Returns the digests of a file (hex) by kind: md5, sha256; one reading gives all."""
-    states = {kind: hashlib.new(kind, usedforsecurity=False) for kind in kinds}
+def check_digests(path: Path, expected: Mapping[str, str]) -> str:
+    """Return the sha256 of a file; raise DamagedError when an expected digest differs.
+
+    ``expected``: kind (md5, sha256) -> hex digits. One reading gives all digests.
+    """
+    hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in {"sha256", *expected}}
     with (
-        open(path, "rb") as stream,
+        os_errors(f"cannot read {path}", "make it readable"),
+        open_regular(path) as file,
         Meter(f"checking {path.name}", path.stat().st_size, "B") as meter,
     ):
-        while chunk := stream.read(CHUNK):
-            for state in states.values():
-                state.update(chunk)
+        while chunk := file.read(CHUNK):
+            for digest in hashes.values():
+                digest.update(chunk)
             meter.add(len(chunk))
-    return {kind: state.hexdigest() for kind, state in states.items()}
-
-
-def check_digests(path: Path, expected: Mapping[str, str]) -> dict[str, str]:
-    """Returns the sha256 (and other expected digests) of a file; raises DamagedError when one differs."""
-    found = file_digests(path, sorted({"sha256", *expected}))
-    for kind, digest in expected.items():
-        if found[kind] != digest.lower():
+    for kind, wanted in expected.items():
+        if hashes[kind].hexdigest() != wanted.lower():
             raise DamagedError(
-                f"{path}: {kind} is {found[kind]}, expected {digest.lower()}; the file is damaged or another version: "
-                "fetch it again, or check the digest with its publisher"
+                f"{path}: {kind} is {hashes[kind].hexdigest()}, expected {wanted.lower()}; it is "
+                "damaged or another version: fetch it again, or check the digest with its publisher"
             )
-    return found
+    return hashes["sha256"].hexdigest()
 
 
 def parse_digests(kind: str, values: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Returns {file name: digest} from texts ``HEX`` (one source) or ``FILE=HEX``; ConfigError for others."""
-    found: dict[str, str] = {}
+    """Return {file name: digest} from texts ``HEX`` (one source) or ``FILE=HEX``.
+
+    Raise ConfigError for other texts.
+    """
+    digests: dict[str, str] = {}
     problems = []
     for value in values:
         name, equals, digest = value.rpartition("=")
@@ -54,12 +56,13 @@ def parse_digests(kind: str, values: Sequence[str], names: Sequence[str]) -> dic
             name = names[0] if len(names) == 1 else ""
         if name not in names:
             problems.append(
-                f"'{value}' belongs to none of the sources ({', '.join(names) or 'none given'}); FILE=HEX"
+                f"'{value}' belongs to none of the sources ({', '.join(names) or 'none given'}); "
+                "write FILE=HEX"
             )
         elif len(digest) != LENGTHS[kind] or not set(digest) <= set(string.hexdigits):
             problems.append(f"'{digest}' is not a digest of {LENGTHS[kind]} hexadecimal digits")
         else:
-            found[name] = digest.lower()
+            digests[name] = digest.lower()
     if problems:
         raise ConfigError(f"--{kind}", problems)
-    return found
+    return digests

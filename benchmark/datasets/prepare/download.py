@@ -1,95 +1,94 @@
-"""Downloads that survive a broken connection: resumed where they stopped, never taken for whole before they are.
+"""Downloads that survive a broken connection, and never pass for complete before they are.
 
-The file grows as ``NAME.part``; ``NAME.part.json`` remembers the address, the size and the server's mark of this
-version (ETag or date), which is sent back as If-Range. A server that answers with the whole file, another
-version or another size is believed: the download starts over.
+The file grows as ``NAME.part``. ``NAME.part.json`` records the address, the size and the server's
+mark of this version (ETag or date), which is sent back as If-Range. When the server answers with
+the whole file, another version or another size, the download starts over.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import re
 import shutil
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from typing import Any
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+import requests
+from urllib3.exceptions import HTTPError
 
 from benchmark import __version__
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json
-from benchmark.datasets.prepare.meter import Meter, amount
+from benchmark.datasets.io.paths import os_errors
+from benchmark.datasets.prepare.meter import Meter, format_bytes
 
 CHUNK = 1 << 20  # bytes read at a time
 TIMEOUT = 60.0  # seconds without a byte
-ATTEMPTS = 5  # in a row that bring nothing
-FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds before trying again; doubled each time
-PASSING = (408, 425, 429, 500, 502, 503, 504)  # HTTP states that may be gone in a minute
+ATTEMPTS = 5  # in a row without a new byte
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds before the next attempt; doubled each time
+TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # HTTP states that may be gone in a minute
 
 
-def shown(url: str) -> str:
-    """Returns an address without what may be secret: user, password, query."""
-    parts = urlsplit(url)
+class _InterruptedError(Exception):
+    """The transfer stopped, and may go on with another request."""
+
+
+def split_url(url: str) -> SplitResult:
+    """Return the parts of an address; raise DataError when it is malformed."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+        return parts
+    except ValueError as error:
+        raise DataError(f"{url!r} is not a valid address: {error}; correct --source") from error
+
+
+def public_url(url: str) -> str:
+    """Return an address without what may be secret: user, password, query."""
+    parts = split_url(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def download(url: str, target: Path) -> Path:
-    """Returns ``target`` once it holds all of ``url``; a target that is there already is kept.
+def is_web_page(start: bytes) -> bool:
+    """Say whether a file that begins so is HTML, such as a login page instead of an archive."""
+    return bool(re.match(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)", start, re.IGNORECASE))
 
-    Raises DataError when the address does not exist, the disk is full or the server stays away; what has
-    arrived is kept, so that the same command continues.
+
+def download(url: str, target: Path) -> Path:
+    """Return ``target`` once it holds all of ``url``; an existing file is not fetched again.
+
+    Raise DataError when the address does not exist or gives a web page, the disk is full, or the
+    server stays away. What has arrived is kept, so that the same command continues.
     """
     if target.is_file():
         return target
-    try:
+    with os_errors(f"cannot write {target.parent}", "choose a writable --root"):
         target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"cannot write {target.parent}: {error.strerror}; choose a writable --root"
-        ) from error
     transfer = _Transfer(url, target)
-    failures = 0
+    most, failures = transfer.size, 0
     while True:
-        before = transfer.have
-        problem = _attempt(transfer)
-        if problem is None:
-            return transfer.finish()
-        failures = 0 if transfer.have > before else failures + 1
+        try:
+            return transfer.receive()
+        except ValueError as error:  # requests names malformed addresses so
+            raise DataError(f"cannot download {public_url(url)}: {error}; correct it") from error
+        except (_InterruptedError, requests.RequestException, HTTPError) as error:
+            problem = str(error) or type(error).__name__
+        # only new bytes are progress: a server may send the same part for ever
+        failures = 0 if transfer.size > most else failures + 1
+        most = max(most, transfer.size)
         if failures == ATTEMPTS:
             raise DataError(
-                f"cannot download {shown(url)}: {problem}; gave up after {ATTEMPTS} attempts without a byte, "
-                f"{amount(transfer.have)} are kept: start the same command again to continue"
+                f"cannot download {public_url(url)}: {problem}; gave up after {ATTEMPTS} attempts "
+                f"without a byte, {format_bytes(transfer.size)} are kept: start the same command "
+                "again to continue"
             )
         wait = min(FIRST_WAIT * 2**failures, LONGEST_WAIT)
-        print(f"{shown(url)}: {problem}; trying again in {wait:.0f} s", file=sys.stderr, flush=True)
+        _say(f"{public_url(url)}: {problem}; trying again in {wait:.0f} s")
         time.sleep(wait)
-
-
-def _attempt(transfer: _Transfer) -> str | None:
-    """Returns None when the file is whole, else what went wrong and may go right the next time."""
-    try:
-        return transfer.receive()
-    except urllib.error.HTTPError as error:
-        if error.code == 416:  # nothing after what we have: whole, or another file
-            total = _total_in(error.headers.get("Content-Range", ""))
-            if total == transfer.have:
-                return None
-            transfer.start_over()
-            return f"the server has {total or 'an unknown number of'} bytes, we have more"
-        if error.code not in PASSING:
-            raise DataError(
-                f"cannot download {shown(transfer.url)}: HTTP {error.code} {error.reason}; check the address, or "
-                "download the file with a browser and give its path as --source"
-            ) from error
-        return f"HTTP {error.code} {error.reason}"
-    except urllib.error.URLError as error:
-        return str(error.reason)
-    except (OSError, http.client.HTTPException) as error:
-        return str(error) or type(error).__name__
 
 
 class _Transfer:
@@ -98,122 +97,124 @@ class _Transfer:
     def __init__(self, url: str, target: Path):
         self.url, self.target = url, target
         self.part = target.with_name(f"{target.name}.part")
-        self.memory = target.with_name(f"{target.name}.part.json")
-        self.known = self._remembered()
+        self.record = target.with_name(f"{target.name}.part.json")
+        try:
+            self.known: dict[str, Any] = json.loads(self.record.read_text(encoding="utf-8"))
+            same = self.known["url"] == url
+        except (OSError, ValueError, TypeError, KeyError):
+            same = False
+        if not same:
+            self._start_over()
 
     @property
-    def have(self) -> int:
-        """Returns the bytes that have arrived."""
+    def size(self) -> int:
+        """The number of bytes that have arrived."""
         return self.part.stat().st_size if self.part.is_file() else 0
 
-    def receive(self) -> str | None:
-        """Appends what the server sends; returns None when the file is whole, else why it is not."""
-        with urllib.request.urlopen(self._request(), timeout=TIMEOUT) as response:
-            have = self.have
-            if response.status == 206:
-                span = re.fullmatch(
-                    r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "")
-                )
-                total = int(span[2]) if span and span[2] != "*" else None
-                if not span or int(span[1]) != have or total != self.known.get("total"):
-                    self.start_over()
-                    return "the file changed on the server"
-            else:
-                if have:
-                    print(
-                        f"{shown(self.url)}: the server does not resume; starting over",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-                have = 0
-                total = self._begin(response)
-            return self._append(response, have, total)
-
-    def start_over(self) -> None:
-        """Forgets what has arrived."""
-        self.part.unlink(missing_ok=True)
-        self.memory.unlink(missing_ok=True)
-        self.known = {}
-
-    def finish(self) -> Path:
-        """Gives the whole file its name."""
-        with open(self.part, "rb") as stream:
-            os.fsync(stream.fileno())
-        os.replace(self.part, self.target)
-        self.memory.unlink(missing_ok=True)
-        return self.target
-
-    def _remembered(self) -> dict[str, object]:
-        try:
-            known = json.loads(self.memory.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = {}
-        if known.get("url") != self.url:
-            self.start_over()
-            return {}
-        return known
-
-    def _request(self) -> urllib.request.Request:
+    def receive(self) -> Path:
+        """Append what the server sends; return the target, or raise _InterruptedError."""
         headers = {
             "User-Agent": f"ranking-loss-benchmark/{__version__}",
             "Accept-Encoding": "identity",
         }
-        if self.have:
-            headers["Range"] = f"bytes={self.have}-"
+        if self.size:
+            headers["Range"] = f"bytes={self.size}-"
             if self.known.get("version"):
                 headers["If-Range"] = self.known["version"]
-        return urllib.request.Request(self.url, headers=headers)
+        with requests.get(self.url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+            if (
+                response.status_code == 416
+            ):  # nothing after what we have: all of it, or another file
+                total = self._total(response, r"bytes \*/(?P<total>\d+)")
+            elif response.status_code == 206:
+                total = self._total(response, rf"bytes {self.size}-\d+/(?P<total>\d+|\*)")
+                self._append(response, total)
+            elif response.ok:
+                self._append(response, self._begin(response))
+            else:
+                self._refuse(f"HTTP {response.status_code} {response.reason}", response.status_code)
+        with open(self.part, "ab") as stream:
+            os.fsync(stream.fileno())
+        os.replace(self.part, self.target)
+        self.record.unlink(missing_ok=True)
+        return self.target
 
-    def _begin(self, response: http.client.HTTPResponse) -> int | None:
-        """Empties the part file and remembers which version of the file begins here; returns its size."""
-        headers = response.headers
-        if headers.get_content_type() == "text/html":
-            raise DataError(
-                f"{shown(self.url)} answers with a web page, not a file; open it in a browser, download the archive "
-                "there and give its path as --source"
-            )
-        length = headers.get("Content-Length")
-        total = int(length) if length and length.isdigit() else None
-        tag = headers.get("ETag", "")
-        version = (
-            tag if tag.startswith('"') else headers.get("Last-Modified")
-        )  # weak tags cannot be resumed by
-        self.known = {"url": self.url, "total": total, "version": version}
-        write_json(self.memory, self.known)
+    def _start_over(self, problem: str = "") -> None:
+        """Delete what has arrived; raise _InterruptedError if there is a problem to tell."""
         self.part.unlink(missing_ok=True)
+        self.record.unlink(missing_ok=True)
+        self.known = {}
+        if problem:
+            raise _InterruptedError(problem)
+
+    def _refuse(self, state: str, code: int) -> None:
+        if code in TEMPORARY:
+            raise _InterruptedError(state)
+        raise DataError(
+            f"cannot download {public_url(self.url)}: {state}; check the address, or download the "
+            "file with a browser and give its path as --source"
+        )
+
+    def _total(self, response: requests.Response, pattern: str) -> int | None:
+        """Return the size of a file whose first part we have; start over if it is another one."""
+        match = re.fullmatch(pattern, response.headers.get("Content-Range", ""))
+        known = self.known.get("total")
+        total = int(match["total"]) if match and match["total"] != "*" else known
+        complete = response.status_code == 416
+        if not match or known not in (None, total) or (complete and total != self.size):
+            self._start_over("the file changed on the server")
+        return total
+
+    def _begin(self, response: requests.Response) -> int | None:
+        """Empty the part file and record which version begins here; return its size."""
+        if self.size:
+            _say(f"{public_url(self.url)}: the server does not resume; starting over")
+        self._start_over()
+        headers = response.headers
+        if headers.get("Content-Type", "").startswith("text/html"):
+            self._refuse_web_page()
+        length = headers.get("Content-Length", "")
+        total = int(length) if length.isdecimal() else None
+        tag = headers.get("ETag", "")  # a weak one cannot be used to resume
+        version = tag if tag.startswith('"') else headers.get("Last-Modified")
+        self.known = {"url": self.url, "total": total, "version": version}
+        write_json(self.record, self.known)
         free = shutil.disk_usage(self.part.parent).free
         if total is not None and total > free:
             raise DataError(
-                f"{shown(self.url)} has {amount(total)}, {self.part.parent} has {amount(free)} free; free some space "
-                "or choose another --root"
+                f"{public_url(self.url)} has {format_bytes(total)}, {self.part.parent} has "
+                f"{format_bytes(free)} free; free some space or choose another --root"
             )
         return total
 
-    def _append(
-        self, response: http.client.HTTPResponse, have: int, total: int | None
-    ) -> str | None:
-        with Meter(f"downloading {self.target.name}", total, "B", have) as meter:
-            while chunk := response.read(CHUNK):
-                self._write(chunk)
-                have += len(chunk)
+    def _append(self, response: requests.Response, total: int | None) -> None:
+        size = self.size
+        response.raw.enforce_content_length = False  # the check below says more
+        with Meter(f"downloading {self.target.name}", total, "B", size) as meter:
+            for chunk in response.raw.stream(CHUNK, decode_content=False):
+                if size == 0 and is_web_page(chunk):
+                    self._refuse_web_page()
+                with (
+                    os_errors(f"cannot write {self.part}", "free some space"),
+                    open(self.part, "ab") as stream,
+                ):
+                    stream.write(chunk)
+                size += len(chunk)
                 meter.add(len(chunk))
-        if total is None or have == total:
-            return None
-        if have > total:
-            self.start_over()
-            return f"the server sent {have:,} bytes instead of {total:,}"
-        return f"the connection ended after {amount(have)} of {amount(total)}"
+        if total is not None and size < total:
+            raise _InterruptedError(
+                f"the connection ended after {format_bytes(size)} of {format_bytes(total)}"
+            )
+        if total is not None and size > total:
+            self._start_over(f"the server sent {size:,} bytes instead of {total:,}")
 
-    def _write(self, chunk: bytes) -> None:
-        try:
-            with open(self.part, "ab") as stream:
-                stream.write(chunk)
-        except OSError as error:
-            raise DataError(
-                f"cannot write {self.part}: {error.strerror}; free some space"
-            ) from error
+    def _refuse_web_page(self) -> None:
+        self._start_over()
+        raise DataError(
+            f"{public_url(self.url)} answers with a web page, not a file; open it in a browser, "
+            "download the archive there and give its path as --source"
+        )
 
 
-def _total_in(content_range: str) -> int | None:
-    match = re.fullmatch(r"bytes \*/(\d+)", content_range)
-    return int(match[1]) if match else None
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

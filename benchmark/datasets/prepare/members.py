@@ -1,53 +1,62 @@
-"""The members of tar and zip archives, in one form, with names that cannot leave the folder they are unpacked to."""
+"""The members of tar and zip archives in one form, with names that stay in the target folder."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import IO, Literal
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Literal
 
 from benchmark.core.errors import DataError
+from benchmark.datasets.io.paths import is_text, leaves_root, open_regular
 from benchmark.datasets.prepare.meter import Meter
 
 JUNK = ("__MACOSX", ".DS_Store")  # what macOS adds to archives; files '._*' as well
-DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
-STARTS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+COMPRESSIONS: dict[bytes, Any] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+MAX_HEADER = 1_000_000  # bytes of a long name or of PAX fields, which tarfile reads at once
+MAX_DEPTH = 64  # folders of a name
+MAX_GLOBAL_FIELDS = 100  # PAX fields that hold for all members
 
 
 @dataclass(frozen=True)
 class Member:
     """One entry of an archive.
 
-    name    where it goes, relative and without '..'
+    name    relative path of the target, without '..'
     size    bytes when unpacked (0 for folders and links)
-    link    what a link points to, as written
-    open    gives the content; only until the next member is asked for
+    link    target of a link, as written
+    open    returns the content; only until the next member is read
     """
 
     name: PurePosixPath
     kind: Literal["file", "folder", "symlink", "hardlink"]
     size: int = 0
     link: str = ""
-    open: Callable[[], IO[bytes]] | None = None
+    open: Callable[[], Any] = io.BytesIO
 
 
 def is_archive(path: Path) -> bool:
-    """Says whether a file begins like an archive, whatever its name."""
-    with open(path, "rb") as stream:
+    """Say whether a file begins like an archive, whatever its name."""
+    with open_regular(path) as stream:
         start = stream.read(512)
-    return start.startswith((b"PK\x03\x04", b"PK\x05\x06", *STARTS)) or start[257:262] == b"ustar"
+    magic = (b"PK\x03\x04", b"PK\x05\x06", *COMPRESSIONS)
+    return start.startswith(magic) or start[257:262] == b"ustar"
 
 
 def zip_size(path: Path) -> int:
-    """Returns the bytes that a zip file unpacks to; 0 for other archives, which say so only at their end."""
+    """Return the bytes that a zip file unpacks to; 0 for others, which tell it at their end."""
     with open(path, "rb") as raw:
         if raw.read(2) != b"PK":
             return 0
@@ -56,112 +65,114 @@ def zip_size(path: Path) -> int:
 
 
 def members(path: Path) -> Iterator[Member]:
-    """Yields the members of an archive in its order; raises DataError for names that leave, one of DAMAGE or OSError
-    when it cannot be read to its end."""
+    """Yield the members of an archive in its order, without what macOS adds.
+
+    Raise DataError for names that leave the target and for devices. A damaged archive makes its
+    reader fail in any way.
+    """
     with (
         open(path, "rb") as raw,
         Meter(f"unpacking {path.name}", path.stat().st_size, "B") as meter,
     ):
         read = _zip_members if raw.read(2) == b"PK" else _tar_members
         for member in read(path, raw, meter):
-            if not _is_junk(member.name):
+            name = member.name
+            if not name.name.startswith("._") and not any(part in JUNK for part in name.parts):
                 yield member
 
 
-def _is_junk(name: PurePosixPath) -> bool:
-    return name.name.startswith("._") or any(part in JUNK for part in name.parts)
+def _member_name(name: str, path: Path) -> PurePosixPath:
+    relative = PurePosixPath(name)
+    if leaves_root(name):
+        raise _refused(path, name, "would be written outside the target")
+    if not is_text(name) or len(relative.parts) > MAX_DEPTH:
+        raise _refused(path, name[:200], f"is not text, or lies more than {MAX_DEPTH} folders deep")
+    return relative
 
 
-def safe_name(name: str, path: Path) -> PurePosixPath:
-    """Returns a member's name as a relative path; raises DataError when it is absolute, climbs or is empty.
-
-    Names are read as POSIX and as Windows would, so that an archive is refused on both or on none.
-    """
-    windows = PureWindowsPath(name)
-    if not name or "\0" in name or name.startswith("/") or windows.anchor or ".." in windows.parts:
-        raise DataError(
-            f"{path}: member {name!r} would be written outside the target; such an archive is not unpacked: get it "
-            "from its publisher"
-        )
-    return PurePosixPath(name)
+def _refused(path: Path, name: str, reason: str) -> DataError:
+    return DataError(
+        f"{path}: member {name!r} {reason}; such an archive is not unpacked: get it from its "
+        "publisher"
+    )
 
 
 class _StrictTarInfo(tarfile.TarInfo):
-    """Headers that are cut or damaged are errors; tarfile alone takes them for the end of the archive."""
+    """Refuses what tarfile takes for the end of an archive, and what it reads without a limit."""
 
     @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile) -> tarfile.TarInfo:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _StrictTarInfo:
+        info = super().frombuf(buf, encoding, errors)
+        if info.type in b"LKxgX" and info.size > MAX_HEADER:  # a name, or fields of the next member
+            raise tarfile.ReadError(f"a header of {info.size:,} bytes")
+        return info
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> _StrictTarInfo:
         try:
             return super().fromtarfile(archive)
-        except tarfile.EOFHeaderError:
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
             raise
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(
                 f"no valid member at byte {archive.offset:,} ({error})"
             ) from error
 
+    def _refuse_sparse(self, *_: object) -> None:
+        raise tarfile.ReadError(f"{self.name!r} is a sparse file, whose map may have any length")
+
+    _proc_sparse = _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse_sparse
+
 
 def _tar_members(path: Path, raw: IO[bytes], meter: Meter) -> Iterator[Member]:
     raw.seek(0)
     start = raw.read(8)
     raw.seek(0)
-    opener = next((opener for magic, opener in STARTS.items() if start.startswith(magic)), None)
+    opener = next((open_ for magic, open_ in COMPRESSIONS.items() if start.startswith(magic)), None)
     content = raw if opener is None else opener(raw, "rb")
     with tarfile.open(fileobj=content, mode="r|", tarinfo=_StrictTarInfo) as archive:
         while info := archive.next():
-            name = safe_name(info.name, path)
+            name = _member_name(info.name, path)
             if info.isdir():
                 yield Member(name, "folder")
             elif info.isfile():
-                yield Member(
-                    name, "file", info.size, open=lambda info=info: archive.extractfile(info)
-                )
+                yield Member(name, "file", info.size, open=partial(archive.extractfile, info))
             elif info.issym() or info.islnk():
                 yield Member(name, "symlink" if info.issym() else "hardlink", link=info.linkname)
             else:
-                raise DataError(
-                    f"{path}: member {info.name!r} is a device or pipe; such an archive is not unpacked"
-                )
-            archive.members.clear()  # tarfile keeps every header: gigabytes for millions of images
+                raise _refused(path, info.name, "is a device or pipe")
+            if len(archive.pax_headers) > MAX_GLOBAL_FIELDS:
+                raise tarfile.ReadError(f"more than {MAX_GLOBAL_FIELDS} global header fields")
+            # tarfile collects the headers: gigabytes for millions of images
+            archive.members.clear()  # type: ignore[attr-defined]
             meter.add(raw.tell() - meter.done)
-    while content.read(1 << 20):  # what follows the last member: damage there shows in the checksum
+    while content.read(1 << 20):  # damage after the last member shows in the checksum at the end
         pass
 
 
 def _zip_members(path: Path, raw: IO[bytes], meter: Meter) -> Iterator[Member]:
     with zipfile.ZipFile(raw) as archive:
         for info in archive.infolist():
-            name = safe_name(info.filename, path)
-            mode = info.external_attr >> 16
+            name = _member_name(info.filename, path)
+            kind = stat.S_IFMT(info.external_attr >> 16)
             if info.is_dir():
                 yield Member(name, "folder")
-            elif stat.S_ISLNK(mode):
-                yield Member(name, "symlink", link=_text(archive, info))
-            elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
+            elif kind == stat.S_IFLNK:
+                content = archive.read(info) if info.file_size < 4096 else b""
+                yield Member(name, "symlink", link=content.decode("utf-8", "replace"))
+            elif kind in (0, stat.S_IFREG):
                 yield Member(
-                    name,
-                    "file",
-                    info.file_size,
-                    open=lambda info=info: _opened(path, archive, info),
+                    name, "file", info.file_size, open=partial(_opened, path, archive, info)
                 )
             else:
-                raise DataError(
-                    f"{path}: member {info.filename!r} is a device; such an archive is not unpacked"
-                )
+                raise _refused(path, info.filename, "is a device or pipe")
             meter.add(info.compress_size)
-
-
-def _text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
-    return archive.read(info).decode("utf-8", "replace") if info.file_size < 4096 else ""
 
 
 def _opened(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     try:
         return archive.open(info)
-    except (
-        RuntimeError,
-        NotImplementedError,
-    ) as error:  # encrypted, or compressed in a way that Python lacks
+    except (RuntimeError, NotImplementedError) as error:  # encrypted, or an unknown compression
         raise DataError(
             f"{path}: cannot unpack {info.filename!r}: {error}; unpack it yourself"
         ) from error

@@ -1,40 +1,48 @@
-"""How far a long step is: a bar on a terminal, a line now and then in a log."""
+"""Progress of a long step: a bar on a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 
 from tqdm import tqdm
 
-LOG_SECONDS = 30.0  # between two lines, where no terminal shows a bar
+LOG_SECONDS = 30.0  # between two lines, where there is no terminal
 
 
 class Meter:
-    """Counts up to ``total`` (None: unknown) and shows it on standard error; use it in a ``with``."""
+    """Counts up to ``total`` (None: unknown), beginning at ``done``, and shows it on stderr.
+
+    Use it in a ``with``. The unit ``B`` is shown with its multiples.
+    """
 
     def __init__(self, label: str, total: int | None, unit: str, done: int = 0):
-        """Starts at ``done``; the unit ``B`` is shown with its multiples."""
         self.label, self.total, self.unit, self.done = label, total, unit, done
         self._bar = None
         self._last = time.monotonic()
         if sys.stderr.isatty():
-            scale = {"unit": "B", "unit_scale": True} if unit == "B" else {"unit": f" {unit}"}
-            self._bar = tqdm(total=total, initial=done, desc=label, leave=False, **scale)
+            name = unit if unit == "B" else f" {unit}"
+            self._bar = tqdm(
+                total=total,
+                initial=done,
+                desc=label,
+                leave=False,
+                unit=name,
+                unit_scale=name == "B",
+            )
 
     def add(self, count: int) -> None:
-        """Counts ``count`` more."""
+        """Count ``count`` more."""
         self.done += count
         if self._bar is not None:
             self._bar.update(count)
         elif time.monotonic() - self._last >= LOG_SECONDS:
             self._last = time.monotonic()
-            print(f"{self.label}: {self._so_far()}", file=sys.stderr, flush=True)
+            print(f"{self.label}: {self._progress()}", file=sys.stderr, flush=True)
 
-    def _so_far(self) -> str:
+    def _progress(self) -> str:
         if self.unit == "B":
-            done, total = amount(self.done), amount(self.total or 0)
+            done, total = format_bytes(self.done), format_bytes(self.total or 0)
         else:
             done, total = f"{self.done:,}", f"{self.total or 0:,} {self.unit}"
         return f"{100 * self.done / self.total:.0f}% ({done} of {total})" if self.total else done
@@ -42,18 +50,13 @@ class Meter:
     def __enter__(self) -> Meter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
 
 
-def amount(size: int) -> str:
-    """Returns a number of bytes as people write it: 12 B, 3.4 kB, 1.2 GB."""
+def format_bytes(size: int) -> str:
+    """Return a number of bytes for people: 12 B, 3.4 kB, 1.2 GB."""
     value = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:

@@ -1,15 +1,15 @@
 """Writes the packed copy of a dataset's images that ``benchmark.datasets.io.packed`` reads.
 
-Shards grow in ``root/.packing-<side>``, each followed by a list of what it holds. A run that was killed is
-continued after its last listed shard; the folder gets its name when everything is there.
+Shards grow in ``root/.packing-<side>``; a list of its images is written when a shard is complete.
+A run that was killed continues after its last complete shard; the folder gets its name when
+everything is there.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +17,7 @@ import pandas as pd
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json, write_text
 from benchmark.datasets.base import fingerprint_of
+from benchmark.datasets.io.findings import listed
 from benchmark.datasets.io.packed import (
     COLUMNS,
     COMPLETE,
@@ -26,17 +27,17 @@ from benchmark.datasets.io.packed import (
     packed_folder,
     shard_name,
 )
+from benchmark.datasets.io.paths import os_errors
 from benchmark.datasets.prepare.encode import ENCODING_VERSION, Encoder
 from benchmark.datasets.prepare.meter import Meter
 from benchmark.datasets.prepare.parallel import ordered_map
 
 SHARD_BYTES = 256_000_000
 PLAN = "plan.txt"
-LISTED = 20
 
 
 def is_packed(root: Path, side: int, paths: Sequence[str]) -> bool:
-    """Says whether there is a complete packed copy with all these images."""
+    """Say whether there is a complete packed copy with all these images."""
     try:
         return not PackedImages(root, side).missing(paths)
     except DataError:
@@ -46,49 +47,43 @@ def is_packed(root: Path, side: int, paths: Sequence[str]) -> bool:
 def pack(
     root: Path, side: int, paths: Sequence[str], workers: int, *, compressed: bool = True
 ) -> Path:
-    """Returns the folder with the images at ``root / path`` for each path, packed in that order.
+    """Return the folder with the images at ``root / path``, packed in the order of ``paths``.
 
-    A complete copy of these images is kept as it is, compressed or not. Raises DataError listing the broken images;
-    then no copy is made, and the shards before the first of them are kept for the next time.
+    A complete copy of these images is left as it is, compressed or not. Raise DataError listing
+    the broken images; the shards before the first of them stay for the next run.
     """
     folder = packed_folder(root, side)
     if is_packed(root, side, paths):
         return folder
     work = root / f".packing-{side}"
-    try:
-        done = _begin(
-            work,
-            fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths)),
-        )
-        rest = paths[sum(map(len, done)) :]
-        with Meter(
-            f"packing to {side} pixels", len(paths), "images", len(paths) - len(rest)
-        ) as meter:
-            broken = _write(
-                work, rest, ordered_map(Encoder(root, side, compressed), rest, workers), done, meter
-            )
+    plan = fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths))
+    advice = "free some space and start the same command again: complete shards are kept"
+    with os_errors(f"cannot write {work}", advice):
+        shards = _complete_shards(work, plan)
+        rest = paths[sum(map(len, shards)) :]
+        contents = ordered_map(Encoder(root, side, compressed), rest, workers)
+        with Meter(f"packing to {side} pixels", len(paths), "images", len(paths) - len(rest)) as m:
+            broken = _write(work, shards, zip(rest, contents, strict=True), m)
         if broken:
-            raise _broken(broken, len(paths), folder)
-        _finish(work, folder, side, done)
-    except OSError as error:
-        raise DataError(
-            f"cannot write {work}: {error.strerror}; free some space, then start the same command again: finished "
-            "shards are kept"
-        ) from error
+            raise DataError(
+                f"{len(broken):,} of {len(paths):,} images are broken, so {folder} was not written"
+                + listed(broken)
+            )
+        _finish(work, folder, side, pd.concat(shards))
     return folder
 
 
-def _begin(work: Path, plan: str) -> list[pd.DataFrame]:
-    """Returns the lists of the shards that are finished; removes those of another plan and half-written ones."""
-    told = work / PLAN
-    if not told.is_file() or told.read_text(encoding="utf-8") != plan:
+def _complete_shards(work: Path, plan: str) -> list[pd.DataFrame]:
+    """Return the lists of the complete shards of a plan; delete what another plan left."""
+    recorded = work / PLAN
+    if not recorded.is_file() or recorded.read_text(encoding="utf-8") != plan:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
-        write_text(told, plan)
-    done = []
-    while (path := _list_path(work, len(done))).is_file():
-        done.append(pd.read_csv(path, dtype={"path": str}))
-    return done
+        write_text(recorded, plan)
+    shards: list[pd.DataFrame] = []
+    while (path := _list_path(work, len(shards))).is_file():
+        shards.append(pd.read_csv(path, dtype={"path": str}))
+    return shards
 
 
 def _list_path(work: Path, number: int) -> Path:
@@ -97,49 +92,50 @@ def _list_path(work: Path, number: int) -> Path:
 
 def _write(
     work: Path,
-    paths: Sequence[str],
-    contents: Iterator[bytes | str],
-    done: list[pd.DataFrame],
+    shards: list[pd.DataFrame],
+    contents: Iterable[tuple[str, bytes | str]],
     meter: Meter,
 ) -> list[str]:
-    """Writes the shards of these images and adds their lists to ``done``; returns what is wrong with the broken ones.
+    """Write shards of (path, content) and add their lists to ``shards``; return all errors.
 
-    From the first broken image on nothing is written, and the rest is read to name every other.
+    After the first broken image nothing more is written, but the others are still read.
     """
     broken: list[str] = []
-    shard = _Shard(work, len(done))
-    for path, content in zip(paths, contents, strict=True):
-        meter.add(1)
-        if isinstance(content, str):
-            broken.append(content)
-        elif not broken:
-            shard.add(path, content)
-            if shard.size >= SHARD_BYTES:
-                done.append(shard.finish())
-                shard = _Shard(work, len(done))
-    if not broken and shard.rows:
-        done.append(shard.finish())
-    shard.stream.close()
+    shard = _Shard(work, len(shards))
+    try:
+        for path, content in contents:
+            meter.add(1)
+            if isinstance(content, str):
+                broken.append(content)
+            elif not broken:
+                shard.add(path, content)
+                if shard.size >= SHARD_BYTES:
+                    shards.append(shard.finish())
+                    shard = _Shard(work, len(shards))
+        if not broken and shard.rows:
+            shards.append(shard.finish())
+    finally:
+        shard.stream.close()
     return broken
 
 
 class _Shard:
-    """A shard being written; whoever gives it up before it is finished closes its ``stream``."""
+    """A shard that is being written."""
 
     def __init__(self, work: Path, number: int):
         self.work, self.number = work, number
-        self.stream = io.BufferedWriter(io.FileIO(work / shard_name(number), "wb"))
+        self.stream = open(work / shard_name(number), "wb")  # noqa: SIM115 - its user closes it
         self.size = 0
         self.rows: list[tuple[str, int, int, int]] = []
 
     def add(self, path: str, content: bytes) -> None:
-        """Appends one image."""
+        """Append one image."""
         self.stream.write(content)
         self.rows.append((path, self.number, self.size, len(content)))
         self.size += len(content)
 
     def finish(self) -> pd.DataFrame:
-        """Writes the list that makes the shard count as finished, and returns it."""
+        """Write the list that makes the shard count as complete, and return it."""
         self.stream.flush()
         os.fsync(self.stream.fileno())
         self.stream.close()
@@ -148,22 +144,15 @@ class _Shard:
         return table
 
 
-def _finish(work: Path, folder: Path, side: int, lists: list[pd.DataFrame]) -> None:
-    """Writes the index and gives the folder its name; an older copy goes first, its mark before its rest."""
-    table = pd.concat(lists)
-    write_text(work / INDEX, table.to_csv(index=False))
-    for number in range(len(lists)):
-        _list_path(work, number).unlink()
-    (work / shard_name(len(lists))).unlink(missing_ok=True)
-    (work / PLAN).unlink()
-    write_json(work / COMPLETE, {"images": len(table), "side": side, "digest": index_digest(work)})
+def _finish(work: Path, folder: Path, side: int, index: pd.DataFrame) -> None:
+    """Write the index and give the folder its name; of an older copy, the mark goes first."""
+    write_text(work / INDEX, index.to_csv(index=False))
+    shards = {shard_name(number) for number in index["shard"].unique()}
+    for path in work.iterdir():
+        if path.name not in {INDEX, *shards}:  # lists, the plan, an empty last shard
+            path.unlink()
+    write_json(work / COMPLETE, {"images": len(index), "side": side, "digest": index_digest(work)})
     (folder / COMPLETE).unlink(missing_ok=True)
     if folder.exists():
         shutil.rmtree(folder)
     os.rename(work, folder)
-
-
-def _broken(broken: list[str], total: int, folder: Path) -> DataError:
-    more = [f"and {len(broken) - LISTED:,} more"] if len(broken) > LISTED else []
-    head = f"{len(broken):,} of {total:,} images are broken, so {folder} was not written"
-    return DataError("\n  ".join([head, *broken[:LISTED], *more]))

@@ -1,4 +1,4 @@
-"""The whole of ``data prepare``: sources into the root, the dataset's index, its counts, a packed copy, a record."""
+"""The steps of ``data prepare``: install the sources, check the counts, pack, write a record."""
 
 from __future__ import annotations
 
@@ -17,31 +17,35 @@ from benchmark.core.files import write_json
 from benchmark.core.options import build
 from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.base import Dataset, DatasetLoader
+from benchmark.datasets.counts import Counts, count_differences, counts_table
 from benchmark.datasets.index import IndexedLoader
-from benchmark.datasets.prepare.counts import counts_table, differences
+from benchmark.datasets.io.paths import os_errors
+from benchmark.datasets.prepare.install import Installer, Source
 from benchmark.datasets.prepare.pack import pack
-from benchmark.datasets.prepare.place import PLACING, continue_placing, notes
-from benchmark.datasets.prepare.sources import DOWNLOADS, Bringer, Source
-
-RECORD = "prepared.json"
-LOCK = ".prepare.lock"
+from benchmark.datasets.prepare.staging import (
+    DOWNLOADS,
+    LOCK,
+    MOVING,
+    RECORD,
+    continue_moving,
+    read_sources,
+)
 
 
 def options_of(loader: type[DatasetLoader]) -> set[str]:
-    """Returns the names of a dataset's parameters."""
+    """Return the names of a dataset's parameters."""
     return {field.name for field in dataclasses.fields(loader.Config)}
 
 
-def load_whatever_counts(name: str, params: Mapping[str, Any]) -> Dataset:
-    """Returns a dataset whose counts are still to be compared with the published ones."""
-    more = {"allow_counts": True} if "allow_counts" in options_of(DATASETS[name].target) else {}
-    return load_dataset(name, {**params, **more})
+def load_with_any_counts(name: str, params: Mapping[str, Any]) -> Dataset:
+    """Return a dataset without comparing its counts with the published ones."""
+    options = options_of(DATASETS[name].target)
+    return load_dataset(name, {**params, **dict.fromkeys(options & {"allow_counts"}, True)})
 
 
-def published_counts(name: str, params: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Returns the counts that a dataset with these parameters should have, {} where none are published."""
-    loader = DATASETS[name].target
-    return loader(build(loader.Config, params, f"dataset '{name}'")).expected_counts()
+def published_counts(name: str, params: Mapping[str, Any]) -> Counts:
+    """Return the published counts of a dataset with these parameters, {} if there are none."""
+    return _loader(name, params).expected_counts()
 
 
 def prepare(
@@ -57,49 +61,58 @@ def prepare(
     allow_counts: bool = False,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Makes the root of dataset ``name`` hold it, checked, and writes prepared.json there at the very end.
+    """Install dataset ``name`` in its root, check it, and at the very end write prepared.json.
 
-    sources       what to bring into the root; none when it is unpacked there already
+    sources       what to install; none when the root holds the dataset already
     params        of the dataset, its root among them
     digests       {file name of a source: {"md5" or "sha256": hex}}
     side          shorter side of the packed copy to write; None writes none
     compressed    whether the packed copy holds JPEG and PNG, or plain pixels
     allow_counts  whether other counts than the published ones are accepted
 
-    Raises ConfigError, DataError or RunError with one message; started again, it continues.
+    Raise ConfigError, DataError or RunError with one message. Started again, it continues.
     """
     loader = DATASETS[name].target
     _check_request(name, loader, params, sources, side)
     root = Path(params["root"])
-    _make(root)
-    with _alone(root):
-        if continue_placing(root):
+    _make_root(root)
+    with _locked(root):
+        if continue_moving(root):
             say("moved the files of an interrupted run into place")
-        bringer = Bringer(name, loader.archives, root, say)
+        installer = Installer(name, loader.archives, root, say)
         for source in sources:
-            bringer.bring(source, (digests or {}).get(source.file, {}), link)
-        dataset = load_whatever_counts(name, params)
+            installer.install(source, (digests or {}).get(source.file, {}), link)
+        dataset = load_with_any_counts(name, params)
         expected = published_counts(name, params)
         say(counts_table(dataset.counts, expected))
-        wrong = differences(dataset.counts, expected)
-        if wrong and not allow_counts:
+        differences = count_differences(dataset.counts, expected)
+        if differences and not allow_counts:
             raise DataError(
-                f"{root} is not the published '{name}': {'; '.join(wrong)}; get the published files, or add "
-                "--allow-counts to go on with these"
+                f"{root} is not the published '{name}': {'; '.join(map(str, differences))}; get "
+                "the published files, or add --allow-counts to go on with these"
             )
         if side is not None:
-            table = loader(build(loader.Config, params, f"dataset '{name}'")).table()
-            paths = table["path"].unique().tolist()
+            paths = _loader(name, params).table()["path"].unique().tolist()
             say(f"packed: {pack(root, side, paths, workers, compressed=compressed)}")
-        write_json(root / RECORD, _record(root, dataset))
+        record = {
+            "schema": 1,
+            "dataset": dataset.name,
+            "fingerprint": dataset.fingerprint,
+            "counts": dataset.counts,
+            "sources": read_sources(root),
+        }
+        write_json(root / RECORD, record)
         say(f"prepared: {root / RECORD}")
         if (root / DOWNLOADS).is_dir():
             say(f"{root / DOWNLOADS} is no longer needed")
 
 
 def read_record(root: Path) -> dict[str, Any]:
-    """Returns what prepared.json says, {} without one; raises DataError when a run was interrupted while moving."""
-    if (root / PLACING).is_dir():
+    """Return the content of prepared.json, {} without one.
+
+    Raise DataError when a run was interrupted while it moved files.
+    """
+    if (root / MOVING).is_dir():
         raise DataError(
             f"{root} is half-filled: 'data prepare' was interrupted there; start it again"
         )
@@ -108,6 +121,11 @@ def read_record(root: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def _loader(name: str, params: Mapping[str, Any]) -> Any:
+    loader = DATASETS[name].target
+    return loader(build(loader.Config, params, f"dataset '{name}'"))
 
 
 def _check_request(
@@ -133,18 +151,15 @@ def _check_request(
         raise ConfigError("data prepare", problems)
 
 
-def _make(root: Path) -> None:
-    try:
+def _make_root(root: Path) -> None:
+    with os_errors(f"cannot make {root}", "choose another --root"):
         root.mkdir(parents=True, exist_ok=True)
-        writable = os.access(root, os.W_OK | os.X_OK)
-    except OSError as error:
-        raise DataError(f"cannot make {root}: {error.strerror}; choose another --root") from error
-    if not writable:
+    if not os.access(root, os.W_OK | os.X_OK):
         raise DataError(f"{root} is not writable; choose another --root, or change its permissions")
 
 
 @contextlib.contextmanager
-def _alone(root: Path) -> Iterator[None]:
+def _locked(root: Path) -> Iterator[None]:
     try:
         with FileLock(root / LOCK, timeout=0):
             yield
@@ -152,13 +167,3 @@ def _alone(root: Path) -> Iterator[None]:
         raise RunError(
             f"another 'data prepare' is working in {root}; wait for it, or choose another --root"
         ) from error
-
-
-def _record(root: Path, dataset: Dataset) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "dataset": dataset.name,
-        "fingerprint": dataset.fingerprint,
-        "counts": dataset.counts,
-        "sources": notes(root),
-    }

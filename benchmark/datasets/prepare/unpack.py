@@ -1,38 +1,77 @@
-"""Unpacks an archive into an empty folder, believing nothing that it says about names, links and sizes."""
+"""Unpacks an archive into an empty folder, and trusts nothing that it says.
+
+tarfile's own ``data`` filter is not enough: it knows no zip files, lets links lead out of the
+folder that becomes the dataset's root, and could be led out of the target by links until Python
+3.11.13.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.core.errors import DataError
+from benchmark.core.errors import BenchmarkError, DataError
 from benchmark.datasets.prepare.digests import DamagedError
-from benchmark.datasets.prepare.members import DAMAGE, Member, members, zip_size
-from benchmark.datasets.prepare.meter import amount
+from benchmark.datasets.prepare.members import Member, members, zip_size
+from benchmark.datasets.prepare.meter import format_bytes
 
-MOST_MEMBERS = 20_000_000
+MAX_MEMBERS = 20_000_000
 CHUNK = 1 << 20
 
 
-def unpack(archive: Path, into: Path) -> int:
-    """Returns the number of files written below ``into``, which the caller removes when this fails.
+@dataclass(frozen=True)
+class Unpacked:
+    """How many files an archive had, and whether there were symbolic links among them."""
 
-    Names that leave, devices, links that leave, names that come twice, more than the disk holds and damaged or
-    cut archives raise DataError. Links are made last, so that nothing is ever written through one; owners,
-    dates and permissions are not kept.
+    files: int
+    has_links: bool
+
+
+def unpack(archive: Path, into: Path) -> Unpacked:
+    """Write the files of an archive below ``into``, which the caller removes when this fails.
+
+    Names and links that leave, devices, names that come twice, more than the disk has free, and
+    damaged or cut archives raise DataError. Links are made last, so that nothing is ever written
+    through one; owners, dates and permissions are not kept.
     """
     try:
         return _Unpacking(archive, into).run()
-    except DAMAGE as error:
-        raise _damaged(archive, error) from error
+    except BenchmarkError:
+        raise
     except OSError as error:
         if error.errno is None:  # gzip and bz2 report damage so
             raise _damaged(archive, error) from error
-        where = error.filename or into
         raise DataError(
-            f"cannot unpack {archive}: {error.strerror} ({where}); free some space or choose a writable --root"
+            f"cannot unpack {archive}: {error.strerror} ({error.filename or into}); free some "
+            "space or choose a writable --root"
         ) from error
+    except Exception as error:  # a damaged archive makes its reader fail in any way
+        raise _damaged(archive, error) from error
+
+
+def check_links(archive: Path, folder: Path) -> None:
+    """Raise DataError unless each link below ``folder`` may stay there: see ``_check_link``."""
+    top = Path(os.path.realpath(folder))
+    for parent, folders, files in os.walk(top):
+        for link in (Path(parent, name) for name in (*folders, *files)):
+            if link.is_symlink():
+                _check_link(archive, top, link, os.readlink(link))
+
+
+def _check_link(archive: Path, top: Path, link: Path, target: str) -> None:
+    """Raise DataError unless a link leads straight to something that exists below ``top``.
+
+    Straight: with no other link on the way, so that it still does when the folder is moved.
+    """
+    path = Path(os.path.normpath(link.parent / target))
+    straight = all(Path(os.path.realpath(one)) == one for one in (link.parent, path))
+    if os.path.isabs(target) or not straight or top not in path.parents or not path.exists():
+        raise DataError(
+            f"{archive}: link '{link.relative_to(top)}' points outside the archive or to nothing "
+            f"({target!r}); such an archive is not unpacked: get it from its publisher"
+        )
 
 
 def _damaged(archive: Path, error: Exception) -> DamagedError:
@@ -45,95 +84,71 @@ class _Unpacking:
     """The state while one archive is unpacked."""
 
     def __init__(self, archive: Path, into: Path):
-        self.archive, self.into = archive, into
+        self.archive, self.into = archive, Path(os.path.realpath(into))
         self.free = shutil.disk_usage(into).free
-        self.written = self.count = self.files = 0
+        self.written = self.files = 0
         self.folders: set[Path] = set()
-        self.symlinks: list[Member] = []
 
-    def run(self) -> int:
-        self._fits(zip_size(self.archive))
-        for member in members(self.archive):
-            self.count += 1
-            if self.count > MOST_MEMBERS:
+    def run(self) -> Unpacked:
+        self._check_space(zip_size(self.archive))
+        symlinks = []
+        for count, member in enumerate(members(self.archive), start=1):
+            if count > MAX_MEMBERS:
                 raise DataError(
-                    f"{self.archive} has more than {MOST_MEMBERS:,} members; it is not unpacked"
+                    f"{self.archive} has more than {MAX_MEMBERS:,} members; it is not unpacked"
                 )
-            target = self.into / member.name
             if member.kind == "folder":
-                self._folder(target)
+                self._make_folder(self.into / member.name)
             elif member.kind == "symlink":
-                self.symlinks.append(member)
+                symlinks.append(member)
             else:
-                self._folder(target.parent)
-                self._file(member, target) if member.kind == "file" else self._hardlink(
-                    member, target
-                )
-                self.files += 1
-        for member in self.symlinks:
-            self._symlink(member)
-        return self.files
+                self._make(member)
+        for member in symlinks:
+            self._make(member)
+        return Unpacked(self.files, bool(symlinks))
 
-    def _fits(self, size: int) -> None:
+    def _check_space(self, size: int) -> None:
         if self.written + size > self.free:
             raise DataError(
-                f"{self.archive} unpacks to {amount(self.written + size)} or more, {self.into.parent} has "
-                f"{amount(self.free)} free; free some space or choose another --root"
+                f"{self.archive} unpacks to {format_bytes(self.written + size)} or more, "
+                f"{self.into.parent} has {format_bytes(self.free)} free; free some space or choose "
+                "another --root"
             )
 
-    def _folder(self, path: Path) -> None:
-        if path in self.folders:
-            return
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError) as error:
-            raise self._twice(path) from error
-        self.folders.add(path)
+    def _make_folder(self, path: Path) -> None:
+        if path not in self.folders:  # saves a request to the file system for each file
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+            except (FileExistsError, NotADirectoryError) as error:
+                raise self._twice(path) from error
+            self.folders.add(path)
 
-    def _file(self, member: Member, target: Path) -> None:
-        self._fits(member.size)
-        try:
-            with open(target, "xb") as stream, member.open() as content:
-                shutil.copyfileobj(content, stream, CHUNK)
-                found = stream.tell()
-        except FileExistsError as error:
-            raise self._twice(target) from error
-        if found != member.size:
-            raise EOFError(f"{member.name} has {found:,} of {member.size:,} bytes")
-        self.written += found
-
-    def _hardlink(self, member: Member, target: Path) -> None:
-        source = self.into / os.path.normpath(member.link)
-        if not self._inside(source) or not source.is_file():
-            raise self._leaves(member)
-        try:
-            os.link(source, target)
-        except FileExistsError as error:
-            raise self._twice(target) from error
-
-    def _symlink(self, member: Member) -> None:
+    def _make(self, member: Member) -> None:
+        """Write a file or make a link."""
         target = self.into / member.name
-        self._folder(target.parent)
-        if os.path.isabs(member.link) or not member.link:
-            raise self._leaves(member)
-        pointed = target.parent / member.link
-        if not self._inside(pointed) or not pointed.exists():
-            raise self._leaves(member)
+        self._make_folder(target.parent)
         try:
-            os.symlink(member.link, target)
+            if member.kind == "file":
+                self._write(member, target)
+            elif member.kind == "symlink":
+                _check_link(self.archive, self.into, target, member.link)
+                os.symlink(member.link, target)
+            else:
+                source = Path(os.path.normpath(self.into / member.link))
+                _check_link(self.archive, self.into, target, os.path.relpath(source, target.parent))
+                os.link(source, target)
         except FileExistsError as error:
             raise self._twice(target) from error
         self.files += 1
 
-    def _inside(self, path: Path) -> bool:
-        top = os.path.realpath(self.into)
-        return os.path.commonpath([top, os.path.realpath(path)]) == top
-
-    def _leaves(self, member: Member) -> DataError:
-        return DataError(
-            f"{self.archive}: link '{member.name}' points outside the archive or to nothing ({member.link!r}); such an "
-            "archive is not unpacked: get it from its publisher"
-        )
+    def _write(self, member: Member, target: Path) -> None:
+        self._check_space(member.size)
+        with open(target, "xb") as stream, member.open() as content:
+            shutil.copyfileobj(content, stream, CHUNK)
+            size = stream.tell()
+        if size != member.size:
+            raise EOFError(f"{member.name} has {size:,} of {member.size:,} bytes")
+        self.written += size
 
     def _twice(self, path: Path) -> DataError:
         name = path.relative_to(self.into)

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from benchmark.cli.data import register
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets import DATASETS
+from benchmark.datasets.counts import count_differences, counts_table
 from benchmark.datasets.prepare import parallel
-from benchmark.datasets.prepare.counts import counts_table, differences
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_every_image_is_decoded_once_and_in_several_processes_alike(app, tmp_pat
         path.write_bytes(path.read_bytes()[:-200])
     arguments = ["data", "check", "inshop", "--root", str(tmp_path), "--images", "--allow-counts"]
     alone = CliRunner().invoke(app, [*arguments, "--workers", "1"])
-    monkeypatch.setattr(parallel, "WORTH_STARTING", 1)
+    monkeypatch.setattr(parallel, "MIN_ITEMS", 1)
     several = CliRunner().invoke(app, [*arguments, "--workers", "2"])
     assert alone.output == several.output
     assert (alone.exit_code, several.exit_code) == (1, 1)
@@ -165,9 +165,7 @@ def test_a_pickle_that_wants_to_run_code_is_refused_unread(app, tmp_path):
     archives.make_roxford5k(tmp_path / "root")
     trace = tmp_path / "trace"
     (tmp_path / "root" / "gnd_roxford5k.pkl").write_bytes(pickle.dumps(Hostile(trace)))
-    with pytest.raises(
-        DataError, match=r"gnd_roxford5k\.pkl asks for \w+\.open, .* could run code"
-    ):
+    with pytest.raises(DataError, match=r"gnd_roxford5k\.pkl holds \w+\.open, .* could run code"):
         CliRunner().invoke(
             app,
             ["data", "check", "roxford5k", "--root", str(tmp_path / "root")],
@@ -187,9 +185,9 @@ def test_the_table_shows_every_count_and_its_difference():
         ["test", "images", "5", "-", "-"],
         ["all", "categories", "0", "2", "-2"],
     ]
-    assert differences(found, expected) == [
-        "train images: 1,200 instead of 1,201",
-        "all categories: 0 instead of 2",
+    assert list(map(str, count_differences(found, expected))) == [
+        "train images: 1,200 instead of 1,201 (1 fewer)",
+        "all categories: 0 instead of 2 (2 fewer)",
     ]
 
 

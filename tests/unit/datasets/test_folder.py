@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.io.files import open_image
 from benchmark.datasets.prepare.decode import broken_images
 
 
@@ -80,9 +78,12 @@ def test_all_problems_of_a_csv_are_named_at_once(root, tmp_path):
     with pytest.raises(DataError) as caught:
         load_dataset("folder", {"root": str(root), "split_csv": str(table)})
     message = str(caught.value)
-    assert "classes in both splits: a" in message
-    assert "listed twice: class 1/0.png" in message
-    assert "classes with one image: c" in message
+    assert (
+        "classes in both splits: 1; retrieval is tested on classes unseen in training\n      a\n"
+        in message
+    )
+    assert "images listed twice: 1; each must be listed once\n      class 1/0.png\n" in message
+    assert "classes with one image: 1; add images, or set min_images: 2" in message
 
 
 def test_missing_and_empty_files_are_listed_by_path(root, tmp_path):
@@ -110,30 +111,13 @@ def test_missing_or_empty_directory_says_what_to_do(tmp_path, missing):
 
 def test_class_with_one_image_is_an_error(root):
     write_image(root / "lonely" / "0.png")
-    with pytest.raises(DataError, match="classes with one image: lonely"):
+    with pytest.raises(DataError, match=r"classes with one image: 1; .*\n      lonely"):
         load_dataset("folder", {"root": str(root)})
 
 
 def test_misspelt_parameter_names_the_nearest(root):
     with pytest.raises(ConfigError, match="did you mean 'root'"):
         load_dataset("folder", {"roott": str(root)})
-
-
-@pytest.mark.parametrize(
-    ("mode", "suffix"), [("L", "png"), ("P", "gif"), ("RGBA", "png"), ("RGB", "bmp")]
-)
-def test_every_colour_mode_opens_as_grey_or_rgb(tmp_path, mode, suffix):
-    path = tmp_path / f"x.{suffix}"
-    write_image(path, 90, mode)
-    assert open_image(path).mode in ("L", "RGB")
-
-
-def test_exif_rotation_is_undone(tmp_path):
-    picture = Image.fromarray(np.arange(200, dtype=np.uint8).reshape(10, 20))
-    exif = picture.getexif()
-    exif[0x0112] = 6  # turned by 90 degrees
-    picture.save(tmp_path / "x.jpg", exif=exif)
-    assert open_image(tmp_path / "x.jpg").size == (10, 20)
 
 
 def test_everything_that_would_be_left_out_is_named_in_one_error(root):
@@ -144,17 +128,12 @@ def test_everything_that_would_be_left_out_is_named_in_one_error(root):
     with pytest.raises(DataError) as caught:
         load_dataset("folder", {"root": str(root)})
     message = str(caught.value)
-    assert "2 images at another depth: class 0/deeper/nested.png, loose.png; move" in message
-    assert "1 file with other endings: class 1/phone.heic; convert" in message
-    assert "1 empty folder: class 9; add its images, or remove it" in message
-
-
-def test_a_long_list_names_the_first_ten(root):
-    for number in range(13):
-        (root / "class 1" / f"{number:02}.heic").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"13 files .* class 1/09\.heic and 3 more;") as caught:
-        load_dataset("folder", {"root": str(root)})
-    assert "10.heic" not in str(caught.value)
+    assert (
+        "images at another depth: 2; move each to class/image\n      class 0/deeper/nested.png\n"
+        in message
+    )
+    assert "files with other suffixes: 1; expected class/image: convert" in message
+    assert "empty folders: 1; add their images, or remove them\n      class 9" in message
 
 
 def test_hidden_files_and_thumbnails_of_file_managers_are_ignored(root):
@@ -194,7 +173,7 @@ def write_split(path: Path, *rows: str, columns: str = "path,label,split") -> Pa
 )
 def test_csv_paths_outside_the_root_are_named(root, tmp_path, bad):
     table = write_split(tmp_path / "split.csv", "class 0/0.png,a,train", f"{bad},a,train")
-    with pytest.raises(DataError, match="outside the dataset's root") as caught:
+    with pytest.raises(DataError, match="outside the root: 1") as caught:
         load_dataset("folder", {"root": str(root), "split_csv": str(table)})
     assert bad in str(caught.value)
     assert "class 0/0.png" not in str(caught.value)
@@ -202,7 +181,7 @@ def test_csv_paths_outside_the_root_are_named(root, tmp_path, bad):
 
 def test_one_file_under_two_spellings_is_listed_twice(root, tmp_path):
     table = write_split(tmp_path / "split.csv", "class 0/0.png,a,train", "./class 0/0.png,b,test")
-    with pytest.raises(DataError, match=r"listed twice: class 0/0\.png"):
+    with pytest.raises(DataError, match=r"listed twice: 1; .*\s+class 0/0\.png"):
         load_dataset("folder", {"root": str(root), "split_csv": str(table)})
 
 
@@ -214,7 +193,7 @@ def test_categories_asked_of_a_csv_without_them_are_an_error(root, tmp_path):
     write_split(
         tmp_path / "split.csv", "class 0/0.png,a,train,", columns="path,label,split,category"
     )
-    with pytest.raises(DataError, match=r"no category for class 0/0\.png"):
+    with pytest.raises(DataError, match=r"without a category in .*: 1; .*\s+class 0/0\.png"):
         load_dataset("folder", params)
 
 
@@ -234,7 +213,9 @@ def test_a_class_in_two_categories_is_an_error(root, tmp_path):
     table = write_split(
         tmp_path / "s.csv", *rows_with_categories("x", "y"), columns="path,label,split,category"
     )
-    with pytest.raises(DataError, match="classes in several categories: 0"):
+    with pytest.raises(
+        DataError, match=r"classes in several categories: 1; each must have one\s+0"
+    ):
         load_dataset("folder", {"root": str(root), "split_csv": str(table)})
 
 
@@ -245,30 +226,3 @@ def test_fingerprint_covers_the_categories(root, tmp_path):
         table = write_split(tmp_path / "s.csv", *rows, columns="path,label,split,category")
         prints.add(load_dataset("folder", {"root": str(root), "split_csv": str(table)}).fingerprint)
     assert len(prints) == 2
-
-
-@pytest.mark.parametrize("kind", [np.uint16, np.int32])
-def test_sixteen_bit_grey_is_scaled_not_clipped(tmp_path, kind):
-    values = np.array([[0, 255, 256, 32768], [257, 514, 65535, 65278]])
-    Image.fromarray(values.astype(kind)).save(tmp_path / "x.tif")
-    picture = open_image(tmp_path / "x.tif")
-    assert picture.mode == "L"
-    assert np.array_equal(np.asarray(picture), np.round(values * 255 / 65535))
-
-
-def test_sixteen_bit_png_is_turned_upright_too(tmp_path):
-    picture = Image.fromarray(np.full((4, 6), 65535, dtype=np.uint16))
-    exif = picture.getexif()
-    exif[0x0112] = 6  # turned by 90 degrees
-    picture.save(tmp_path / "x.png", exif=exif)
-    assert open_image(tmp_path / "x.png").size == (4, 6)
-    assert open_image(tmp_path / "x.png").getextrema() == (255, 255)
-
-
-@pytest.mark.parametrize(
-    "values", [np.full((2, 2), 70000, np.int32), np.full((2, 2), 0.5, np.float32)]
-)
-def test_grey_beyond_sixteen_bits_is_refused(tmp_path, values):
-    Image.fromarray(values).save(tmp_path / "x.tif")
-    with pytest.raises(DataError, match="do not fit 16 bits"):
-        open_image(tmp_path / "x.tif")

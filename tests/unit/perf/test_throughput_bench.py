@@ -16,7 +16,7 @@ from perf.workflow import CONFIG, share_of_useful_time, shortened
 
 from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
-from benchmark.datasets.io.files import ReducingOpener
+from benchmark.datasets.io.images import ReducingOpener
 from benchmark.input.create import create_input
 from benchmark.study import load_study
 from benchmark.study.grid import expand

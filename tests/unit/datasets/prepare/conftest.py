@@ -40,3 +40,10 @@ def files(tmp_path):
         return publish(name, folder)
 
     return made
+
+
+@pytest.fixture
+def into(tmp_path):
+    folder = tmp_path / "root" / "into"
+    folder.mkdir(parents=True)
+    return folder

@@ -11,8 +11,8 @@ from file_servers import serving
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets.prepare import download as downloading
 from benchmark.datasets.prepare.digests import check_digests, parse_digests
-from benchmark.datasets.prepare.download import download, shown
-from benchmark.datasets.prepare.sources import Source
+from benchmark.datasets.prepare.download import download, public_url
+from benchmark.datasets.prepare.install import Source
 
 CONTENT = random.Random(0).randbytes(300_000)
 
@@ -115,11 +115,47 @@ def test_a_wrong_address_is_not_tried_again(server, target):
     assert not target.exists()
 
 
-def test_a_web_page_is_not_taken_for_an_archive(server, target):
-    server.media_type = "text/html; charset=utf-8"
+@pytest.mark.parametrize("media_type", ["text/html; charset=utf-8", "application/zip", None])
+def test_a_web_page_is_refused_and_not_kept_whatever_it_is_called(server, target, media_type):
+    server.media_type = media_type
+    server.content = b"\xef\xbb\xbf\n<!DOCTYPE html><title>Sign in</title>" + b" " * 1000
     with pytest.raises(DataError, match="answers with a web page"):
         download(server.address, target)
-    assert not target.exists()
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_user_and_a_password_in_the_address_are_sent_and_never_shown(server, target):
+    server.password = "me:w@rd"
+    address = server.address.replace("://", "://{}@")
+    with pytest.raises(DataError, match="HTTP 401") as caught:
+        download(address.format("me:secret"), target)
+    assert "secret" not in str(caught.value)
+    assert download(address.format("me:w%40rd"), target).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[", "http://host:port/a", "http:///a", "http://" + "a" * 70 + "/b", "https://%zz"],
+)
+def test_malformed_addresses_are_refused_at_once(tmp_path, url):
+    with pytest.raises(DataError, match=r"is not a valid address|cannot download"):
+        Source(url).fetch(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["", "a%00b", "..%2f..%2fup", "%2e%2e", "x" * 300, "a%1bb"])
+def test_names_that_cannot_be_file_names_are_replaced(server, tmp_path, path):
+    found = Source(server.address + path).fetch(tmp_path / "downloads")
+    assert found == tmp_path / "downloads" / ("up" if path.endswith("up") else "download")
+
+
+def test_a_server_that_sends_the_same_part_for_ever_is_given_up(server, target):
+    server.sized, server.ranges, server.hang_up = False, False, 1000
+    server.content = CONTENT[:1000]
+    assert download(server.address, target).stat().st_size == 1000, "nothing says there is more"
+    target.unlink()
+    server.sized, server.content = True, CONTENT
+    with pytest.raises(DataError, match="gave up after 5 attempts without a byte"):
+        download(server.address, target)
 
 
 def test_a_file_larger_than_the_disk_is_refused_before_it_comes(server, target, monkeypatch):
@@ -139,7 +175,7 @@ def test_a_folder_that_cannot_be_made_is_named(server, tmp_path):
 
 def test_addresses_are_shown_without_what_may_be_secret():
     assert (
-        shown("https://me:word@host.example:8000/a/b.zip?token=1")
+        public_url("https://me:word@host.example:8000/a/b.zip?token=1")
         == "https://host.example:8000/a/b.zip"
     )
 
@@ -160,7 +196,7 @@ def test_digests_are_compared_and_the_message_names_both(tmp_path):
     path = tmp_path / "a.zip"
     path.write_bytes(b"abc")
     right = "900150983cd24fb0d6963f7d28e17f72"  # of "abc": RFC 1321, appendix A.5
-    assert check_digests(path, {"md5": right.upper()})["sha256"].startswith("ba7816bf")
+    assert check_digests(path, {"md5": right.upper()}).startswith("ba7816bf")
     with pytest.raises(DataError, match=f"md5 is {right}, expected {'0' * 32}"):
         check_digests(path, {"md5": "0" * 32})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark.datasets.prepare import meter as metering
-from benchmark.datasets.prepare.meter import Meter, amount
+from benchmark.datasets.prepare.meter import Meter, format_bytes
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_log_is_not_flooded(capsys):
 
 
 def test_amounts_are_written_as_people_write_them():
-    assert [amount(size) for size in (0, 999, 1000, 73_400_000, 2 * 10**9, 10**15)] == [
+    assert [format_bytes(size) for size in (0, 999, 1000, 73_400_000, 2 * 10**9, 10**15)] == [
         "0 B",
         "999 B",
         "1.0 kB",

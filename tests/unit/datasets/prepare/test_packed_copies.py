@@ -16,7 +16,7 @@ from PIL import Image
 
 from benchmark.core.errors import DataError, RunError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.io.files import open_image
+from benchmark.datasets.io.images import open_image
 from benchmark.datasets.io.packed import PackedImages
 from benchmark.datasets.prepare import pack as packing
 from benchmark.datasets.prepare import parallel
@@ -219,7 +219,7 @@ def test_a_dataset_is_read_from_its_packed_copy_with_the_same_labels(tmp_path, n
 
 
 def test_other_processes_give_the_same_results_in_the_same_order(root, monkeypatch):
-    monkeypatch.setattr(parallel, "WORTH_STARTING", 1)
+    monkeypatch.setattr(parallel, "MIN_ITEMS", 1)
     monkeypatch.setattr(parallel, "CHUNK", 2)
     encoder = Encoder(root, SIDE)
     many = PATHS * 10
@@ -231,6 +231,6 @@ def _die(item):
 
 
 def test_a_worker_that_dies_is_reported(monkeypatch):
-    monkeypatch.setattr(parallel, "WORTH_STARTING", 1)
+    monkeypatch.setattr(parallel, "MIN_ITEMS", 1)
     with pytest.raises(RunError, match=r"a worker process died.*fewer --workers"):
         list(parallel.ordered_map(_die, [1, 2, 3], 2))

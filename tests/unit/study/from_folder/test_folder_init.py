@@ -85,7 +85,8 @@ def test_classes_with_one_image_are_listed_and_left_out_on_request(flowers, init
     save(flowers / "lonely" / "a.png")
     save(flowers / "alone" / "b.png")
     refused = init(flowers)
-    assert "2 classes with one image: alone, lonely" in str(refused.exception)
+    assert "classes with one image: 2; add" in str(refused.exception)
+    assert "\n      alone\n      lonely" in str(refused.exception)
     assert "--min-images 2" in str(refused.exception)
     done = init(flowers, "--min-images", 2)
     assert done.exit_code == 0

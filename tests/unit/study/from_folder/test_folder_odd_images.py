@@ -45,7 +45,7 @@ def test_names_that_are_no_text_are_listed(tmp_path):
         save(tmp_path / f"{label}" / "0.png", label)
     os.rename(os.fsencode(tmp_path / "0"), os.fsencode(tmp_path) + b"/gr\xfcn")
     with pytest.raises(
-        DataError, match=r"name that is not UTF-8 text: 'gr\\udcfcn/0\.png'; rename"
+        DataError, match=r"names that are not UTF-8 text: 1; rename them\s+'gr\\udcfcn/0\.png'"
     ):
         load_dataset("folder", {"root": str(tmp_path)})
 

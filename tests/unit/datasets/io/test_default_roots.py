@@ -8,24 +8,24 @@ import pytest
 
 from benchmark.core.errors import DataError
 from benchmark.datasets import DATASETS, check_dataset_params, load_dataset
-from benchmark.datasets.io.where import VARIABLE, with_roots
+from benchmark.datasets.io.roots import DATA_VARIABLE, with_root
 
 
 def root(name, **params):
-    return with_roots(name, DATASETS[name].target, params).get("root")
+    return with_root(name, DATASETS[name].target, params).get("root")
 
 
 def test_the_variable_comes_before_the_folder_data_and_a_given_root_before_both(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
     assert root("sop") == str(Path("data") / "sop")
-    monkeypatch.setenv(VARIABLE, "/big/disk")
+    monkeypatch.setenv(DATA_VARIABLE, "/big/disk")
     assert root("sop") == str(Path("/big/disk/sop")) == root("sop", root=None)
     assert root("sop", root="elsewhere") == "elsewhere"
 
 
 @pytest.mark.parametrize("name", ["folder", "glyphs_tiny"])
 def test_datasets_that_are_not_unpacked_from_archives_keep_their_parameters(name):
-    assert with_roots(name, DATASETS[name].target, {}) == {}
+    assert with_root(name, DATASETS[name].target, {}) == {}
 
 
 def test_a_published_dataset_needs_no_parameter_to_be_valid_and_says_where_it_was_looked_for(
@@ -33,6 +33,6 @@ def test_a_published_dataset_needs_no_parameter_to_be_valid_and_says_where_it_wa
 ):
     assert check_dataset_params("cub", {}) == []
     assert check_dataset_params("cub", {"rot": "x"}) != []
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
     with pytest.raises(DataError, match="cub"):
         load_dataset("cub", {})

@@ -140,7 +140,7 @@ def test_images_that_were_not_packed_are_named(tmp_path):
     archives.make_cub(tmp_path)
     names = list(load(tmp_path).train.names)
     write_packed(tmp_path, names)
-    with pytest.raises(DataError, match="6 images were not packed") as caught:
+    with pytest.raises(DataError, match="images not packed: 6; pack them again") as caught:
         load(tmp_path, packed=SIDE)
     assert "images/101.White_Pelican/White_Pelican_0001_1.jpg" in str(caught.value)
 

@@ -1,0 +1,90 @@
+"""A directory of class folders: each file is an image of a class, or is reported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.images import IMAGE_SUFFIXES
+from benchmark.datasets.io.paths import is_text
+
+IGNORED = frozenset({"thumbs.db", "desktop.ini"})  # as are hidden files, which start with a dot
+
+
+def class_images(findings: Findings, categories: bool) -> list[Path]:
+    """Return the images below the root, relative to it and sorted.
+
+    They are class/image, or category/class/image. Everything that would otherwise be left out goes
+    into the findings: images at another depth, files with other suffixes, folders without files,
+    names that are not text. Links to folders are followed.
+    """
+    shape = "category/class/image" if categories else "class/image"
+    images, others, empty, unreadable = [], [], [], []
+    for path, is_file in _walk(findings, findings.root, ()):
+        if not is_text(path.as_posix()):
+            unreadable.append(path.as_posix())
+        elif not is_file:
+            empty.append(path.as_posix())
+        elif path.suffix.lower() in IMAGE_SUFFIXES:
+            images.append(path)
+        else:
+            others.append(path.as_posix())
+    suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
+    if not (images or others or empty or unreadable or findings.problems):
+        findings.add(
+            f"no images; expected {shape} with suffixes {suffixes}: one folder for each class, "
+            "with its images in it"
+        )
+    _report_depth(findings, images, shape)
+    findings.add_all(
+        "files with other suffixes",
+        others,
+        f"expected {shape}: convert images to one of {suffixes}, move other files out of the root",
+    )
+    findings.add_all("empty folders", empty, "add their images, or remove them")
+    findings.add_all("names that are not UTF-8 text", unreadable, "rename them")
+    return sorted(images)
+
+
+def _report_depth(findings: Findings, images: list[Path], shape: str) -> None:
+    """Report images at another depth than the expected one, with advice that fits all of them."""
+    depth = shape.count("/") + 1
+    wrong = [path.as_posix() for path in images if len(path.parts) != depth]
+    depths = {len(path.parts) for path in images}
+    advice = f"move each to {shape}"
+    if depths == {1}:
+        advice = (
+            f"give each class a folder of its own and {advice}, or name each image's class in a "
+            "split_csv"
+        )
+    elif depths == {2} or depths == {3}:
+        advice += f", or set categories: {'false' if depth == 3 else 'true'}"
+    findings.add_all("images at another depth", wrong, advice)
+
+
+def _walk(findings: Findings, folder: Path, above: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
+    """Yield (path below the root, True) for each file, (folder, False) for each empty folder."""
+    real = folder.resolve()
+    if real in above:
+        findings.add(f"{folder} is a link to a folder that contains it; remove the link")
+        return
+    try:
+        with os.scandir(folder) as listing:  # tells files from folders without asking for each
+            entries = sorted((e.name, e.is_dir()) for e in listing if not _is_ignored(e.name))
+    except OSError as error:
+        findings.add(f"cannot list {folder}: {error.strerror}; make it readable")
+        return
+    below = folder.relative_to(findings.root)
+    if not entries and above:
+        yield below, False
+    for name, is_folder in entries:
+        if is_folder:
+            yield from _walk(findings, folder / name, (*above, real))
+        else:
+            yield below / name, True
+
+
+def _is_ignored(name: str) -> bool:
+    return name.startswith(".") or name.lower() in IGNORED

@@ -1,0 +1,73 @@
+"""Names and files from outside: joined to a root that they cannot leave, opened only if regular.
+
+Only this module judges a name that comes from a file, an archive or an address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO
+
+from benchmark.core.errors import DataError
+
+
+@contextlib.contextmanager
+def os_errors(what: str, advice: str) -> Iterator[None]:
+    """Turn an OSError of the block into a DataError: what failed, the reason, what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{what}: {error.strerror or error}; {advice}") from error
+
+
+def leaves_root(name: str) -> bool:
+    """Say whether a name cannot be a path below a folder, read as POSIX or as Windows reads it.
+
+    Such names are empty, absolute, climb with ``..`` or hold a NUL.
+    """
+    if name and not any(mark in name for mark in ("..", ":", "\0")) and name[0] not in "/\\":
+        return False
+    windows = PureWindowsPath(name)
+    return (
+        not name
+        or "\0" in name
+        or PurePosixPath(name).is_absolute()
+        or bool(windows.anchor)
+        or ".." in windows.parts
+    )
+
+
+def path_below(root: Path, name: str) -> Path:
+    """Return ``root / name``; raise DataError when the name leaves the root."""
+    if leaves_root(name):
+        raise DataError(f"{name!r} leads out of {root}; names must be relative, without '..'")
+    return root / name
+
+
+def is_text(name: str) -> bool:
+    """Say whether a name can be written to a text file and shown on a terminal.
+
+    Bytes that are not UTF-8 arrive as lone surrogates; control characters could steer a terminal.
+    """
+    return name.isprintable() or not any(
+        ord(letter) < 32 or 127 <= ord(letter) < 160 or 0xD800 <= ord(letter) < 0xE000
+        for letter in name
+    )
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file to read bytes; raise OSError for pipes and devices, which may block."""
+    return open(path, "rb", opener=_open_regular)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return handle

@@ -1,0 +1,142 @@
+"""Image files: every kind opens upright as grey or RGB; hostile and damaged ones are one clear error."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+
+import numpy as np
+import pytest
+from picture_files import save
+from PIL import EpsImagePlugin, Image
+
+from benchmark.core.errors import DataError
+from benchmark.datasets.io.images import FORMATS, image_format, open_image
+
+TURNED = Image.Exif()
+TURNED[0x0112] = 6  # by 90 degrees
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n{} loop\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "suffix"),
+    [("L", "png"), ("P", "gif"), ("RGBA", "png"), ("RGB", "bmp"), ("RGB", "ppm")],
+)
+def test_every_colour_mode_opens_as_grey_or_rgb(tmp_path, mode, suffix):
+    Image.new(mode, (20, 16), 90 if mode in "LP" else (90, 165, 7, 128)[: len(mode)]).save(
+        tmp_path / f"x.{suffix}"
+    )
+    assert open_image(tmp_path / f"x.{suffix}").mode in ("L", "RGB")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_exif_rotation_is_undone(tmp_path, dtype):
+    white = np.full((10, 20), np.iinfo(dtype).max, dtype=dtype)
+    Image.fromarray(white).save(tmp_path / "x.png", exif=TURNED)
+    image = open_image(tmp_path / "x.png")
+    assert (image.size, image.getextrema()) == ((10, 20), (255, 255))
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.int32])
+def test_sixteen_bit_grey_is_scaled_not_clipped(tmp_path, kind):
+    values = np.array([[0, 255, 256, 32768], [257, 514, 65535, 65278]])
+    Image.fromarray(values.astype(kind)).save(tmp_path / "x.tif")
+    image = open_image(tmp_path / "x.tif")
+    assert image.mode == "L"
+    assert np.array_equal(np.asarray(image), np.round(values * 255 / 65535))
+
+
+@pytest.mark.parametrize(
+    "values", [np.full((2, 2), 70000, np.int32), np.full((2, 2), 0.5, np.float32)]
+)
+def test_grey_beyond_sixteen_bits_is_refused(tmp_path, values):
+    Image.fromarray(values).save(tmp_path / "x.tif")
+    with pytest.raises(DataError, match="do not fit 16 bits"):
+        open_image(tmp_path / "x.tif")
+
+
+def test_the_stored_format_is_told(tmp_path):
+    save(tmp_path / "x.png")
+    save(tmp_path / "turned.jpg", exif=TURNED)
+    assert image_format(tmp_path / "x.png") == ("PNG", True)
+    assert image_format(tmp_path / "turned.jpg") == ("JPEG", False)
+
+
+@pytest.mark.parametrize("name", ["x.jpg", "x.eps"])
+def test_postscript_is_never_run_whatever_it_is_called(tmp_path, monkeypatch, name):
+    started = []
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *args: started.append(args))
+    (tmp_path / name).write_bytes(POSTSCRIPT)
+    with pytest.raises(DataError, match=r"cannot decode .*replace the file by one of JPEG, PNG"):
+        open_image(tmp_path / name)
+    assert not started
+
+
+def jpeg(**options: object) -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(stream, "JPEG", **options)
+    return stream.getvalue()
+
+
+def other_format(kind: str) -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(stream, kind)
+    return stream.getvalue()
+
+
+def exif_with_an_odd_entry() -> bytes:
+    """Return a JPEG whose EXIF offsets point nowhere."""
+    entry = struct.pack("<HHII", 0x0112, 5, 1, 0x7FFFFFFF)
+    return jpeg(exif=b"Exif\0\0II*\0\x08\0\0\0" + struct.pack("<H", 1) + entry + b"\0\0")
+
+
+def jpeg_without_pixels() -> bytes:
+    content = jpeg()
+    at = content.index(b"\xff\xc0") + 5  # height and width in the frame header
+    return content[:at] + b"\0\0\0\0" + content[at + 4 :]
+
+
+BROKEN = {
+    "empty": b"",
+    "text": b"<html>Sign in</html>",
+    "cut": jpeg()[:200],
+    "no pixels": jpeg_without_pixels(),
+    "dds": b"DDS " + struct.pack("<II", 124, 0x1007) + b"\xff" * 116,
+    "ico": other_format("ICO"),
+    "tga": other_format("TGA"),
+    "pdf": b"%PDF-1.4\n",
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_cannot_be_decoded_is_named_with_the_formats_that_can(tmp_path, case):
+    (tmp_path / "x.jpg").write_bytes(BROKEN[case])
+    with pytest.raises(DataError, match=rf"cannot decode .*x\.jpg: .*{', '.join(FORMATS)}"):
+        open_image(tmp_path / "x.jpg", divisor=lambda size: 8 // min(size))
+
+
+@pytest.mark.parametrize("error", [struct.error, RuntimeError, NotImplementedError, MemoryError])
+def test_every_error_of_a_decoder_is_one_clear_error(tmp_path, monkeypatch, error):
+    def fails(*_: object) -> None:
+        raise error
+
+    save(tmp_path / "x.png")
+    monkeypatch.setattr(Image.Image, "getexif", fails)
+    with pytest.raises(DataError, match=rf"cannot decode .*x\.png: {error.__name__}; replace"):
+        open_image(tmp_path / "x.png", divisor=lambda size: 1)
+
+
+def test_an_odd_exif_entry_spoils_at_most_its_own_image(tmp_path):
+    (tmp_path / "x.jpg").write_bytes(exif_with_an_odd_entry())
+    try:
+        assert open_image(tmp_path / "x.jpg", divisor=lambda size: 1).size == (8, 8)
+    except DataError as error:
+        assert "cannot decode" in str(error)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_pipes_and_folders_are_refused_without_waiting(tmp_path, make):
+    make(tmp_path / "x.jpg")
+    with pytest.raises(DataError, match="not a regular file"):
+        open_image(tmp_path / "x.jpg")

@@ -1,0 +1,50 @@
+"""MATLAB files: what scipy writes is read alike; damage ends in an exception, never in a crash."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from benchmark.datasets.io.matlab import read_matlab
+
+NAMES = ("cids", "cluster")
+
+
+def write(path, compressed=False, dtype=np.float64):
+    cells = np.empty((1, 3), dtype=object)
+    cells[0] = ["abc", "d", "ü" * 40]
+    variables = {"cids": cells, "cluster": np.array([[1, 1, 2]], dtype), "other": {"a": 1}}
+    savemat(path, variables, do_compression=compressed)
+    return path
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint8])
+def test_numbers_and_cells_of_text_are_read(tmp_path, compressed, dtype):
+    found = read_matlab(write(tmp_path / "a.mat", compressed, dtype), NAMES)
+    assert found["cids"] == ["abc", "d", "ü" * 40]
+    assert found["cluster"].tolist() == [1, 1, 2]
+
+
+def test_a_missing_variable_is_named(tmp_path):
+    with pytest.raises(ValueError, match="it has no absent"):
+        read_matlab(write(tmp_path / "a.mat"), ("cids", "absent"))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_damage_is_an_exception(tmp_path, compressed):
+    right, rng = write(tmp_path / "a.mat", compressed).read_bytes(), random.Random(0)
+    failures = 0
+    for _ in range(300):
+        content = bytearray(right[: rng.choice([len(right), rng.randrange(1, len(right))])])
+        for _ in range(rng.randrange(5)):
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        (tmp_path / "a.mat").write_bytes(content)
+        try:
+            read_matlab(tmp_path / "a.mat", NAMES)
+        except Exception:  # the dataset reports any of them
+            failures += 1
+    assert failures > 100

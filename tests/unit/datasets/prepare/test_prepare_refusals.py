@@ -1,0 +1,161 @@
+"""``data prepare`` on files that are wrong, in folders that cannot be used, and after interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+import zipfile
+
+import archives
+import pytest
+from filelock import FileLock
+from published_files import content, given, leftovers
+
+from benchmark.core.errors import BenchmarkError
+from benchmark.datasets.prepare import staging
+
+
+def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path):
+    page = tmp_path / "img.zip"
+    page.write_text("<!doctype html><title>Sign in</title>")
+    with pytest.raises(BenchmarkError, match=r"img\.zip is a web page, neither an archive"):
+        command("prepare", "inshop", "--source", page, "--root", tmp_path / "root")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(
+        BenchmarkError, match="is not dataset 'cub': it holds nothing; expected: CUB_200_2011"
+    ):
+        command("prepare", "cub", "--source", tmp_path / "empty", "--root", tmp_path / "root")
+    with pytest.raises(BenchmarkError, match=r"no file or directory .*nothing"):
+        command("prepare", "cub", "--source", tmp_path / "nothing", "--root", tmp_path / "root")
+    with pytest.raises(
+        BenchmarkError, match=r"files and folders missing \(of 4, not the dataset's root\): 4"
+    ):
+        command("prepare", "cub", "--root", tmp_path / "root")
+
+
+def test_a_link_of_an_archive_cannot_show_what_lies_beside_the_root(command, files, tmp_path):
+    (path,) = files("cub")
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path / "cub", filter="data")
+    private = tmp_path / "cub" / "private.jpg"
+    image = next((tmp_path / "cub").rglob("*_1.jpg"))
+    image.rename(private)
+    image.symlink_to(os.path.relpath(private, image.parent))
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(tmp_path / "cub", "wrapping")
+    with pytest.raises(BenchmarkError, match="points outside the archive"):
+        command("prepare", "cub", *given([path]), "--root", tmp_path / "root", "--allow-counts")
+    assert content(tmp_path / "root") == {}
+
+
+def test_files_of_an_archive_named_like_our_own_are_left_out(command, files, tmp_path):
+    (path,) = files("sop")
+    own = {name: tmp_path / "empty" for name in (staging.RECORD, f"{staging.SOURCES}/x.json")}
+    (tmp_path / "empty").write_text("{")
+    with zipfile.ZipFile(path, "a") as archive:
+        for name, file in own.items():
+            archive.write(file, f"Stanford_Online_Products/{name}")
+    root = tmp_path / "sop"
+    command("prepare", "sop", *given([path]), "--root", root, "--allow-counts")
+    assert list(json.loads((root / staging.RECORD).read_text())["sources"]) == [path.name]
+
+
+def test_what_is_in_the_root_is_never_replaced(command, files, tmp_path):
+    root = tmp_path / "cub"
+    root.mkdir()
+    (root / "images.txt").write_text("mine")
+    with pytest.raises(
+        BenchmarkError, match=r"already holds images\.txt, which the source would replace"
+    ):
+        command("prepare", "cub", *given(files("cub")), "--root", root)
+    assert content(root) == {"images.txt": b"mine"}
+
+
+def test_an_interruption_while_moving_is_noticed_and_continued(
+    command, files, tmp_path, monkeypatch
+):
+    root = tmp_path / "cub"
+    arguments = ["prepare", "cub", *given(files("cub")), "--root", root, "--allow-counts"]
+    rename, moved = staging.os.rename, []
+
+    def stops_after_two(source, target):
+        if len(moved) == 2:
+            raise KeyboardInterrupt
+        moved.append(target)
+        rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging.os, "rename", stops_after_two)
+        command(*arguments, status=130)
+    with pytest.raises(BenchmarkError, match="half-filled: 'data prepare' was interrupted"):
+        command("check", "cub", "--root", root)
+    assert "moved the files of an interrupted run into place" in command(*arguments)
+    assert "0 broken of 12" in command("check", "cub", "--root", root, "--images", "--allow-counts")
+    assert leftovers(root) == []
+
+
+def test_half_a_staging_folder_is_thrown_away(command, files, tmp_path):
+    root = tmp_path / "cub"
+    (root / staging.STAGING / "images").mkdir(parents=True)
+    with pytest.raises(BenchmarkError, match="not the dataset's root"):
+        command("check", "cub", "--root", root)
+    command("prepare", "cub", *given(files("cub")), "--root", root, "--allow-counts")
+    assert leftovers(root) == []
+
+
+def test_two_at_once_are_refused(command, tmp_path):
+    archives.make_cub(tmp_path)
+    with (
+        FileLock(tmp_path / ".prepare.lock"),
+        pytest.raises(BenchmarkError, match="another 'data prepare' is working"),
+    ):
+        command("prepare", "cub", "--root", tmp_path, "--allow-counts")
+
+
+def test_a_root_that_cannot_be_written_is_named(command, files, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(BenchmarkError, match=r"cannot make .*file.*choose another --root"):
+        command("prepare", "cub", *given(files("cub")), "--root", tmp_path / "file" / "cub")
+
+
+def test_a_read_only_root_is_named(command, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "benchmark.datasets.prepare.prepare.os.access", lambda path, mode: False
+    )  # root may write anywhere
+    with pytest.raises(BenchmarkError, match="is not writable; choose another --root"):
+        command("prepare", "cub", *given(files("cub")), "--root", tmp_path / "cub")
+
+
+def test_requests_that_make_no_sense_are_refused_before_anything_is_done(command, tmp_path):
+    with pytest.raises(BenchmarkError, match="'glyphs' needs no files"):
+        command("prepare", "glyphs", "--root", tmp_path / "x")
+    with pytest.raises(BenchmarkError) as caught:
+        command("prepare", "folder", "--source", "a.zip", "--pack", 32)
+    assert len(caught.value.problems) == 2
+    with pytest.raises(BenchmarkError, match="'roxford5k' cannot be read from a packed copy"):
+        command("prepare", "roxford5k", "--root", tmp_path / "x", "--pack", 32)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_default_root_lies_below_the_data_folder(command, files, tmp_path, monkeypatch):
+    monkeypatch.setenv("BENCHMARK_DATA", str(tmp_path / "data"))
+    command("prepare", "sop", *given(files("sop")), "--allow-counts")
+    assert "0 broken" in command("check", "sop", "--images", "--allow-counts")
+    assert (tmp_path / "data" / "sop" / "prepared.json").is_file()
+
+
+def test_a_source_around_the_root_is_not_copied_into_itself(command, tmp_path):
+    archives.make_cub(tmp_path / "cub")
+    before = content(tmp_path / "cub")
+    with pytest.raises(BenchmarkError, match="lies inside the source"):
+        command(
+            "prepare",
+            "cub",
+            "--source",
+            tmp_path / "cub",
+            "--root",
+            tmp_path / "cub" / "images" / "new",
+        )
+    assert content(tmp_path / "cub" / "images" / "new") == {}
+    assert before.items() <= content(tmp_path / "cub").items()
