@@ -67,7 +67,8 @@ class VehicleId(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of the four lists, with the models as categories."""
         table = super().read(findings)
-        model = table["label"].map(self._models(findings)).fillna(UNKNOWN)
+        models = self._models(findings)
+        model = [models.get(vehicle, UNKNOWN) for vehicle in table["label"]]
         return index_rows(table["path"], table["label"], model, table["role"], table["protocol"])
 
     def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
@@ -78,7 +79,7 @@ class VehicleId(IndexedLoader):
     def more_counts(self, table: pd.DataFrame) -> Counts:
         """Return the number of models in the attribute file, used by listed vehicles or not."""
         models = self._models(Findings(self.name, Path(self.config.root)))
-        return {"models": {"categories": models.nunique()}}
+        return {"models": {"categories": len(set(models.values()))}}
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol of a subset: each image queries the others, or random galleries."""
@@ -88,11 +89,11 @@ class VehicleId(IndexedLoader):
         seeds = [derive(GALLERY_SEED, "vehicleid gallery", name, n) for n in range(REPEATS)]
         return Protocol(sets["test"], repeats=tuple(random_gallery(labels, seed) for seed in seeds))
 
-    def _models(self, findings: Findings) -> pd.Series:
+    def _models(self, findings: Findings) -> dict[str, str]:
         """Return the model of each vehicle that has one."""
         rows = read_rows(findings, MODELS, ["vehicle", "model"])
         report_duplicates(findings, MODELS, rows["vehicle"])
-        return rows.drop_duplicates("vehicle").set_index("vehicle")["model"]
+        return dict(zip(rows["vehicle"], rows["model"], strict=True))
 
 
 def random_gallery(labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
