@@ -18,4 +18,7 @@ def attempt(spec: Path, out: Path | None, started: float) -> int:
     except Interrupted as event:
         print(event)
         return EXIT_INTERRUPTED
+    except KeyboardInterrupt:  # Ctrl-C while data and network are being prepared
+        print("stopped on request before the first step")
+        return EXIT_INTERRUPTED
     return 0

@@ -74,6 +74,7 @@ class Workplace:
             "--config",
             f"study={study}.yaml",
             *([] if hooks else ["--no-hooks"]),
+            *("--quiet", "host"),  # Snakemake's own words, which say what is run
             *arguments,
         ]
         path = os.pathsep.join([str(QUICK), str(ROOT)])
