@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmark.core.errors import RunError
+from benchmark.core.results import Result
 from benchmark.runs.status import failure_in
 
 
@@ -89,14 +90,15 @@ class Progress:
 
     def _score(self, run: Run) -> str:
         try:
-            result = json.loads(run.result.read_text(encoding="utf-8"))
-            if result["status"] != "ok":
-                return f"{result['status']}: {result['reason']}"
-            scores = result["metrics"]["last"]["test"]
-            metric = self.study.metric if self.study else next(iter(scores))
-            return f"{metric} {scores[metric]:.4f}"
-        except (OSError, ValueError, KeyError, TypeError, StopIteration):
-            return f"no score in {run.result}"
+            result = Result.read(run.result)
+        except RunError as error:
+            return str(error)
+        if result.status != "ok":
+            return f"{result.status}: {result.reason}"
+        split, scores = next(iter(result.metrics.last.items()))  # "test", or the first protocol
+        metric = self.study.metric if self.study else ""
+        metric = metric if metric in scores else next(iter(scores))
+        return f"{'' if split == 'test' else f'{split} '}{metric} {scores[metric]:.4f}"
 
     @staticmethod
     def reason(logs: Sequence[str]) -> str:

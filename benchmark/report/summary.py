@@ -10,7 +10,7 @@ import pandas as pd
 from benchmark.core.records import STATE, STATUSES
 from benchmark.papers.verdicts import summary_text
 from benchmark.runs.plan import plan
-from benchmark.runs.status import state_of
+from benchmark.runs.status import status_of
 from benchmark.study import Study
 from benchmark.study.grid import expand
 
@@ -43,7 +43,7 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
 def words_after_interrupt(study: Study, results: Path) -> str:
     """Return what Ctrl-C leaves: finished runs, runs with a saved state, and how to go on."""
     runs = expand(study).values()
-    unfinished = [run for run in runs if state_of(run, results).status not in FINISHED]
+    unfinished = [run for run in runs if status_of(run, results).status not in FINISHED]
     saved = sum((results / run.spec.folder / STATE).is_dir() for run in unfinished)
     return (
         f"stopped: {len(runs) - len(unfinished)} of {len(runs)} runs are finished, "

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from made_up_records import made_up_result
 from rich.console import Console
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from benchmark.core.results import Metrics
+from benchmark.study import load_study
+from benchmark.study.grid import expand
 from snakemake_logger_plugin_runs import LogHandler, StudyFacts
 from snakemake_logger_plugin_runs.display import LiveLine, duration, line
 from snakemake_logger_plugin_runs.progress import Progress
 
+SPEC = next(iter(expand(load_study("smoke")).values())).spec
 FACTS = StudyFacts(5, "map_at_r", lambda finished: f"the end ({finished})")
 
 
@@ -42,11 +47,10 @@ def job(handler: LogHandler, number: int, rule: str, folder="", log=()) -> None:
     send(handler, "Rule", jobid=number, rule_name=rule, **facts)
 
 
-def written(folder, **result) -> str:
-    scores = {"last": {"test": {"recall_at_1": 0.5, "map_at_r": 0.25}}}
+def written(folder: Path, split: str = "test", **changes) -> str:
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"status": "ok", "reason": "", "metrics": scores} | result
-    (folder / "result.json").write_text(json.dumps(content))
+    metrics = Metrics({split: {"recall_at_1": 0.5, "map_at_r": 0.25}}, {})
+    made_up_result(SPEC, metrics=metrics, **changes).write(folder / "result.json")
     return str(folder)
 
 
@@ -57,19 +61,22 @@ def finish(handler: LogHandler, number: int) -> None:
 
 def test_a_log_has_one_line_for_each_finished_run_with_its_score(tmp_path, capsys):
     handler = LogHandler(settings(), None)
-    start(handler, to_do=2)
+    start(handler, to_do=3)
     for message in ("Select jobs to execute...", "Execute 2 jobs...", "Using shell: /bin/bash"):
         send(handler, message)
     job(handler, 1, "train", written(tmp_path / "one"))
     job(handler, 2, "train", written(tmp_path / "two", status="diverged", reason="non-finite"))
     finish(handler, 2)
     finish(handler, 1)
-    job(handler, 3, "collect")
+    job(handler, 3, "train", written(tmp_path / "three", split="roxford_medium"))
     finish(handler, 3)
+    job(handler, 4, "collect")
+    finish(handler, 4)
     send(handler, "the end", closing=True)
     assert capsys.readouterr().err.splitlines() == [
-        "a/b/c/bs32/seed2  diverged: non-finite  (4 of 5)",
-        "a/b/c/bs32/seed1  map_at_r 0.2500  (5 of 5)",
+        "a/b/c/bs32/seed2  diverged: non-finite  (3 of 5)",
+        "a/b/c/bs32/seed1  map_at_r 0.2500  (4 of 5)",
+        "a/b/c/bs32/seed3  roxford_medium map_at_r 0.2500  (5 of 5)",
         "the end",
     ]
 
