@@ -9,7 +9,7 @@ from benchmark.training.run import train
 
 
 def attempt(spec: Path, out: Path | None, started: float) -> int:
-    """Trains and returns 0, or 75 when the run was stopped on request and can be continued.
+    """Train and return 0, or 75 when the run was stopped on request and can be continued.
 
     ``started`` is the command's ``time.monotonic()``, for the start-up time on record. Errors are raised.
     """

@@ -40,4 +40,3 @@ class StopRequest:
 
     def _note(self, *_: object) -> None:
         self.requested = True
-

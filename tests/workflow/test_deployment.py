@@ -1,7 +1,7 @@
-"""``--sdm apptainer`` and ``--sdm conda`` run every step in the software of envs/, the project's code included.
+"""``--sdm apptainer`` and ``--sdm conda`` run every step in the software of envs/, our code included.
 
-The programs are small stand-ins, for neither is on every machine: they show which commands reach an image or an
-environment. That those hold the right packages is for the files in envs/ to say.
+Small scripts play both programs, which few machines have: they show which commands reach an image or
+an environment. The files in envs/ say which packages those hold.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ PATH="$INSIDE:/usr/bin:/bin" exec "${@:2}"
 CONDA = """#!/bin/bash
 case "$*" in
   --version) echo 'conda 24.11.3' ;;
+  'clean'*) ;;
   'info --json') printf '{"conda_prefix": "%s", "platform": "linux-64"}' "$BASE" ;;
   'config --get'*) echo '{"get": {"channel_priority": "strict"}}' ;;
-  'env create'*) while [ "$1" != --prefix ]; do shift; done; mkdir -p "$2/bin"; cp "$INSIDE/python" "$2/bin" ;;
+  'env create'*)
+    while [ "$1" != --prefix ]; do shift; done
+    mkdir -p "$2/bin" && cp "$INSIDE/python" "$2/bin" ;;
   *) echo "not expected: conda $*" >&2; exit 1 ;;
 esac
 """
@@ -38,7 +41,7 @@ STEPS = {"train", "collect", "stats", "verdicts", "claims", "gallery", "tables",
 
 @pytest.fixture
 def programs(tmp_path: Path, fresh: Workplace) -> Path:
-    """The folder of both programs, first on the PATH of ``fresh``, and of a Python that tells of its steps."""
+    """Put both programs, and a Python that tells of its steps, where ``fresh`` finds them."""
     scripts = {"bin/apptainer": APPTAINER, "bin/conda": CONDA, "bin/activate": ACTIVATE}
     scripts["inside/python"] = PYTHON.format(quick=QUICK, python=sys.executable)
     for name, text in scripts.items():
