@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.core import provenance
+from benchmark.core.code_version import code_version
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
 from benchmark.core.records import RunSpec
@@ -54,7 +54,7 @@ def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recordi
     The file is named by run, specification and code version; processes that train the same run at one time do
     double work, and each leaves a whole file.
     """
-    version = re.sub(r"[^\w.]", "-", provenance.code_version())
+    version = re.sub(r"[^\w.]", "-", code_version())
     path = Path(folder) / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"
     if path.is_file():
         with np.load(path) as stored:
@@ -85,7 +85,7 @@ def _train(spec: RunSpec) -> Recording:
         seen.append(tuple(tensor.detach().cpu().numpy().copy() for tensor in inputs[:2]))
 
     hook = parts.loss.register_forward_pre_hook(note)
-    identity = {"spec_digest": spec.digest, "code_version": provenance.code_version()}
+    identity = {"spec_digest": spec.digest, "code_version": code_version()}
     try:
         with StopRequest() as stop, tempfile.TemporaryDirectory() as scratch:
             trainer = Trainer(

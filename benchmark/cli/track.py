@@ -65,13 +65,14 @@ def ui(
 
     Example: python -m benchmark track ui --port 5001
     """
+    from benchmark.core.environment import TRACKING_URI, is_server
     from benchmark.runs.tracking import store
     from benchmark.runs.tracking.notes import publish_reports
 
     uri = store.tracking_uri(results)
-    if store.is_server(uri):
+    if is_server(uri):
         typer.echo(
-            f"{store.URI_VARIABLE} names a server that has its own UI: {store.without_password(uri)}"
+            f"{TRACKING_URI.name} names a server that has its own UI: {store.without_password(uri)}"
         )
         return
     command = store.server_command(results, port)

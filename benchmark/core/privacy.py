@@ -1,28 +1,46 @@
-"""Keeps the machine out of what is published: no absolute paths, no names of hosts or people."""
+"""Keep the machine out of what is published: no absolute paths, no names of hosts or people."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-_PATH = re.compile(r"(?<![\w./:])/(?:[^\s/'\":,;()]+/)+([^\s/'\":,;()]*)")
-_DRIVE = re.compile(r"\b[A-Za-z]:\\(?:[^\s\\'\"]+\\)*([^\s\\'\"]*)")
 _PERSONAL = {"host", "hostname", "node", "user", "username", "login", "home", "cwd"}
+_HOMES = {"home", "users"}  # the folder below one of these is called like a person
+# How an absolute path begins: /, ~/, ~name/, file:, sqlite:///, C:\\, \\\\server. A slash inside a word, a
+# fraction or the address of a page begins none.
+_START = (
+    r"(?:file:/*|[A-Za-z]+:///+|(?<![\w.:/\\~…])(?:~[\w.-]*[\\/]|[A-Za-z]:[\\/]|\\\\|/(?=[^\s/])))"
+)
+# Folders may have blanks in their names, where a further slash follows; the last part has none.
+_PATH = re.compile(_START + r"(?:[^/\\'\":;,()\n]*[/\\])*[^\s/\\'\":;,()]*")
+_QUOTED = re.compile(rf"(['\"])({_START}[^'\"\n]*)\1")
+_WHOLE = re.compile(_START + r"[^'\":;,()\n]*")
 
 
 def without_paths(text: str) -> str:
-    """Returns ``text`` with absolute paths cut down to their last part: "…/flowers"."""
-    return _DRIVE.sub(r"…/\1", _PATH.sub(r"…/\1", text))
+    """Return ``text`` with absolute paths cut to their last part: ``…/flowers``."""
+    if _WHOLE.fullmatch(text):
+        return _last_part(text)
+    text = _QUOTED.sub(lambda match: match[1] + _last_part(match[2]) + match[1], text)
+    return _PATH.sub(lambda match: _last_part(match[0]), text)
 
 
 def public(value: Any) -> Any:
-    """Returns nested data with paths cut and entries about hosts and people left out."""
+    """Return nested data with paths cut and entries about hosts and people left out."""
     if isinstance(value, dict):
         return {
             str(key): public(item)
             for key, item in value.items()
-            if str(key).lower() not in _PERSONAL
+            if str(key).lower().rpartition(".")[2] not in _PERSONAL
         }
     if isinstance(value, list | tuple):
         return [public(item) for item in value]
     return without_paths(value) if isinstance(value, str) else value
+
+
+def _last_part(path: str) -> str:
+    *folders, name = [part for part in re.split(r"[/\\]+", path) if part]
+    if folders and folders[-1].lower() in _HOMES:
+        return "…"
+    return f"…/{name}"

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError, unknown_name
-
-PLUGINS_VARIABLE = "BENCHMARK_PLUGINS"
 
 
 @dataclass(frozen=True)
@@ -84,13 +83,11 @@ class Registry:
 
 def plugin_files() -> list[Path]:
     """Returns the Python files of all plugin folders, in a fixed order."""
-    folders = [
-        Path(part) for part in os.environ.get(PLUGINS_VARIABLE, "").split(os.pathsep) if part
-    ]
+    folders = [Path(part) for part in PLUGINS.value().split(os.pathsep) if part]
     missing = [str(folder) for folder in folders if not folder.is_dir()]
     if missing:
         raise ConfigError(
-            f"environment variable {PLUGINS_VARIABLE}",
+            f"environment variable {PLUGINS.name}",
             [f"no such folder: {path}; name existing folders or unset it" for path in missing],
         )
     return [path for folder in folders for path in sorted(folder.glob("*.py"))]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmark.core.cache import cache_folder
+from benchmark.core.environment import cache_folder
 from benchmark.core.errors import DataError
 from benchmark.core.files import replacing
 from benchmark.datasets.base import fingerprint_of

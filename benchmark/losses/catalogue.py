@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core import options, registry
+from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import write_json
 
-CACHE_VARIABLE = "BENCHMARK_CACHE"
-DEFAULT_CACHE = "results/cache"
 SOURCES = Path(__file__).parent
 
 
@@ -30,7 +29,7 @@ def load_catalogue() -> dict[str, dict[str, Any]]:
     variable BENCHMARK_CACHE (default results/cache); concurrent callers may all build it, and each leaves a
     whole file. Raises ConfigError when a loss file cannot be imported.
     """
-    path = Path(os.environ.get(CACHE_VARIABLE) or DEFAULT_CACHE) / f"losses-{_digest()}.json"
+    path = cache_folder() / f"losses-{_digest()}.json"
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):

@@ -19,10 +19,11 @@ import sys
 import time
 from pathlib import Path
 
+from benchmark.core.environment import STUDY, TRACKING_URI, is_server
 from benchmark.core.records import RunSpec
-from benchmark.runs.tracking.store import URI_VARIABLE, be_patient, is_server
 
-STUDY_VARIABLE = "BENCHMARK_STUDY"
+# The helper process is started by its name: training imports nothing of the runs' side.
+HELPER = "benchmark.runs.tracking.mirror_process"
 # Enough for a healthy server to take the last batch and the artifacts, and never more than a small part of the
 # run: a server that hangs must not slow short runs down. The import completes what is cut off.
 CLOSING_SECONDS = 3.0
@@ -39,11 +40,10 @@ class Mirror:
     @classmethod
     def start(cls, spec: RunSpec, out: Path) -> Mirror:
         """Returns the mirror of a run whose results appear in ``out``; never raises, never waits."""
-        study = os.environ.get(STUDY_VARIABLE, "")
-        if not study or not is_server(os.environ.get(URI_VARIABLE, "").strip()):
+        study = STUDY.value()
+        if not study or not is_server(TRACKING_URI.value()):
             return cls()
         environment = dict(os.environ)
-        be_patient(environment)
         home = str(Path(__file__).resolve().parents[2])
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [home, os.environ.get("PYTHONPATH", "")])
@@ -51,7 +51,7 @@ class Mirror:
         command = [
             sys.executable,
             "-m",
-            "benchmark.runs.tracking.mirror_process",
+            HELPER,
             study,
             str(Path(out).resolve()),
         ]

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from benchmark.core import provenance
+from benchmark.core.code_version import code_version
 from benchmark.core.errors import RunError
 from benchmark.core.files import leftovers, prepare_folder
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec
@@ -37,7 +38,7 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     started = time.monotonic() if started is None else started
     spec = RunSpec.read(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
-    identity = {"spec_digest": spec.digest, "code_version": provenance.code_version()}
+    identity = {"spec_digest": spec.digest, "code_version": code_version()}
     progress = Progress(spec.run_id, spec.recipe.training.epochs)
     finished = _finished_result(folder, spec)
     if finished is not None:

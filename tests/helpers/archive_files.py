@@ -63,5 +63,3 @@ def refused(path, into, words):
     assert {entry.name for entry in outside} <= {"root", path.name}, (
         "nothing was written outside the target"
     )
-
-

@@ -8,7 +8,7 @@ from pathlib import Path
 from made_up_records import TIMING, made_up_provenance, made_up_result
 
 from benchmark.core.cells import Setting
-from benchmark.core.provenance import code_version
+from benchmark.core.code_version import code_version
 from benchmark.core.recipe import ModelConfig, Recipe, SamplerConfig
 from benchmark.core.records import (
     METRICS,

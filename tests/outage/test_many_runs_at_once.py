@@ -62,7 +62,7 @@ def nothing_is_lost(results: Path, specs: dict[str, RunSpec]) -> None:
 def test_32_runs_mirrored_to_one_server_at_once_are_all_there(
     tmp_path, specs, real_server, monkeypatch
 ):
-    monkeypatch.setenv(store.URI_VARIABLE, real_server(tmp_path / "server").start())
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", real_server(tmp_path / "server").start())
     store.prepare("toy", "A toy", tmp_path)
 
     def train(spec: RunSpec, barrier) -> None:

@@ -65,7 +65,7 @@ def mirrored(tmp_path, spec, monkeypatch):
     """Returns a function that starts the training with a mirror to the given server."""
 
     def start(server: LocalServer) -> Training:
-        monkeypatch.setenv(store.URI_VARIABLE, server.address)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
         return Training(tmp_path, spec, BENCHMARK_STUDY="toy")
 
     return start

@@ -33,7 +33,7 @@ def test_what_a_server_missed_while_it_was_away_the_next_call_imports_once(
     monkeypatch,
 ):
     server = real_server(fresh.folder / "server")
-    monkeypatch.setenv(store.URI_VARIABLE, server.address)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
     fresh.write(FOUR)
     for trained in (4, None):  # the second call tries again in vain
         done = fresh.snakemake("small", target=THE_IMPORT, hooks=True)

@@ -7,56 +7,39 @@ WITH_THE_REPORT = QUICK if FLOW.study.references.published else []
 
 
 localrules:
-    analyses,
-    quick_analysis,
+    analyses, quick_analysis,
 
 
 # snakemake ... analyses: every analysis of the study, and its report once more, with them in it.
 rule analyses:
     input:
-        expand(f"{OUT}/analyses/{{name}}/summary.json", name=ANALYSES.names()),
-    log:
-        f"{LOGS}/analyses.log",
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
+        expand(OUT + "/analyses/{name}/summary.json", name=ANALYSES.names()),
     shell:
-        "python -m benchmark report {params.study} --partial > {log:q} 2>&1"
+        "{PYTHON:q} -m benchmark report {STUDY:q} --results {RESULTS:q} --partial"
 
 
 rule quick_analysis:
     output:
-        f"{OUT}/analyses/{{name}}/summary.json",
-    log:
-        f"{LOGS}/{{name}}.log",
+        OUT + "/analyses/{name}/summary.json",
     wildcard_constraints:
         name="|".join(QUICK),
-    conda:
-        ENVIRONMENT
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark analyse {wildcards.name} {params.study} > {log:q} 2>&1"
+        "{PYTHON:q} -m benchmark analyse {wildcards.name} {STUDY:q} --results {RESULTS:q}"
 
 
 # The trained embeddings are kept below analyses/embeddings, so a second attempt continues where the first ended.
 rule analysis:
     output:
-        f"{OUT}/analyses/{{name}}/summary.json",
-    log:
-        f"{LOGS}/{{name}}.log",
+        OUT + "/analyses/{name}/summary.json",
     wildcard_constraints:
         name="|".join(TRAINING),
-    conda:
-        ENVIRONMENT
+    params:
+        study=FLOW.study.digest,
     resources:
         mem_mb=FLOW.study.resources.mem_mb,
         runtime=10 * FLOW.study.resources.minutes,
         gpu=FLOW.study.resources.gpus,
-    params:
-        study=ARGUMENTS,
-        digest=DIGEST,
     shell:
-        "exec python -m benchmark analyse {wildcards.name} {params.study} > {log:q} 2>&1"
+        "exec {TRAINER:q} -m benchmark analyse {wildcards.name} {STUDY:q} --results {RESULTS:q}"

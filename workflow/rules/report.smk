@@ -1,7 +1,6 @@
 # From finished runs to the report. Every step follows the study file (its digest) and the files before it.
-FROZEN = [
-    path for path in [FLOW.study.references.frozen] if path and Path(path).is_file()
-]
+FROZEN = [path for path in [FLOW.study.references.frozen] if path and Path(path).is_file()]
+VERB = "{PYTHON:q} -m benchmark {rule} {STUDY:q} --results {RESULTS:q}"
 
 
 rule collect:
@@ -10,89 +9,63 @@ rule collect:
         FLOW.files("metrics.jsonl"),
         FLOW.files("provenance.json"),
     output:
-        runs=f"{OUT}/runs.csv",
-        scores=f"{OUT}/scores.csv",
-        provenance=f"{OUT}/provenance.json",
-    log:
-        f"{LOGS}/collect.log",
-    conda:
-        ENVIRONMENT
+        runs=OUT + "/runs.csv",
+        scores=OUT + "/scores.csv",
+        provenance=OUT + "/provenance.json",
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark collect {params.study} > {log:q} 2>&1"
+        VERB
 
 
 rule stats:
     input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
+        OUT + "/runs.csv",
+        OUT + "/scores.csv",
     output:
-        directory(f"{OUT}/stats"),
-    log:
-        f"{LOGS}/stats.log",
-    conda:
-        ENVIRONMENT
+        directory(OUT + "/stats"),
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark stats {params.study} > {log:q} 2>&1"
+        VERB
 
 
 rule verdicts:
     input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
+        OUT + "/runs.csv",
+        OUT + "/scores.csv",
         FROZEN,
     output:
-        f"{OUT}/verdicts.csv",
-    log:
-        f"{LOGS}/verdicts.log",
-    conda:
-        ENVIRONMENT
+        OUT + "/verdicts.csv",
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark verdicts {params.study} > {log:q} 2>&1"
+        VERB
 
 
 rule claims:
     input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
+        OUT + "/runs.csv",
+        OUT + "/scores.csv",
     output:
-        f"{OUT}/claims.csv",
-        f"{OUT}/claims_parts.csv",
-    log:
-        f"{LOGS}/claims.log",
-    conda:
-        ENVIRONMENT
+        OUT + "/claims.csv",
+        OUT + "/claims_parts.csv",
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark claims {params.study} > {log:q} 2>&1"
+        VERB
 
 
 # Chosen queries under two losses. What they found stands in the run folders, which nothing else here reads.
 rule gallery:
     input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
+        rules.collect.output,
     output:
-        f"{OUT}/gallery/gallery.json",
-    log:
-        f"{LOGS}/gallery.log",
-    conda:
-        ENVIRONMENT
+        OUT + "/gallery/gallery.json",
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark gallery {params.study} > {log:q} 2>&1"
+        VERB
 
 
 rule tables:
@@ -102,32 +75,22 @@ rule tables:
         rules.claims.output,
         rules.collect.output,
     output:
-        directory(f"{OUT}/tables"),
-    log:
-        f"{LOGS}/tables.log",
-    conda:
-        ENVIRONMENT
+        directory(OUT + "/tables"),
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark tables {params.study} > {log:q} 2>&1"
+        VERB
 
 
 rule figures:
     input:
         rules.tables.input,
     output:
-        directory(f"{OUT}/figures"),
-    log:
-        f"{LOGS}/figures.log",
-    conda:
-        ENVIRONMENT
+        directory(OUT + "/figures"),
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark plots {params.study} > {log:q} 2>&1"
+        VERB.replace("{rule}", "plots")
 
 
 rule report:
@@ -136,29 +99,18 @@ rule report:
         rules.tables.output,
         rules.figures.output,
         rules.gallery.output,
-        expand(f"{OUT}/analyses/{{name}}/summary.json", name=WITH_THE_REPORT),
+        expand(OUT + "/analyses/{name}/summary.json", name=WITH_THE_REPORT),
     output:
-        f"{OUT}/report/index.html",
-    log:
-        f"{LOGS}/report.log",
-    conda:
-        ENVIRONMENT
+        OUT + "/report/index.html",
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=FLOW.study.digest,
     shell:
-        "python -m benchmark report {params.study} > {log:q} 2>&1"
+        VERB
 
 
 # Fails when a result has drifted from what it is judged against.
 rule check:
     input:
         rules.verdicts.output,
-    log:
-        f"{LOGS}/check.log",
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
     shell:
-        "python -m benchmark check {params.study} 2>&1 | tee {log:q}"
+        "{PYTHON:q} -m benchmark check {STUDY:q} --results {RESULTS:q}"

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmark.core.environment import DATA
 from benchmark.datasets.io.findings import Findings
 
 if TYPE_CHECKING:
     from benchmark.datasets.base import Archive, DatasetLoader
-
-DATA_VARIABLE = "BENCHMARK_DATA"
 
 
 def with_root(name: str, loader: type[DatasetLoader], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +24,7 @@ def with_root(name: str, loader: type[DatasetLoader], params: Mapping[str, Any])
     """
     if not loader.archives or params.get("root") is not None:
         return dict(params)
-    return {**params, "root": str(Path(os.environ.get(DATA_VARIABLE) or "data") / name)}
+    return {**params, "root": str(Path(DATA.value() or DATA.default) / name)}
 
 
 def is_there(root: Path, provided: str) -> bool:

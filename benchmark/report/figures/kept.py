@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmark.core.code_version import PACKAGE, code_version
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
-from benchmark.core.provenance import PACKAGE, code_version
 from benchmark.core.records import read_json
 from benchmark.report.figures.build import build_figures
 from benchmark.report.figures.drawing import Drawing, save, to_csv, to_svg

@@ -14,17 +14,17 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import RunError
+from benchmark.core.privacy import public
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, settings_of
 from benchmark.core.results import EpochRecord, Provenance, Result
 from benchmark.runs.tracking.notes import run_note
 
 LONGEST_PARAM = 5000  # characters; MLflow refuses more than 6000
 LONGEST_NAME = 250
-ABSOLUTE = re.compile(r"(?<![\w.:/~\\])(?:~?/|~\\|[A-Za-z]:[\\/])[^\s'\"]+")
 COSTS_PER_EPOCH = ("images_per_second", "loss_ms")
 
 
@@ -179,25 +179,9 @@ def artifacts(spec: RunSpec, finished: Finished) -> dict[str, str]:
     return {name: text + "\n" for name, text in texts.items()}
 
 
-def public(value: Any) -> Any:
-    """Returns ``value`` without absolute paths, which name users and machines: only the last part stays."""
-    if isinstance(value, str):
-        return ABSOLUTE.sub(lambda match: _last_part(match.group()), value)
-    if isinstance(value, dict):
-        return {key: public(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [public(item) for item in value]
-    return value
-
-
 def sanitised(name: str) -> str:
     """Returns ``name`` in the letters that MLflow allows for metrics and parameters."""
     return re.sub(r"[^A-Za-z0-9_\-. :/]", "_", name)[:LONGEST_NAME]
-
-
-def _last_part(path: str) -> str:
-    name = PureWindowsPath(path).name if "\\" in path else PurePosixPath(path).name
-    return f".../{name}" if name else "..."
 
 
 def _split(split: str) -> str:

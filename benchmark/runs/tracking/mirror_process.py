@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.provenance import code_version
+from benchmark.core.code_version import code_version
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import client as runs
 from benchmark.runs.tracking import content

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.environment import TRACKING_URI, is_server
 from benchmark.core.errors import BenchmarkError, RunError
 
-URI_VARIABLE = "MLFLOW_TRACKING_URI"
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"
 ARTIFACT_ROOT = "mlflow-artifacts:/"
@@ -44,15 +44,7 @@ class TrackingError(BenchmarkError):
 
 def tracking_uri(results: Path) -> str:
     """Returns ``MLFLOW_TRACKING_URI`` if set, else the sqlite store in the results folder."""
-    return (
-        os.environ.get(URI_VARIABLE, "").strip()
-        or f"sqlite:///{Path(results).resolve() / DATABASE}"
-    )
-
-
-def is_server(uri: str) -> bool:
-    """Says whether ``uri`` is a tracking server rather than a local store."""
-    return uri.startswith(("http://", "https://"))
+    return TRACKING_URI.value() or f"sqlite:///{Path(results).resolve() / DATABASE}"
 
 
 def is_own(uri: str, results: Path) -> bool:
@@ -110,7 +102,7 @@ def unusable(uri: str, results: Path, reason: str) -> str:
     if is_own(uri, results):
         store, advice = Path(results) / DATABASE, "free some space, or delete the file"
     else:
-        store, advice = without_password(uri), f"start the server or unset {URI_VARIABLE}"
+        store, advice = without_password(uri), f"start the server or unset {TRACKING_URI.name}"
     return f"MLflow store {store} cannot be used ({reason}); {advice}"
 
 

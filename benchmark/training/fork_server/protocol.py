@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-# Path of the server's socket; "off" keeps the workflow from starting a server.
-VARIABLE = "BENCHMARK_WARM"
+from benchmark.core.environment import WARM
+
+VARIABLE = WARM.name
 OFF = "off"
 # Variables that a shell and Snakemake set anew for every command and that no import of ours reads; all others
 # must be equal on both sides, because libraries read some of them when they are imported.

@@ -18,7 +18,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from benchmark.core import provenance
+from benchmark.core.code_version import code_version
 from benchmark.core.errors import BenchmarkError, tell
 from benchmark.training.fork_server.protocol import environment
 
@@ -38,7 +38,7 @@ def main(path: str) -> None:
             return  # the workflow ended meanwhile and took the folder with it
         listener.listen(128)
         try:
-            provenance.code_version()  # of the sources that are imported now, not of later ones
+            code_version()  # of the sources that are imported now, not of later ones
             _import_everything()
             gc.collect()
             gc.freeze()  # so that collections in the children do not copy the shared pages

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.core.environment import DATA
 from benchmark.core.errors import DataError
 from benchmark.datasets import DATASETS, check_dataset_params, load_dataset
-from benchmark.datasets.io.roots import DATA_VARIABLE, with_root
+from benchmark.datasets.io.roots import with_root
 
 
 def root(name, **params):
@@ -16,9 +17,9 @@ def root(name, **params):
 
 
 def test_the_variable_comes_before_the_folder_data_and_a_given_root_before_both(monkeypatch):
-    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.delenv(DATA.name, raising=False)
     assert root("sop") == str(Path("data") / "sop")
-    monkeypatch.setenv(DATA_VARIABLE, "/big/disk")
+    monkeypatch.setenv(DATA.name, "/big/disk")
     assert root("sop") == str(Path("/big/disk/sop")) == root("sop", root=None)
     assert root("sop", root="elsewhere") == "elsewhere"
 
@@ -33,6 +34,6 @@ def test_a_published_dataset_needs_no_parameter_to_be_valid_and_says_where_it_wa
 ):
     assert check_dataset_params("cub", {}) == []
     assert check_dataset_params("cub", {"rot": "x"}) != []
-    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(DATA.name, str(tmp_path))
     with pytest.raises(DataError, match="cub"):
         load_dataset("cub", {})

@@ -18,25 +18,6 @@ def test_parameters_are_flat_text_that_starts_with_what_runs_are_compared_by():
     assert values["input.crop_area"] == "[0.16, 1.0]"
 
 
-def test_absolute_paths_are_cut_to_their_last_part_wherever_they_stand():
-    assert content.public("/home/somebody/data/glyphs") == ".../glyphs"
-    assert content.public({"a": ["cannot read '/home/x/y.png': torn", 3]}) == {
-        "a": ["cannot read '.../y.png': torn", 3]
-    }
-    assert content.public("C:\\Users\\x\\weights.pt") == ".../weights.pt"
-    assert content.public("~/weights.pt") == ".../weights.pt"
-
-
-def test_relative_names_fractions_and_addresses_are_left_alone():
-    for text in (
-        "glyphs/a.png",
-        "1/2",
-        "https://example.org/a/b",
-        "glyphs_1k/resnet10t/smooth_ap/bs32/seed0",
-    ):
-        assert content.public(text) == text
-
-
 def test_nothing_that_leaves_for_mlflow_names_a_home_folder(tmp_path):
     spec = make_spec()
     finished = content.read_finished(spec, write_run(tmp_path, spec))

@@ -1,0 +1,103 @@
+"""The version of the code that decides a run's numbers: what it does, not how it is written.
+
+The version is a digest of syntax trees, in which docstrings, comments, display names and help texts have no
+part: two runs with one code version were computed by the same code, in a checkout or not, committed or not.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+from pathlib import Path
+
+from benchmark import __version__
+from benchmark.core.errors import ConfigError
+from benchmark.core.registry import plugin_files
+
+PACKAGE = Path(__file__).resolve().parents[1]
+# What can change a number of a run: the parts that train and evaluate, and the foundations they stand on.
+DECISIVE = (
+    "losses",
+    "datasets",
+    "input",
+    "models",
+    "metrics",
+    "training",
+    "core/options.py",
+    "core/recipe.py",
+    "core/records.py",
+    "core/seeding.py",
+)
+# Arguments that are words for people, by the name of the function that takes them.
+WORDS = {"option": {"help"}, "register": {"display", "paper"}}
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@functools.cache
+def code_version() -> str:
+    """Return ``<package version>+<12 hex digits>``: a digest of ``DECISIVE`` and the plugin files in use."""
+    digest = hashlib.sha256()
+    for name, path in _decisive_files():
+        digest.update(f"{name}\0{meaning(path)}\0".encode())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+def meaning(path: Path) -> str:
+    """Return the syntax tree of a source file as text, without what is written for people only."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(str(path), [f"is no Python source: {error}"]) from error
+    parts: list[str] = []
+    _walk(tree, parts)
+    return "".join(parts)
+
+
+def _walk(value: object, parts: list[str]) -> None:
+    """Add the text of a node, a list of nodes or a constant; empty fields have none.
+
+    The text is not that of ``ast.dump``, which changes from one Python to the next.
+    """
+    if isinstance(value, ast.AST):
+        parts.append(f"({type(value).__name__}")
+        hidden = _hidden_keywords(value)
+        for name, part in ast.iter_fields(value):
+            if name == "body" and isinstance(value, _WITH_DOCSTRING) and _is_text(part[:1]):
+                part = part[1:]
+            elif name == "keywords" and hidden:
+                part = [keyword for keyword in part if keyword.arg not in hidden]
+            if part is not None and part != []:
+                parts.append(f" {name}=")
+                _walk(part, parts)
+        parts.append(")")
+    elif isinstance(value, list):
+        for item in value:
+            _walk(item, parts)
+    else:
+        parts.append(repr(value))
+
+
+def _hidden_keywords(node: ast.AST) -> set[str]:
+    if not isinstance(node, ast.Call):
+        return set()
+    name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+    return WORDS.get(str(name), set())
+
+
+def _is_text(statements: list[ast.stmt]) -> bool:
+    return any(
+        isinstance(each, ast.Expr)
+        and isinstance(each.value, ast.Constant)
+        and isinstance(each.value.value, str)
+        for each in statements
+    )
+
+
+def _decisive_files() -> list[tuple[str, Path]]:
+    files = []
+    for part in DECISIVE:
+        place = PACKAGE / part
+        paths = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        files += [(path.relative_to(PACKAGE).as_posix(), path) for path in paths]
+    return files + [(f"plugin/{path.name}", path) for path in plugin_files()]

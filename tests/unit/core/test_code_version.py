@@ -1,0 +1,132 @@
+"""The code version follows what the code does: not its words, its layout, or what comes after training."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmark.core import code_version as module
+from benchmark.core.code_version import DECISIVE, code_version, meaning
+from benchmark.core.errors import ConfigError
+
+LOSS = '''
+"""A loss."""
+from dataclasses import dataclass
+from benchmark.core.options import option
+
+@LOSSES.register("toy", display="Toy", paper="Toy et al.", stochastic=False)
+class Toy:
+    """Words."""
+    @dataclass
+    class Config:
+        """More words."""
+        tau: float = option(0.1, above=0.0, help="temperature")
+
+    def per_query(self, scores):
+        """Return 1 - AP."""
+        return scores * "1"  # twice
+'''
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch) -> Path:
+    """A copy of the package that a test may change."""
+    copy = tmp_path / "benchmark"
+    shutil.copytree(module.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(module, "PACKAGE", copy)
+    monkeypatch.delenv("BENCHMARK_PLUGINS", raising=False)
+    return copy
+
+
+def version() -> str:
+    """Returns the version of what lies there now."""
+    return code_version.__wrapped__()
+
+
+def meaning_of(text: str, folder: Path) -> str:
+    path = folder / "file.py"
+    path.write_text(text)
+    return meaning(path)
+
+
+def test_it_is_the_package_version_and_a_digest():
+    assert re.fullmatch(r"0\.1\.0\+[0-9a-f]{12}", code_version())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"""A loss."""\n', ""),
+        ('"""Words."""', '"""Other words,\n    on two lines."""'),
+        ('        """Return 1 - AP."""\n', ""),
+        ("  # twice", ""),
+        ('display="Toy"', 'display="A toy"'),
+        ('paper="Toy et al.", ', ""),
+        ('help="temperature"', 'help="how soft the ranks are"'),
+        ("0.1, above=0.0, help", "\n            0.1,\n            above=0.0,\n            help"),
+        ("\n", "\r\n"),
+    ],
+)
+def test_words_for_people_and_layout_decide_nothing(before, after, tmp_path):
+    assert before in LOSS
+    assert meaning_of(LOSS, tmp_path) == meaning_of(LOSS.replace(before, after), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("0.1, above", "0.2, above"),
+        ("0.1, above", "True, above"),
+        ("above=0.0", "at_least=0.0"),
+        ('"toy"', '"toys"'),
+        ("stochastic=False", "stochastic=True"),
+        ('scores * "1"', 'scores * "2"'),
+        ('scores * "1"', "scores * 1"),
+        ("float = option", "int = option"),
+        ("def per_query", "def per_batch"),
+    ],
+)
+def test_what_the_code_does_decides(before, after, tmp_path):
+    assert before in LOSS
+    assert meaning_of(LOSS, tmp_path) != meaning_of(LOSS.replace(before, after), tmp_path)
+
+
+@pytest.mark.parametrize("part", DECISIVE)
+def test_every_part_that_decides_numbers_is_there_and_counts(package, part):
+    before = version()
+    place = package / part
+    file = place if place.is_file() else place / "__init__.py"
+    text = file.read_text()
+    file.write_text(text + "\n# changed\n")
+    assert version() == before
+    file.write_text(text + "\nCHANGED = 1\n")
+    assert version() != before
+
+
+def test_a_change_of_the_report_does_not_make_finished_runs_look_old(package):
+    before = version()
+    (package / "report" / "new_page.py").write_text("x = 1\n")
+    assert version() == before
+
+
+def test_plugins_in_use_are_part_of_it_by_what_they_do(package, tmp_path, monkeypatch):
+    before = version()
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "toy.py").write_text("x = 1\n")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
+    with_plugin = version()
+    (plugins / "toy.py").write_text('"""Words."""\nx = 1  # one\n')
+    assert version() == with_plugin != before
+    (plugins / "toy.py").write_text("x = 2\n")
+    assert version() not in (before, with_plugin)
+
+
+def test_a_plugin_that_is_no_python_is_named(tmp_path, monkeypatch):
+    (tmp_path / "toy.py").write_text("def (")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"toy\.py"):
+        version()
