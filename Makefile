@@ -25,7 +25,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test test-cluster test-outage test-scale test-stress lint format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ benchmark: $(STAMP) ## train and judge the study (STUDY=embedded), print verdict
 	$(PY) -m benchmark run $(STUDY)
 
 smoke: $(STAMP) ## the whole workflow in miniature: every loss, tiny data, up to the report
-	$(VENV)/bin/snakemake --profile workflow/profiles/smoke
+	$(PY) -m snakemake --profile workflow/profiles/smoke
 
 test: $(STAMP) ## all tests (TESTS=path, PYTEST_ARGS='-k name' to choose)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS) $(TESTS)
@@ -57,13 +57,19 @@ test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporti
 test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/docs
 
-lint: $(STAMP) ## ruff: rules and formatting
+lint: $(STAMP) ## ruff, snakefmt and Snakemake's own lints: rules and formatting
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/snakefmt --check Snakefile workflow/rules
+	$(PY) -m snakemake --lint
 
-format: $(STAMP) ## let ruff rewrite the sources
+types: $(STAMP) ## mypy: the types of the package
+	$(VENV)/bin/mypy
+
+format: $(STAMP) ## let ruff and snakefmt rewrite the sources
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
+	$(VENV)/bin/snakefmt Snakefile workflow/rules
 
 ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
 	$(PY) -m benchmark track ui --results $(RESULTS) --port $(PORT)

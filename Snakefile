@@ -2,22 +2,17 @@
 #   snakemake --profile workflow/profiles/local                        the study 'embedded'
 #   snakemake --profile slurm --config study=smoke                     another study, on a cluster
 #   snakemake --profile workflow/profiles/local --configfile my.yaml   a study file of your own
+#   ... --sdm conda, or --sdm apptainer                                software from envs/ (envs/README.md)
 # What is run comes from benchmark.study; what it needs, from benchmark.study.grid. This file has no logic.
-import os
-import sys
-from pathlib import Path
+from snakemake.utils import min_version
 
-from benchmark.study.workflow import load_for_workflow
-from benchmark.runs.specs import write_spec
+min_version("9.27")
 
-FLOW = load_for_workflow(config, workflow.overwrite_configfiles)
-RUNS = FLOW.runs
-PYTHON = sys.executable
-TRAINER = os.environ.get("BENCHMARK_PYTHON", PYTHON)  # for training alone, on clusters with container images
-STUDY = str(FLOW.study.path)
-RESULTS = FLOW.results
-OUT = FLOW.folder
-RUN = RESULTS + "/runs/{run}/"
+
+include: "workflow/rules/common.smk"
+
+
+container: IMAGE
 
 
 wildcard_constraints:
@@ -25,7 +20,19 @@ wildcard_constraints:
 
 
 localrules:
-    all, runs, spec, import_runs, collect, stats, verdicts, claims, gallery, tables, figures, report, check,
+    all,
+    runs,
+    spec,
+    import_runs,
+    collect,
+    stats,
+    verdicts,
+    claims,
+    gallery,
+    tables,
+    figures,
+    report,
+    check,
 
 
 # Every run is asked for by itself: the report of a failed study stands for no run that is still missing.
@@ -33,8 +40,8 @@ rule all:
     default_target: True
     input:
         FLOW.files("result.json"),
-        OUT + "/report/index.html",
-        OUT + "/imported.txt",
+        f"{OUT}/report/index.html",
+        f"{OUT}/imported.txt",
 
 
 include: "workflow/rules/hooks.smk"

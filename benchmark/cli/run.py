@@ -1,9 +1,8 @@
-"""``python -m benchmark run | finish``: a whole study with one command, and the report of what there is."""
+"""``python -m benchmark run | finish``: a whole study, and the report of what there is."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -37,21 +36,29 @@ def run(
     from benchmark.study import load_study
     from benchmark.study.format import ROOT
 
-    loaded = load_study(study)  # before Snakemake starts: problems of the study are printed alone
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
-    command += ["--profile", str(ROOT / "workflow" / "profiles" / "local"), "--cores", cores]
-    command += ["--config", f"study={loaded.path}", f"results={results}"]
-    command += ["--dry-run"] if dry_run else ["--quiet", "rules", "reason", "host"]
-    done = subprocess.run(command, check=False)
-    if not dry_run:
-        from benchmark.report.summary import closing_words
+    loaded = load_study(study)  # problems of the study are printed before Snakemake starts
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # Ctrl-C needs no words until the Snakefile is read
+    from snakemake.cli import main
 
-        typer.echo(closing_words(loaded, results, finished=done.returncode == 0))
-    raise typer.Exit(done.returncode)
+    main(
+        [
+            *("--snakefile", str(ROOT / "Snakefile")),
+            *("--profile", str(ROOT / "workflow" / "profiles" / "local")),
+            *("--cores", cores, "--config", _setting("study", loaded.path)),
+            *(_setting("results", results), *(["--dry-run"] if dry_run else [])),
+        ]
+    )
+
+
+def _setting(key: str, path: Path) -> str:
+    """Return a setting for --config, which reads the folder 1.10 as 1.1, but not ./1.10."""
+    return f"{key}={path if path.is_absolute() else f'./{path}'}"
 
 
 def finish(context: typer.Context, study: StudyName, results: Results = RESULTS) -> None:
-    """Build tables, figures and the report from the runs there are; the report names what is missing.
+    """Build tables, figures and the report from the runs there are, and name what is missing.
 
     Example: python -m benchmark finish embedded
     """

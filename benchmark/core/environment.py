@@ -35,14 +35,6 @@ PLUGINS = Variable(
     "folders with losses, samplers, tables, papers and other components of yours, separated like PATH",
     "none",
 )
-PYTHON = Variable(
-    "BENCHMARK_PYTHON",
-    "command that the workflow trains with in place of Python, for container images on a cluster",
-    "the Python that runs Snakemake",
-)
-IMAGE = Variable(
-    "BENCHMARK_IMAGE", "container image that envs/apptainer-python runs Python in", "none"
-)
 STUDY = Variable(
     "BENCHMARK_STUDY",
     "experiment on the MLflow server that a training is mirrored to; the workflow sets it",
@@ -64,7 +56,7 @@ TRACKING_URI = Variable(
     "address of an MLflow server or store to show runs in",
     "mlflow.db in the folder of the results",
 )
-VARIABLES = (CACHE, DATA, PLUGINS, PYTHON, IMAGE, STUDY, WARM, TEST_ARTIFACTS, TRACKING_URI)
+VARIABLES = (CACHE, DATA, PLUGINS, STUDY, WARM, TEST_ARTIFACTS, TRACKING_URI)
 
 
 def is_server(uri: str) -> bool:

@@ -6,6 +6,7 @@ process as uint8 through shared memory and become floats directly in the batch.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -99,8 +100,15 @@ class FileInput(Input):
                 num_workers=workers,
                 persistent_workers=workers > 0,
                 prefetch_factor=AHEAD if workers else None,
+                worker_init_fn=_leave_interrupts_to_parent,
             )
         return self._loader
+
+
+def _leave_interrupts_to_parent(_worker: int) -> None:
+    """Ignore what a terminal sends to all processes: the training still needs batches to save its state."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 class _Plan:

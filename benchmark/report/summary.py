@@ -1,4 +1,4 @@
-"""The last words of a study: runs by status, verdicts, and where the report lies."""
+"""The last words of a workflow: runs by status, verdicts, and where the report lies."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.core.records import STATUSES
+from benchmark.core.records import STATE, STATUSES
 from benchmark.papers.verdicts import summary_text
 from benchmark.runs.plan import plan
+from benchmark.runs.status import status_of
 from benchmark.study import Study
+from benchmark.study.grid import expand
+
+FINISHED = ("ok", "diverged")
 
 
 def closing_words(study: Study, results: Path, *, finished: bool) -> str:
-    """Returns what a person wants to read when a study ends; ``finished`` is False after a failure."""
+    """Return what a person wants to read at the end; ``finished`` is False after a failure."""
     found = plan(study, results)
     total = Counter()
     for row in found.rows:
@@ -34,3 +38,14 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
             "the study did not finish; the same command continues it, finished runs are kept"
         )
     return "\n".join(lines)
+
+
+def words_after_interrupt(study: Study, results: Path) -> str:
+    """Return what Ctrl-C leaves: finished runs, runs with a saved state, and how to go on."""
+    runs = expand(study).values()
+    unfinished = [run for run in runs if status_of(run, results).status not in FINISHED]
+    saved = sum((results / run.spec.folder / STATE).is_dir() for run in unfinished)
+    return (
+        f"stopped: {len(runs) - len(unfinished)} of {len(runs)} runs are finished, "
+        f"{saved} more have saved their state\nnothing is lost; the same command continues"
+    )

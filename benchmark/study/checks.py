@@ -9,6 +9,7 @@ from dataclasses import asdict
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import defaults_of
 from benchmark.core.options import problems as schema_problems
+from benchmark.core.records import RESERVED, RESERVED_START
 from benchmark.study.blocks import BlockReader
 from benchmark.study.cells import dataset_label, listed
 from benchmark.study.conflicts import conflicts
@@ -43,6 +44,12 @@ class Checker(BlockReader):
         stem = self.document.path.stem
         if isinstance(self.data.get("study"), str) and self.data["study"] != stem:
             self.add("study", f"'{self.data['study']}' must equal the file name, '{stem}'")
+        if stem.lower() in RESERVED or stem.lower().startswith(RESERVED_START):
+            self.add(
+                "study",
+                f"'{stem}' is the name of something else in the folder of results; choose another "
+                f"(not allowed: {', '.join(RESERVED)}, {RESERVED_START}...)",
+            )
         variants = self.variants()
         blocks = [
             found

@@ -1,11 +1,14 @@
-"""What the Snakefile needs: the study named by the workflow's configuration, its runs, and their paths."""
+"""What the Snakefile needs: the study that its configuration names, its runs, and their paths."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from benchmark.core.records import RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.documents import read_document
 from benchmark.study.grid import Run, expand
+from benchmark.study.load import config_folders
 from benchmark.study.stand_in import stand_in_name
 
 DEFAULT_STUDY = "embedded"
@@ -32,56 +36,117 @@ class Flow:
 
     @property
     def folder(self) -> str:
-        """Returns the folder of everything derived for the study."""
+        """Return the folder of everything derived for the study."""
         return self.study.folder(Path(self.results)).as_posix()
 
+    @property
+    def arguments(self) -> str:
+        """Return the arguments that verbs take, for a shell: the study and the results folder."""
+        return shlex.join([self._name, "--results", self.results])
+
+    @property
+    def _name(self) -> str:
+        path = self.study.path
+        by_name = any(path.parent.resolve() == folder.resolve() for folder in config_folders())
+        return path.stem if by_name else path.as_posix()
+
     def files(self, name: str) -> list[str]:
-        """Returns the path of file ``name`` of every run."""
+        """Return the path of file ``name`` of every run."""
         return [f"{self.results}/runs/{run}/{name}" for run in self.runs]
 
-    def command(self, *verb: str) -> list[str]:
-        """Returns the command line of a verb that takes the study and the results folder."""
-        call = [sys.executable, "-m", "benchmark", *verb]
-        return [*call, str(self.study.path), "--results", self.results]
-
     def attempt(self, *verb: str) -> None:
-        """Runs a verb whose failure must not stop the workflow; it says itself what went wrong."""
-        done = subprocess.run(self.command(*verb), check=False)
+        """Run a verb whose failure must not stop the workflow; show its errors alone."""
+        command = [sys.executable, "-m", "benchmark", *verb, *shlex.split(self.arguments)]
+        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
         if done.returncode:
             print(f"'{' '.join(verb)}' ended with status {done.returncode}", file=sys.stderr)
 
 
 def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
-    """Returns the flow of Snakemake's ``config``; raises ConfigError with all problems of the study.
+    """Return the flow of Snakemake's ``config``; raise ConfigError with all problems of the study.
 
-    config          {"study": name or path, "results": folder, "dataset": a stand-in for the study's own}, all
-                    optional; or a whole study file, when that was given with --configfile
+    config          {"study": name or path, "results": folder, "dataset": a stand-in for the
+                    study's own}, all optional; or a whole study file, given with --configfile
     configfiles     the paths given with --configfile
     """
+    own_file = "blocks" in config and bool(configfiles)
+    if problems := [*([] if own_file else _unknown(config)), *_misread(config)]:
+        raise ConfigError("workflow configuration", problems)
     asked = config.get("study", DEFAULT_STUDY)
-    if "blocks" in config and configfiles:
-        path = Path(str(configfiles[-1]))
-        written = read_document(path).data
-        changed = [key for key in config if key not in SETTINGS and config[key] != written.get(key)]
-        if changed or config.get("study") != written.get("study"):
-            words = f"a study cannot be changed with --config ({', '.join(changed) or 'study'})"
-            raise ConfigError(str(path), [f"{words}; write another study file instead"])
-        asked = path
-    else:
-        unknown = sorted(set(config) - set(SETTINGS))
-        if unknown:
-            message = f"unknown setting {', '.join(unknown)}; allowed: {', '.join(SETTINGS)}"
-            raise ConfigError("workflow configuration", [message])
-    stand_in = config.get("dataset")
-    study = load_study(stand_in_name(asked, str(stand_in)) if stand_in else str(asked))
+    if own_file:
+        asked = _unchanged(config, Path(str(configfiles[-1])))
+    if stand_in := config.get("dataset"):
+        asked = stand_in_name(asked, stand_in)
+    study = load_study(asked)
     os.environ[STUDY.name] = study.name
-    return Flow(study, expand(study), Path(str(config.get("results", RESULTS))).as_posix())
+    return Flow(study, expand(study), Path(config.get("results", RESULTS)).as_posix())
+
+
+def _unchanged(config: Mapping[str, Any], path: Path) -> str:
+    """Return the path of a study given with --configfile; --config must not change it."""
+    written = read_document(path).data
+    changed = [key for key in config if key not in SETTINGS and config[key] != written.get(key)]
+    if changed or config.get("study") != written.get("study"):
+        words = f"a study cannot be changed with --config ({', '.join(changed) or 'study'})"
+        raise ConfigError(str(path), [f"{words}; write another study file instead"])
+    return str(path)
+
+
+def _unknown(config: Mapping[str, Any]) -> list[str]:
+    unknown = ", ".join(sorted(set(config) - set(SETTINGS)))
+    return [f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}"] if unknown else []
+
+
+def _misread(config: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the values of settings."""
+    problems = []
+    for key in SETTINGS:
+        value = config.get(key, "")
+        if not isinstance(value, str):  # Snakemake has read 1.10 as 1.1: what was typed is lost
+            problems.append(
+                f"{key} was read as the {type(value).__name__} {value!r}, not as a name; "
+                f"write {key}=./NAME, or use 'python -m benchmark run'"
+            )
+        elif set(value) & set("{}"):
+            problems.append(f"{key}={value} has braces, which Snakemake takes for wildcards")
+    return problems
 
 
 def load_for_workflow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
-    """Returns ``load_flow(...)``; ends with the message alone, without a traceback, when the study is wrong."""
+    """Return ``load_flow(...)``; end with the message alone when the study is wrong."""
     try:
         return load_flow(config, configfiles)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+class Interrupt:
+    """Ctrl-C: the first ends the workflow in good order, further ones do not disturb that.
+
+    On this machine the runs under way receive the signal from the terminal themselves and save
+    their state; Snakemake takes it as SIGTERM: it starts nothing more and registers what its jobs
+    still finish. Jobs on a cluster are cancelled, which is what Snakemake does on SystemExit.
+    """
+
+    def __init__(self, last_words: Callable[[], str], *, local: bool) -> None:
+        """Watch from now on; ``last_words`` are printed when the process ends after Ctrl-C."""
+        self.happened = False
+        self._last_words = last_words
+        self._local = local
+        signal.signal(signal.SIGINT, self._note)
+        atexit.register(self._say)
+
+    def _note(self, *_: object) -> None:
+        self.happened = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        has_jobs = (
+            signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+        )  # Snakemake's, once it schedules
+        if not (self._local and has_jobs):
+            raise SystemExit(128 + signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _say(self) -> None:
+        if self.happened:
+            print(self._last_words(), file=sys.stderr)

@@ -9,7 +9,7 @@ from benchmark.training.run import train
 
 
 def attempt(spec: Path, out: Path | None, started: float) -> int:
-    """Trains and returns 0, or 75 when the run was stopped on request and can be continued.
+    """Train and return 0, or 75 when the run was stopped on request and can be continued.
 
     ``started`` is the command's ``time.monotonic()``, for the start-up time on record. Errors are raised.
     """
@@ -17,5 +17,8 @@ def attempt(spec: Path, out: Path | None, started: float) -> int:
         train(spec, out, started=started)
     except Interrupted as event:
         print(event)
+        return EXIT_INTERRUPTED
+    except KeyboardInterrupt:  # Ctrl-C while data and network are being prepared
+        print("stopped on request before the first step")
         return EXIT_INTERRUPTED
     return 0

@@ -1,4 +1,4 @@
-"""Snakemake in a folder of its own, with a training that takes no time: for the tests of the workflow."""
+"""Snakemake in a folder of its own, with a training that takes no time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Workplace:
         collect_only: bool = True,
         hooks: bool = False,
     ) -> subprocess.CompletedProcess:
-        """Runs Snakemake up to runs.csv (or to ``target``, or to the end) and returns the finished process."""
+        """Run Snakemake up to runs.csv, to ``target`` or to the end; return the finished process."""
         command = [sys.executable, "-m", "snakemake"]
         if target:
             command += [target]
@@ -74,6 +74,7 @@ class Workplace:
             "--config",
             f"study={study}.yaml",
             *([] if hooks else ["--no-hooks"]),
+            *("--quiet", "host"),  # Snakemake's own words, which say what is run
             *arguments,
         ]
         path = os.pathsep.join([str(QUICK), str(ROOT)])

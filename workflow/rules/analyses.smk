@@ -7,39 +7,56 @@ WITH_THE_REPORT = QUICK if FLOW.study.references.published else []
 
 
 localrules:
-    analyses, quick_analysis,
+    analyses,
+    quick_analysis,
 
 
 # snakemake ... analyses: every analysis of the study, and its report once more, with them in it.
 rule analyses:
     input:
-        expand(OUT + "/analyses/{name}/summary.json", name=ANALYSES.names()),
+        expand(f"{OUT}/analyses/{{name}}/summary.json", name=ANALYSES.names()),
+    log:
+        f"{LOGS}/analyses.log",
+    conda:
+        ENVIRONMENT
+    params:
+        study=ARGUMENTS,
     shell:
-        "{PYTHON:q} -m benchmark report {STUDY:q} --results {RESULTS:q} --partial"
+        "python -m benchmark report {params.study} --partial > {log:q} 2>&1"
 
 
 rule quick_analysis:
     output:
-        OUT + "/analyses/{name}/summary.json",
+        f"{OUT}/analyses/{{name}}/summary.json",
+    log:
+        f"{LOGS}/{{name}}.log",
     wildcard_constraints:
         name="|".join(QUICK),
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        "{PYTHON:q} -m benchmark analyse {wildcards.name} {STUDY:q} --results {RESULTS:q}"
+        "python -m benchmark analyse {wildcards.name} {params.study} > {log:q} 2>&1"
 
 
 # The trained embeddings are kept below analyses/embeddings, so a second attempt continues where the first ended.
 rule analysis:
     output:
-        OUT + "/analyses/{name}/summary.json",
+        f"{OUT}/analyses/{{name}}/summary.json",
+    log:
+        f"{LOGS}/{{name}}.log",
     wildcard_constraints:
         name="|".join(TRAINING),
-    params:
-        study=FLOW.study.digest,
+    conda:
+        ENVIRONMENT
     resources:
         mem_mb=FLOW.study.resources.mem_mb,
         runtime=10 * FLOW.study.resources.minutes,
         gpu=FLOW.study.resources.gpus,
+    params:
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        "exec {TRAINER:q} -m benchmark analyse {wildcards.name} {STUDY:q} --results {RESULTS:q}"
+        "exec python -m benchmark analyse {wildcards.name} {params.study} > {log:q} 2>&1"

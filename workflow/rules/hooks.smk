@@ -1,35 +1,48 @@
 # What happens before the first run and after the last.
 import atexit
 
-from benchmark.runs.folder import RunsFolder
 from benchmark.training.fork_server.starter import WarmStarter
 
 # Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
 WARM = WarmStarter()
-FOLDER = RunsFolder(RESULTS)
+
+if workflow.is_main_process:
+    # One Ctrl-C stops the workflow without a traceback, further ones do no harm; see snakemake_logger_plugin_runs.
+    INTERRUPT = Interrupt(words_after_interrupt, local=workflow.local_exec)
+    logger.info(
+        f"study {FLOW.study.name}: {len(RUNS)} runs",
+        extra={
+            "study": StudyFacts(len(RUNS), next(iter(FLOW.study.metrics)), last_words)
+        },
+    )
 
 
-# The store is made before any run starts, and here rather than in a rule: a rule that training depended on
+# The store is made before any run starts, and here rather than by a job: one that training depended on
 # would make the runs that two studies share belong to one of them, and train them again for the other.
 onstart:
-    # Snakemake's limit of 100 jobs a second costs more than it saves: each finished job adds a timer that wakes the
-    # scheduler every second, so that after a thousand jobs it does little else.
+    # Snakemake's limit of 100 jobs a second costs more than it saves, and no option switches it off: each finished job
+    # adds a timer that wakes the scheduler every second, so that after a thousand jobs it does little else.
     workflow.scheduler.job_rate_limiter = None
     FOLDER.watch()
-    atexit.register(FOLDER.say_if_gone)  # a file that is missing before a job ends Snakemake without 'onerror'
-    if workflow.local_exec:
+    atexit.register(
+        FOLDER.say_if_gone
+    )  # a file that is missing before a job ends Snakemake without 'onerror'
+    if workflow.local_exec and not DEPLOYED:
         WARM.start()
     FLOW.attempt("track", "prepare")
 
 
 onsuccess:
     WARM.stop()
+    logger.info(last_words(finished=True), extra={"closing": True})
 
 
 # After a failed run the tables and the report are built from what there is, and name what is missing; the finished
 # runs go to MLflow. Where the folder of the runs is gone there is nothing to report, and its place is left alone.
+# After Ctrl-C nobody waits for them.
 onerror:
     WARM.stop()
-    if not FOLDER.is_gone():
+    if not INTERRUPT.happened and not FOLDER.is_gone():
         FLOW.attempt("finish")
         FLOW.attempt("track", "import")
+        logger.info(last_words(finished=False), extra={"closing": True})

@@ -1,6 +1,7 @@
 # From finished runs to the report. Every step follows the study file (its digest) and the files before it.
-FROZEN = [path for path in [FLOW.study.references.frozen] if path and Path(path).is_file()]
-VERB = "{PYTHON:q} -m benchmark {rule} {STUDY:q} --results {RESULTS:q}"
+FROZEN = [
+    path for path in [FLOW.study.references.frozen] if path and Path(path).is_file()
+]
 
 
 rule collect:
@@ -9,63 +10,89 @@ rule collect:
         FLOW.files("metrics.jsonl"),
         FLOW.files("provenance.json"),
     output:
-        runs=OUT + "/runs.csv",
-        scores=OUT + "/scores.csv",
-        provenance=OUT + "/provenance.json",
+        runs=f"{OUT}/runs.csv",
+        scores=f"{OUT}/scores.csv",
+        provenance=f"{OUT}/provenance.json",
+    log:
+        f"{LOGS}/collect.log",
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        VERB
+        "python -m benchmark collect {params.study} > {log:q} 2>&1"
 
 
 rule stats:
     input:
-        OUT + "/runs.csv",
-        OUT + "/scores.csv",
+        rules.collect.output.runs,
+        rules.collect.output.scores,
     output:
-        directory(OUT + "/stats"),
+        directory(f"{OUT}/stats"),
+    log:
+        f"{LOGS}/stats.log",
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        VERB
+        "python -m benchmark stats {params.study} > {log:q} 2>&1"
 
 
 rule verdicts:
     input:
-        OUT + "/runs.csv",
-        OUT + "/scores.csv",
+        rules.collect.output.runs,
+        rules.collect.output.scores,
         FROZEN,
     output:
-        OUT + "/verdicts.csv",
+        f"{OUT}/verdicts.csv",
+    log:
+        f"{LOGS}/verdicts.log",
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        VERB
+        "python -m benchmark verdicts {params.study} > {log:q} 2>&1"
 
 
 rule claims:
     input:
-        OUT + "/runs.csv",
-        OUT + "/scores.csv",
+        rules.collect.output.runs,
+        rules.collect.output.scores,
     output:
-        OUT + "/claims.csv",
-        OUT + "/claims_parts.csv",
+        f"{OUT}/claims.csv",
+        f"{OUT}/claims_parts.csv",
+    log:
+        f"{LOGS}/claims.log",
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        VERB
+        "python -m benchmark claims {params.study} > {log:q} 2>&1"
 
 
 # Chosen queries under two losses. What they found stands in the run folders, which nothing else here reads.
 rule gallery:
     input:
-        rules.collect.output,
+        rules.collect.output.runs,
+        rules.collect.output.scores,
     output:
-        OUT + "/gallery/gallery.json",
+        f"{OUT}/gallery/gallery.json",
+    log:
+        f"{LOGS}/gallery.log",
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        VERB
+        "python -m benchmark gallery {params.study} > {log:q} 2>&1"
 
 
 rule tables:
@@ -75,22 +102,32 @@ rule tables:
         rules.claims.output,
         rules.collect.output,
     output:
-        directory(OUT + "/tables"),
+        directory(f"{OUT}/tables"),
+    log:
+        f"{LOGS}/tables.log",
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        VERB
+        "python -m benchmark tables {params.study} > {log:q} 2>&1"
 
 
 rule figures:
     input:
         rules.tables.input,
     output:
-        directory(OUT + "/figures"),
+        directory(f"{OUT}/figures"),
+    log:
+        f"{LOGS}/figures.log",
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        VERB.replace("{rule}", "plots")
+        "python -m benchmark plots {params.study} > {log:q} 2>&1"
 
 
 rule report:
@@ -99,18 +136,29 @@ rule report:
         rules.tables.output,
         rules.figures.output,
         rules.gallery.output,
-        expand(OUT + "/analyses/{name}/summary.json", name=WITH_THE_REPORT),
+        expand(f"{OUT}/analyses/{{name}}/summary.json", name=WITH_THE_REPORT),
     output:
-        OUT + "/report/index.html",
+        f"{OUT}/report/index.html",
+    log:
+        f"{LOGS}/report.log",
+    conda:
+        ENVIRONMENT
     params:
-        study=FLOW.study.digest,
+        study=ARGUMENTS,
+        digest=DIGEST,
     shell:
-        VERB
+        "python -m benchmark report {params.study} > {log:q} 2>&1"
 
 
 # Fails when a result has drifted from what it is judged against.
 rule check:
     input:
         rules.verdicts.output,
+    log:
+        f"{LOGS}/check.log",
+    conda:
+        ENVIRONMENT
+    params:
+        study=ARGUMENTS,
     shell:
-        "{PYTHON:q} -m benchmark check {STUDY:q} --results {RESULTS:q}"
+        "python -m benchmark check {params.study} 2>&1 | tee {log:q}"

@@ -1,52 +1,38 @@
 # One specification and one training per run.
-from benchmark.runs.specs import outdated
-
-
 # snakemake ... runs: trains everything, and stops before the report.
 rule runs:
     input:
         FLOW.files("result.json"),
 
 
-# What lies on the disk counts by its content: where it is of another specification, the run is as good as forced,
-# whatever the dates say and whether or not Snakemake remembers it. The job of one run has nothing to decide.
-OUTDATED = set(outdated(RUNS, RESULTS)) if workflow.is_main_process else set()
-
-
-def no_input_but_force(wildcards):
-    path = RUN.format(run=wildcards.run) + "spec.json"
-    if path in OUTDATED:
-        workflow.dag.forcefiles.add(path)
-    return []
-
-
 # 'update' keeps the old specification until the result made from it has been put aside.
 # A changed digest is what makes a run, and no other, train again.
 rule spec:
     input:
-        no_input_but_force,
+        outdated_spec,
     output:
-        update(RUN + "spec.json"),
+        update(f"{RUN}/spec.json"),
+    log:
+        f"{RUN}/spec.log",
     params:
         digest=lambda wildcards: RUNS[wildcards.run].digest,
     run:
-        if FOLDER.is_gone():
-            workflow.scheduler.keepgoing = False  # no other run is started in its place
-        FOLDER.require()
-        write_spec(RUNS[wildcards.run], Path(RESULTS))
+        write_specification(wildcards.run, log[0])
 
 
 # The rolling checkpoint is no output: outputs of a failed job are deleted, and the next attempt continues from it.
 # Retries belong into a profile: in a rule they would be multiplied on a cluster.
 rule train:
     input:
-        spec=RUN + "spec.json",
+        spec=f"{RUN}/spec.json",
     output:
-        result=RUN + "result.json",
-        metrics=RUN + "metrics.jsonl",
-        provenance=RUN + "provenance.json",
+        result=f"{RUN}/result.json",
+        metrics=f"{RUN}/metrics.jsonl",
+        provenance=f"{RUN}/provenance.json",
     log:
-        RUN + "train.log",
+        f"{RUN}/train.log",
+    conda:
+        ENVIRONMENT
     threads: lambda wildcards: RUNS[wildcards.run].threads
     resources:
         mem_mb=lambda wildcards: RUNS[wildcards.run].resources.mem_mb,
@@ -54,23 +40,20 @@ rule train:
         gpu=lambda wildcards: RUNS[wildcards.run].resources.gpus,
     # Without 'exec' a SIGTERM to the job would end the shell, and with it the job, before the run has saved its state.
     shell:
-        "exec {TRAINER:q} -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
-
-
-# A server that is away fails no study, but what it missed is not done: the list stays empty, and the next call
-# imports again.
-def no_input_but_force_import(wildcards):
-    path = Path(OUT) / "imported.txt"
-    if workflow.is_main_process and path.is_file() and not path.stat().st_size:
-        workflow.dag.forcefiles.add(path.as_posix())
-    return []
+        "exec python -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
 
 
 rule import_runs:
     input:
-        no_input_but_force_import,
+        missed_import,
         FLOW.files("result.json"),
     output:
-        OUT + "/imported.txt",
+        f"{OUT}/imported.txt",
+    log:
+        f"{LOGS}/import_runs.log",
+    conda:
+        ENVIRONMENT
+    params:
+        study=ARGUMENTS,
     shell:
-        "{PYTHON:q} -m benchmark track import {STUDY:q} --results {RESULTS:q} | tee {output:q}"
+        "python -m benchmark track import {params.study} > {output:q} 2> {log:q}"

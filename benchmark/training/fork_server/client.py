@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmark.training.fork_server.protocol import OFF, VARIABLE
+from benchmark.training.interrupt import SIGNALS
 
 STANDARD = (0, 1, 2)
 
@@ -18,8 +19,8 @@ STANDARD = (0, 1, 2)
 def train_warm(spec: Path, out: Path | None, started: float) -> int | None:
     """Returns the exit status of the run, or None where no warm process took it or it died on the way.
 
-    The run has this process's standard streams, folder and environment; SIGTERM is passed on to it, and it
-    ends when this process does.
+    The run has this process's standard streams, folder and environment; SIGTERM, SIGINT and SIGHUP are passed on to
+    it, and it ends when this process does.
     """
     path = os.environ.get(VARIABLE, OFF)
     if path == OFF or not hasattr(socket, "send_fds"):
@@ -46,19 +47,20 @@ def _wait(connection: socket.socket) -> int | None:
         answer = json.loads(answers.readline() or b"{}")
         if "pid" not in answer:
             return None
-        with _passing_on(signal.SIGTERM, answer["pid"]):
+        with _passing_on(answer["pid"]):
             ended = json.loads(answers.readline() or b"{}")
     return ended.get("status")
 
 
 @contextlib.contextmanager
-def _passing_on(number: int, pid: int) -> Iterator[None]:
-    def pass_on(*_: object) -> None:
+def _passing_on(pid: int) -> Iterator[None]:
+    def pass_on(number: int, _: object) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
-    previous = signal.signal(number, pass_on)
+    previous = {number: signal.signal(number, pass_on) for number in SIGNALS}
     try:
         yield
     finally:
-        signal.signal(number, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

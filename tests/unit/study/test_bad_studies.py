@@ -312,3 +312,10 @@ def test_unknown_study_names_the_nearest():
 def test_missing_path_lists_the_shipped_studies(tmp_path):
     with pytest.raises(ConfigError, match=r"no such study file.*embedded, .*smoke"):
         load_study(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("name", ["runs", "Runs", "cache", "mlartifacts", "mlflow.db", "reference"])
+def test_a_study_cannot_be_called_like_something_else_in_the_results(name, study_data, write_study):
+    path = write_study({**study_data, "study": name}, name)
+    with pytest.raises(ConfigError, match=f"'{name}' is the name of something else"):
+        load_study(path)

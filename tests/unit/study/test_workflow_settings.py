@@ -1,0 +1,41 @@
+"""The workflow's settings: names stay as they were typed, or the mistake is named."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from workplace import small_study
+
+from benchmark.core.errors import ConfigError
+from benchmark.study.workflow import load_flow
+
+
+@pytest.mark.parametrize("value", [1.1, 7, 20241121, True, {"a": "b"}])
+def test_a_name_that_snakemake_has_read_as_something_else_is_refused(value):
+    with pytest.raises(ConfigError, match=r"results was read as the .*; write results=\./NAME"):
+        load_flow({"study": "smoke", "results": value})
+
+
+def test_all_problems_of_the_settings_are_named_at_once():
+    with pytest.raises(ConfigError) as caught:
+        load_flow({"study": 7, "results": "a{b}", "reslts": "x"})
+    message = str(caught.value)
+    assert "3 problems" in message and "unknown setting reslts" in message
+    assert "study was read as the int 7" in message and "braces" in message
+
+
+@pytest.mark.parametrize("name", ["1.10", "007", "./1.10", "with blank", "naïve"])
+def test_a_results_folder_keeps_its_name(name):
+    flow = load_flow({"study": "smoke", "results": name})
+    assert flow.results == name.removeprefix("./")
+    assert flow.files("result.json")[0].startswith(f"{flow.results}/runs/")
+
+
+def test_arguments_of_verbs_name_shipped_studies_and_the_paths_of_others(tmp_path, monkeypatch):
+    assert load_flow({"study": "smoke"}).arguments == "smoke --results results"
+    stand_in = load_flow({"study": "roadmap", "dataset": "glyphs_1k"})
+    assert stand_in.arguments == "roadmap-on-glyphs_1k --results results"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "own.yaml").write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
+    assert load_flow({"study": "a b/own.yaml"}).arguments == "'a b/own.yaml' --results results"

@@ -1,0 +1,159 @@
+"""What a person sees while a study runs: on a terminal, in a log, and after Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from workplace import LOCAL, QUICK, ROOT, Workplace, small_study
+
+RUN = r"glyphs_tiny/test_resnet_smoke/\w+/bs32/seed[01]"
+CTRL_C = b"\x03"
+
+
+def command(study: str) -> list[str]:
+    return [sys.executable, "-m", "benchmark", "run", f"{study}.yaml", "--cores", "2"]
+
+
+def environment(quick: bool) -> dict[str, str]:
+    path = [str(QUICK), str(ROOT)] if quick else [str(ROOT)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "TERM": "xterm", "COLUMNS": "80"}
+
+
+def on_terminal(
+    words: list[str], folder: Path, press: Callable[[str], bool] = lambda seen: False, quick=True
+) -> tuple[int, str]:
+    """Return the status and all that a terminal shows; Ctrl-C is pressed once ``press`` agrees."""
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execve(words[0], words, environment(quick))
+    seen, pressed, deadline = "", False, time.monotonic() + 900
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([screen], [], [], 1.0)
+        try:
+            part = os.read(screen, 65536) if ready else None
+        except OSError:  # what Linux says when the last process has closed the terminal
+            break
+        if part == b"":
+            break
+        seen += (part or b"").decode(errors="replace")
+        if not pressed and press(seen):
+            os.write(screen, CTRL_C * 3)  # people press it more than once
+            pressed = True
+    os.close(screen)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen
+
+
+def as_read(screen: str) -> str:
+    """Return the text that stays on a terminal, without what was overwritten or wiped."""
+    lines = [""]
+    for part in re.split(r"(\r\n|\r|\n|\x1b\[[0-9;?]*[a-zA-Z])", screen.replace("^C", "")):
+        if part in ("\r\n", "\n"):
+            lines.append("")
+        elif part == "\x1b[1A":
+            lines.pop()
+        elif part in ("\r", "\x1b[2K"):
+            lines[-1] = ""
+        elif not part.startswith("\x1b"):
+            lines[-1] += part
+    return "\n".join(lines)
+
+
+def test_a_log_has_one_line_a_run_then_the_verdicts_and_nothing_else(fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap", "roadmap"]))
+    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+    words += ["--profile", str(LOCAL), "--config", "study=small.yaml"]
+    for call, first in ((command("small"), 4), (words, 0)):
+        done = subprocess.run(
+            call,
+            cwd=fresh.folder,
+            env=environment(quick=True),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        profile, *lines = done.stdout.splitlines()
+        assert profile.startswith("Using profile"), "which Snakemake says before it has a logger"
+        for number, line in enumerate(lines[:first], start=1):
+            assert re.fullmatch(rf"{RUN}  recall_at_1 0\.\d{{4}}  \({number} of 4\)", line)
+        rest = "\n".join(lines[first:])
+        assert re.match(r"(Nothing to be done .*\n)?\nstudy small: 4 runs: 4 ok\n", rest)
+        assert rest.splitlines()[-1].endswith("results/small/report/index.html")
+
+
+def test_a_terminal_shows_one_live_line_and_keeps_the_last_words(fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap", "roadmap"]))
+    status, screen = on_terminal(command("small"), fresh.folder)
+    assert status == 0, screen
+    assert re.search(r"[0-3] of 4 runs done, [12] running, [0-3] left", screen)
+    assert re.search(r"about \d+ s left", screen) and "4 of 4 runs done, " in screen
+    stays = as_read(screen)
+    assert "runs done" not in stays and "recall_at_1" not in stays.partition("study small")[0]
+    assert "study small: 4 runs: 4 ok" in stays
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_what_runs_and_the_same_command_continues(fresh: Workplace):
+    study = small_study("small", ["smooth_ap", "roadmap"])
+    study["blocks"][0] |= {"option": "long", "override": {"training": {"epochs": 10}}}
+    fresh.write(study)
+    log = fresh.runs / "glyphs_tiny" / "test_resnet_smoke~long"
+
+    def under_way(seen: str) -> bool:
+        return (
+            len([path for path in log.glob("*/*/*/train.log") if "epoch" in path.read_text()]) > 1
+        )
+
+    status, screen = on_terminal(command("small"), fresh.folder, under_way, quick=False)
+    assert status not in (0, -signal.SIGINT)
+    stays = as_read(screen)
+    assert "Traceback" not in screen and "Exception" not in screen and "rror" not in screen
+    assert "stopping: no more runs are started" in stays
+    found = re.search(r"stopped: (\d) of 4 runs are finished, (\d) more have saved", stays)
+    assert found and "the same command continues" in stays
+    finished = fresh.results()
+    saved = list(log.glob("*/*/*/state/checkpoint.pt"))
+    assert (len(finished), len(saved)) == tuple(map(int, found.groups())) and len(saved) > 0
+
+    status, screen = on_terminal(command("small"), fresh.folder, quick=False)
+    assert status == 0 and "study small: 4 runs: 4 ok" in as_read(screen)
+    after = fresh.results()
+    assert {name: after[name] for name in finished} == finished, "finished runs are kept"
+    for path in saved:
+        assert "continuing at epoch" in (path.parents[1] / "train.log").read_text()
+
+
+def test_ctrl_c_before_the_first_run_leaves_no_traceback(fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap"]))
+    status, screen = on_terminal(command("small"), fresh.folder, lambda seen: "Using" in seen)
+    assert status != 0 and "Traceback" not in screen
+    assert not fresh.results()
+
+
+@pytest.mark.parametrize("name", ["1.10", "007", "2024_11_21"])
+def test_the_results_folder_of_run_keeps_its_name(name, fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap"]))
+    done = subprocess.run(
+        [*command("small"), "--results", name, "--dry-run"],
+        cwd=fresh.folder,
+        env=environment(quick=True),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f" {name}/runs/glyphs_tiny/" in done.stdout

@@ -1,0 +1,94 @@
+# What all rules share: the study, its paths, its software, and the functions that rules and hooks call.
+import os
+import shlex
+import signal
+import sys
+from pathlib import Path
+
+from snakemake.logging import logger
+
+from benchmark.runs.folder import RunsFolder
+from benchmark.runs.specs import outdated, write_spec
+from benchmark.study.workflow import Interrupt, load_for_workflow
+from snakemake_logger_plugin_runs import StudyFacts
+
+FLOW = load_for_workflow(config, workflow.overwrite_configfiles)
+RUNS = FLOW.runs
+RESULTS = FLOW.results
+OUT = FLOW.folder
+LOGS = f"{OUT}/logs"
+RUN = f"{RESULTS}/runs/{{run}}"
+FOLDER = RunsFolder(RESULTS)
+
+# Parameters of the steps behind the runs: the study, and a digest of its file that makes them run again.
+ARGUMENTS = FLOW.arguments
+DIGEST = FLOW.study.digest
+
+# Rules call 'python': the one that runs Snakemake, unless --sdm brings another.
+PATH = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+os.environ.update(PATH=os.pathsep.join(PATH))
+ENVIRONMENT = (
+    "../../envs/gpu.yaml" if FLOW.study.resources.gpus else "../../envs/cpu.yaml"
+)
+IMAGE = str(Path(workflow.basedir) / "benchmark.sif")  # built from envs/apptainer.def
+DEPLOYED = bool(workflow.deployment_settings.deployment_method)
+if DEPLOYED:  # neither the environment nor the image holds the project itself
+    shell.prefix(
+        f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(workflow.basedir))}; "
+    )
+
+# What lies on the disk counts by its content: where it is of another specification, the run is as good as forced,
+# whatever the dates say and whether or not Snakemake remembers it. The job of one run has nothing to decide.
+OUTDATED = set(outdated(RUNS, RESULTS)) if workflow.is_main_process else set()
+
+
+def as_if_forced(path):
+    """Make a file anew, as --forcerun does, and add no input.
+
+    Snakemake has no public way to say that a file is outdated by its content: parameters count only where it remembers
+    the old ones, dates say nothing of a restored file, and --forcerun belongs to the command line.
+    """
+    workflow.dag.forcefiles.add(path)
+    return []
+
+
+def outdated_spec(wildcards):
+    path = f"{RUN}/spec.json".format(run=wildcards.run)
+    return as_if_forced(path) if path in OUTDATED else []
+
+
+def write_specification(run, log):
+    """Write a run's specification; end the workflow where the folder of all runs is gone."""
+    if FOLDER.is_gone():
+        os.kill(
+            os.getpid(), signal.SIGTERM
+        )  # Snakemake starts no other run in its place
+    FOLDER.require()
+    changed = write_spec(RUNS[run], Path(RESULTS))
+    Path(log).write_text(
+        f"specification {RUNS[run].digest} {'written' if changed else 'unchanged'}\n"
+    )
+
+
+# A server that is away fails no study, but what it missed is not done: the list stays empty, and the next call
+# imports again.
+def missed_import(wildcards):
+    path = Path(f"{OUT}/imported.txt")
+    missed = workflow.is_main_process and path.is_file() and not path.stat().st_size
+    return as_if_forced(path.as_posix()) if missed else []
+
+
+def last_words(finished):
+    """Return what a person wants to read when the workflow ends, warnings of the import into MLflow included."""
+    from benchmark.report.summary import closing_words
+
+    words = closing_words(FLOW.study, Path(RESULTS), finished=finished)
+    warnings = Path(f"{LOGS}/import_runs.log")
+    return f"{words}\n{warnings.read_text()}".rstrip() if warnings.is_file() else words
+
+
+def words_after_interrupt():
+    """Return what Ctrl-C leaves, and how to go on."""
+    from benchmark.report.summary import words_after_interrupt as words
+
+    return words(FLOW.study, Path(RESULTS))
