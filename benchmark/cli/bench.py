@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ Out = Annotated[Path, typer.Option(help="folder to write to")]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the group of verbs."""
+    """Add the group of verbs."""
     app.add_typer(group, name="bench")
 
 
@@ -36,16 +37,14 @@ def bench(
     threads: Threads = 2,
     out: Out = Path("results/bench"),
 ) -> None:
-    """Measure losses, loss beside network, evaluation, input, training and workflow; writes tables and figures.
+    """Measure losses, network, evaluation, input, training and workflow; write tables and figures.
 
     Example: python -m benchmark bench --quick
     """
-    if context.invoked_subcommand is not None:
-        return
-    _prepare(threads)
-    from perf.everything import run
-
-    typer.echo(f"written: {run(out, quick=quick, threads=threads, show=typer.echo)}")
+    if context.invoked_subcommand is None:
+        _prepare(threads)
+        report = importlib.import_module("perf.report")
+        typer.echo(f"written: {report.run(out, quick=quick, threads=threads, show=typer.echo)}")
 
 
 @group.command()
@@ -58,29 +57,27 @@ def losses(
     threads: Threads = 2,
     out: Out = Path("results/bench"),
 ) -> None:
-    """Time forward + backward of every loss, of pytorch-metric-learning, of dense formulas and of the bare scores.
+    """Time forward + backward of losses, pytorch-metric-learning, dense formulas and bare scores.
 
     Example: python -m benchmark bench losses --batch-sizes 32,384
     """
     sizes = None if batch_sizes is None else _parse(batch_sizes)
     _prepare(threads)
-    from perf import losses as measured
-
-    section = measured.measured_section(sizes, out, quick=quick, show=typer.echo)
+    measured = importlib.import_module("perf.losses")
+    section = measured.section_of_sizes(sizes, out, quick=quick, show=typer.echo)
     typer.echo(f"written: {section.write_csv(out)}")
 
 
 def _prepare(threads: int) -> None:
-    """Make ``tests/perf`` importable and set the threads of every library; numpy reads its own only once."""
+    """Make ``tests/perf`` importable and set the threads of every library."""
     folder = Path(__file__).resolve().parents[2] / "tests"
     if not (folder / "perf").is_dir():
         raise ConfigError(
             "bench", [f"{folder}/perf does not exist; run it in a checkout of the project"]
         )
     sys.path.insert(0, str(folder))
-    os.environ.setdefault(
-        "KINETO_LOG_LEVEL", "99"
-    )  # torch's profiler, which counts memory, tells of each start
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler reports each start
+    # numpy reads its number of threads only once
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
     import torch
 
@@ -91,11 +88,6 @@ def _parse(text: str) -> list[int]:
     parts = text.split(",")
     wrong = [part for part in parts if not part.strip().isdigit() or int(part) < 8 or int(part) % 4]
     if wrong:
-        raise ConfigError(
-            "--batch-sizes",
-            [
-                f"'{part}' (allowed: multiples of 4, at least 8, separated by commas)"
-                for part in wrong
-            ],
-        )
+        allowed = "(allowed: multiples of 4, at least 8, separated by commas)"
+        raise ConfigError("--batch-sizes", [f"'{part}' {allowed}" for part in wrong])
     return [int(part) for part in parts]

@@ -31,7 +31,7 @@ Workers = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verbs."""
+    """Add the verbs."""
     data = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
     data.command("list")(list_datasets)
     data.command("prepare")(prepare)
@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
 
 
 def list_datasets() -> None:
-    """Print the registered datasets: what they are, how many images, from which files and where these are.
+    """Print the datasets: what they are, how many images, from which files, and where these are.
 
     Example: python -m benchmark data list
     """
@@ -56,8 +56,8 @@ def prepare(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            help="archive, file or unpacked directory (a path, or an http, https or file address); repeatable. "
-            "Leave it out when --root holds the dataset already"
+            help="archive, file or unpacked directory (a path, or an http, https or file address); "
+            "repeatable. Leave it out when --root holds the dataset already"
         ),
     ] = None,
     md5: Annotated[
@@ -78,7 +78,7 @@ def prepare(
     pixels: Annotated[
         bool,
         typer.Option(
-            "--pixels", help="pack plain pixels: about five times the bytes, several times as fast"
+            "--pixels", help="pack plain pixels: five times the bytes, but faster to read"
         ),
     ] = False,
     param: Params = None,
@@ -87,7 +87,7 @@ def prepare(
 ) -> None:
     """Fetch, unpack and index a dataset; started again after an interruption, it continues.
 
-    Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --root data/cub --pack 256
+    Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --pack 256
     """
     from benchmark.datasets.prepare.digests import parse_digests
     from benchmark.datasets.prepare.install import Source
@@ -124,7 +124,7 @@ def check(
     workers: Workers = None,
     allow_counts: AllowCounts = False,
 ) -> None:
-    """Print found and published images, classes and categories per split; exit status 0 only if all is right.
+    """Print found and published counts per split; the exit status is 0 only if all is right.
 
     Example: python -m benchmark data check cub --root data/cub --images
     """
@@ -143,9 +143,8 @@ def check(
     expected = published_counts(name, params)
     typer.echo(f"{name}  fingerprint {dataset.fingerprint}")
     for file, facts in record.get("sources", {}).items():
-        typer.echo(
-            f"prepared from {file}" + (f"  sha256 {facts['sha256']}" if "sha256" in facts else "")
-        )
+        digest = f"  sha256 {facts['sha256']}" if "sha256" in facts else ""
+        typer.echo(f"prepared from {file}{digest}")
     typer.echo(counts_table(dataset.counts, expected))
     wrong = [] if allow_counts else count_differences(dataset.counts, expected)
     if wrong:
@@ -163,7 +162,7 @@ def check(
 
 
 def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, object]:
-    """Returns a dataset's root and KEY=VALUE pairs as its parameters: text where it takes text, YAML elsewhere."""
+    """Return root and KEY=VALUE pairs as parameters: text where they are text, else YAML."""
     import yaml
 
     from benchmark.core.options import schema_of
@@ -171,7 +170,7 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
     from benchmark.datasets.io.roots import with_root
 
     loader = DATASETS[name].target
-    known = schema_of(loader.Config)["properties"]
+    properties = schema_of(loader.Config)["properties"]
     params: dict[str, object] = {}
     for pair in [*([] if root is None else [f"root={root}"]), *(pairs or [])]:
         key, equals, text = pair.partition("=")
@@ -181,7 +180,7 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
             )
         if key in params:
             raise typer.BadParameter(f"'{key}' is given twice; give it once")
-        takes_text = "string" in known.get(key, {}).get("type", ())
+        takes_text = "string" in properties.get(key, {}).get("type", ())
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:

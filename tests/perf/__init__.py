@@ -1,1 +1,1 @@
-"""Speed of the suite's own parts against what a user would use instead."""
+"""Speed and memory of the suite's own parts, beside what a user would use instead."""

@@ -1,8 +1,9 @@
-"""What the losses are measured against: the bare score matrix, dense formulas, and the metric-learning library."""
+"""What the losses are compared with: the bare score matrix, dense formulas, and the library."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,28 +12,28 @@ Step = Callable[[Tensor, Tensor], Tensor]  # embeddings (B, D), labels (B,) -> s
 
 
 class Floor(torch.autograd.Function):
-    """The score matrix with a given upstream gradient: E E^T and the two products of its backward pass, no loss."""
+    """The score matrix E E^T, and the two products of its backward pass with a given gradient."""
 
     @staticmethod
-    def forward(ctx, embeddings, upstream):
+    def forward(ctx: Any, embeddings: Tensor, upstream: Tensor) -> Tensor:
         scores = embeddings @ embeddings.T
         ctx.save_for_backward(embeddings, upstream)
         return scores[0, 0]
 
     @staticmethod
-    def backward(ctx, _):
+    def backward(ctx: Any, _: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
         embeddings, upstream = ctx.saved_tensors
         return upstream @ embeddings + upstream.T @ embeddings, None
 
 
 def floor(batch_size: int) -> Step:
-    """Returns the cheapest step that a loss of the score matrix could be."""
+    """Return the cheapest step that a loss of the score matrix could be."""
     upstream = torch.randn(batch_size, batch_size, generator=torch.Generator().manual_seed(0))
     return lambda embeddings, labels: Floor.apply(embeddings, upstream.to(embeddings))
 
 
 def dense_smooth_ap(embeddings: Tensor, labels: Tensor, tau: float = 0.01) -> Tensor:
-    """SmoothAP over all triples at once (Smooth-AP Eq. 5 to 7 taken literally): time and memory O(B^3)."""
+    """SmoothAP over all triples at once (Smooth-AP Eq. 5 to 7): time and memory O(B^3)."""
     steps = torch.sigmoid(_differences(embeddings) / tau)
     targets, others = _masks(labels)
     rank = 1 + (steps * others).sum(2)
@@ -43,7 +44,7 @@ def dense_smooth_ap(embeddings: Tensor, labels: Tensor, tau: float = 0.01) -> Te
 def dense_sup_ap(
     embeddings: Tensor, labels: Tensor, tau: float = 0.01, rho: float = 100.0, delta: float = 0.05
 ) -> Tensor:
-    """SupAP over all triples at once (ROADMAP Eq. 3 to 5 taken literally): time and memory O(B^3)."""
+    """SupAP over all triples at once (ROADMAP Eq. 3 to 5): time and memory O(B^3)."""
     gaps = _differences(embeddings)
     targets, others = _masks(labels)
     positive = targets.unsqueeze(1)
@@ -56,20 +57,20 @@ def dense_sup_ap(
 
 
 def library(name: str) -> Step:
-    """Returns a loss class of pytorch-metric-learning with its defaults."""
+    """Return a loss class of pytorch-metric-learning with its defaults."""
     from pytorch_metric_learning import losses
 
     return getattr(losses, name)()
 
 
 def _differences(embeddings: Tensor) -> Tensor:
-    """Returns s_qj - s_qk at [q, k, j], (B, B, B)."""
+    """Return s_qj - s_qk at [q, k, j], (B, B, B)."""
     scores = embeddings @ embeddings.T
     return scores.unsqueeze(1) - scores.unsqueeze(2)
 
 
 def _masks(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns which items are positives of which query (B, B), and which pairs (k, j) differ (B, B)."""
+    """Return which items are positives of which query (B, B), and which pairs (k, j) differ."""
     targets = (labels.unsqueeze(1) == labels).float()
     return targets, 1 - torch.eye(len(labels), device=labels.device)
 

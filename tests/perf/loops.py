@@ -6,16 +6,15 @@ import dataclasses
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
 from benchmark.core.cells import Setting
 from benchmark.core.recipe import complete_recipe
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
-from benchmark.input.base import Input
 from benchmark.losses import create_loss
 from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.training.interrupt import StopRequest
@@ -32,7 +31,7 @@ LOSS = "smooth_ap"
 def bench_spec(
     dataset: dict[str, Any], batch_size: int, channels: int, images: dict[str, Any]
 ) -> RunSpec:
-    """Returns one epoch of timm's smallest ResNet, four images a class, on one thread."""
+    """Return one epoch of timm's smallest ResNet, four images a class, on one thread."""
     recipe = {
         "model": {"backbone": BACKBONE, "channels": channels, "embedding_dim": WIDTH},
         "input": images,
@@ -51,35 +50,35 @@ def bench_spec(
 
 
 class Training:
-    """The two ways to train on one dataset; every call goes on training for an epoch."""
+    """The two ways to train on one dataset; each call goes on training for an epoch."""
 
     def __init__(self, spec: RunSpec, folder: Path):
         folder.mkdir(parents=True, exist_ok=True)
         self.spec, self.folder = spec, folder
         device = prepare_numerics(spec.recipe.training)
-        self.parts = dataclasses.replace(build_parts(spec, device), evaluator=_NoEvaluation())
+        without = SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: {})  # any evaluation
+        self.parts = dataclasses.replace(build_parts(spec, device), evaluator=without)
         self.batches = self.parts.sampler.epoch(0)
         self.labels = [self.parts.labels[torch.from_numpy(numbers)] for numbers in self.batches]
         self.bare = BareLoop(self.parts.model.config.channels, device)
 
     def read(self) -> Iterator[torch.Tensor]:
-        """Yields the images of an epoch, (B, C, H, W) each, as the suite reads them."""
+        """Yield the images of an epoch, (B, C, H, W) each, as the suite reads them."""
         return self.parts.train_input.train_batches(self.batches, self.spec.seed, 0)
 
     def ours(self, images: Sequence[torch.Tensor] | None = None) -> float:
-        """Returns images per second of an epoch of the suite's own loop, on ready batches if these are given."""
+        """Return images per second of the suite's loop, on batches in memory if they are given."""
         parts = self.parts
         if images is not None:
-            parts = dataclasses.replace(parts, train_input=_Ready(images))
+            ready = SimpleNamespace(train_batches=lambda *_, **__: iter(images))
+            parts = dataclasses.replace(parts, train_input=ready)
         trainer = Trainer(parts, self.folder, {}, _Silence(self.spec.run_id, 1))
-        trainer.state.batch_digests = [
-            ""
-        ] * HASHED_BATCHES  # later batches of a run are not hashed for its record
+        trainer.state.batch_digests = [""] * HASHED_BATCHES  # later batches are not hashed
         trainer.run(StopRequest())
         return trainer.state.records[-1].images_per_second
 
     def plain(self, images: Iterable[torch.Tensor]) -> float:
-        """Returns images per second of an epoch of the bare loop."""
+        """Return images per second of the bare loop."""
         torch.use_deterministic_algorithms(False)
         try:
             return self.bare.epoch(images, self.labels)
@@ -88,25 +87,22 @@ class Training:
 
 
 class BareLoop:
-    """A timm network, an optimiser and a loss, without evaluation, checkpoints, schedule or records."""
+    """A timm network, an optimiser and a loss; no evaluation, checkpoints, schedule or records."""
 
     def __init__(self, channels: int, device: torch.device):
         prepare_torchvision()
         import timm
 
         self.device = device
-        network = timm.create_model(
-            BACKBONE, pretrained=False, in_chans=channels, num_classes=WIDTH
-        )
-        self.network = network.to(device, memory_format=torch.channels_last)
+        network = timm.create_model(BACKBONE, in_chans=channels, num_classes=WIDTH)
+        self.network = network.to(device, memory_format=torch.channels_last).train()
         self.loss = create_loss(LOSS).to(device)
         self.optimizer = torch.optim.AdamW(
             self.network.parameters(), lr=RATE, weight_decay=0.0, fused=True
         )
 
     def epoch(self, batches: Iterable[torch.Tensor], labels: Sequence[torch.Tensor]) -> float:
-        """Returns images per second."""
-        self.network.train()
+        """Return images per second."""
         images, started = 0, time.perf_counter()
         for batch, targets in zip(batches, labels, strict=True):
             embeddings = F.normalize(self.network(batch.to(self.device)))
@@ -117,37 +113,6 @@ class BareLoop:
         return images / (time.perf_counter() - started)
 
 
-class _Ready(Input):
-    """Batches that were made before."""
-
-    def __init__(self, images: Sequence[torch.Tensor]):
-        self.images = images
-
-    def train_batches(
-        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
-    ) -> Iterator[torch.Tensor]:
-        """Yields them."""
-        yield from self.images[start:]
-
-    def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
-        """Yields nothing."""
-        yield from ()
-
-
-class _NoEvaluation:
-    """Stands in for the evaluator: only training is timed."""
-
-    def embed(self, model: Any, device: torch.device) -> dict[str, Any]:
-        """Returns no protocol."""
-        return {}
-
-    def measure(
-        self, embedded: dict[str, Any], device: torch.device
-    ) -> dict[str, dict[str, float]]:
-        """Returns no metric."""
-        return {}
-
-
 class _Silence(Progress):
     def say(self, text: str) -> None:
-        """Prints nothing."""
+        """Print nothing."""

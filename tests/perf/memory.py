@@ -7,31 +7,29 @@ from pathlib import Path
 
 from torch.profiler import ProfilerActivity, profile
 
-_HIGH_WATER = Path("/proc/self/clear_refs")
+PEAK_RESET = Path("/proc/self/clear_refs")
 
 
 def peak_of_tensors(call: Callable[[], object]) -> int:
-    """Returns the most bytes of CPU tensors that ``call`` held at once, beyond those there before.
+    """Return the most bytes of CPU tensors that ``call`` held at once, beyond those before it.
 
-    Counted from the allocator's own events: exact, and the same on every machine.
+    Counted from the allocator's events: exact, and the same on every machine.
     """
-    with profile(
-        activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True
-    ) as recorded:
+    events = {"activities": [ProfilerActivity.CPU], "profile_memory": True, "acc_events": True}
+    with profile(**events) as recorded:
         call()
-    held = peak = 0
+    size = peak = 0
     for event in recorded.profiler.kineto_results.events():
         if event.name() == "[memory]":
-            held += event.nbytes()
-            peak = max(peak, held)
+            size += event.nbytes()
+            peak = max(peak, size)
     return peak
 
 
 def peak_of_process(call: Callable[[], object]) -> int | None:
-    """Returns by how many bytes the memory of this process rose at most during ``call``; None where the system
-    does not say (anything but Linux)."""
+    """Return the most bytes by which this process grew during ``call``; None except on Linux."""
     try:
-        _HIGH_WATER.write_text("5")
+        PEAK_RESET.write_text("5")
         before = _status("VmRSS")
         call()
         return max(0, _status("VmHWM") - before)

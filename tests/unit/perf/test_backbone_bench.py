@@ -9,7 +9,7 @@ from perf import backbone
 
 @pytest.fixture
 def small(monkeypatch):
-    """A network and a picture that take no time; the losses stay as they are."""
+    """A network and an image that take no time; the losses stay as they are."""
 
     def create_model(config, seed):
         assert (config.backbone, config.embedding_dim) == ("resnet50", backbone.DIMENSION)
@@ -22,19 +22,18 @@ def small(monkeypatch):
 
 def test_section_gives_each_loss_its_share_of_the_network_beside_the_printed_times(small, tmp_path):
     shown = []
-    found = backbone.section(tmp_path, quick=True, show=shown.append)
-    assert len(shown) == len(found.rows) == len(backbone.COMPARED)
-    for row in found.rows:
-        assert row["loss_ms"] > 0 and row["loss_percent"] == pytest.approx(
-            100 * row["loss_ms"] / row["backbone_ms"]
-        )
+    section = backbone.section(tmp_path, quick=True, show=shown.append)
+    assert len(shown) == len(section.rows) == len(backbone.COMPARED)
+    for row in section.rows:
+        share = 100 * row["loss_ms"] / row["backbone_ms"]
+        assert row["loss_ms"] > 0 and row["loss_percent"] == pytest.approx(share)
     printed = {
         row["method"]: (row["published_backbone_ms"], row["published_loss_ms"])
-        for row in found.rows
+        for row in section.rows
     }
     assert all(all(printed[name]) for name in ("BlackBoxAP", "FastAP", "SmoothAP"))
     assert printed["SupAP"] == (None, None)
-    assert "GFLOP" in found.note or "TFLOP" in found.note
+    assert "GFLOP" in section.note or "TFLOP" in section.note
 
 
 def test_time_of_the_network_is_scaled_to_the_images_asked_for(small, monkeypatch):

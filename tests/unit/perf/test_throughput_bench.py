@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from perf import pictures
+from perf import photographs
 from perf.imagefolder import image_folder_batches
+from perf.interleave import compare
 from perf.loops import Training, bench_spec
-from perf.turns import compare
 from perf.workflow import CONFIG, share_of_useful_time, shortened
 
 from benchmark.core.recipe import InputConfig
@@ -24,13 +24,13 @@ from benchmark.study.grid import expand
 GLYPH = {"augmentation": "affine_noise", "image_size": 32, "mean": [0.5], "std": [0.5]}
 
 
-def test_ratio_is_ours_over_the_alternative_without_the_first_turn():
+def test_ratio_is_ours_over_the_alternative_without_the_first_measurement():
     ours, theirs = iter([9.0, 4.0, 6.0, 4.0]), iter([9.0, 2.0, 2.0, 2.0])
-    row, (target,) = compare("x", lambda: next(ours), lambda: next(theirs), 3, least=2.5)
-    assert (row["ours"], row["alternative"], row["ratio"], row["met"]) == (4.0, 2.0, 2.0, "no")
-    assert (target.value, target.bound, target.least) == (2.0, 2.5, True)
-    row, targets = compare("x", lambda: 1.0, lambda: 1.0, 1, least=None)
-    assert row["target"] is None and targets == []
+    measurement = compare("x", lambda: next(ours), lambda: next(theirs), 3, at_least=2.5)
+    row, (target,) = measurement.row, measurement.targets
+    assert (row["ours"], row["alternative"], row["ratio"]) == (4.0, 2.0, 2.0)
+    assert (target.value, target.bound, target.at_least, target.met) == (2.0, 2.5, True, False)
+    assert compare("x", lambda: 1.0, lambda: 1.0, 1, at_least=None).targets == []
 
 
 def test_both_loops_train_on_the_same_batches(tmp_path):
@@ -46,7 +46,7 @@ def test_both_loops_train_on_the_same_batches(tmp_path):
 
 
 def test_torchvisions_pipeline_gives_the_same_images_where_nothing_is_random(tmp_path):
-    paths = pictures.write_jpegs(tmp_path, (80, 64), 8)
+    paths = photographs.write_jpegs(tmp_path, (80, 64), 8)
     config = InputConfig(
         augmentation="crop_flip",
         image_size=32,
