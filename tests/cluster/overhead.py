@@ -2,8 +2,9 @@
 
     tests/cluster/one_node.sh with .venv/bin/python tests/cluster/overhead.py
 
-Twenty runs that take no time themselves, as single jobs, as one job array, and four to a job. Snakemake looks at its
-jobs every second here; a real profile's slower looks come on top, once for a whole study and not for each run.
+Twenty runs that take no time themselves, as single jobs, as one job array, and four to a job.
+Snakemake looks at its jobs every second here; a real profile's slower looks come on top, once for a
+whole study and not for each run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ WAYS = {
 
 
 def measure(way: str, folder: Path) -> str:
-    """Returns one line: jobs, seconds for all, median seconds from submission to start and from start to end."""
+    """Returns one line: jobs, seconds for all, median seconds from submission to start and from
+    start to end."""
     checkout = Checkout(folder)
     checkout.environment["CLUSTER_QUICK"] = "yes"
     checkout.change_profile({"retries": 0})  # a job tried again would pass for slowness

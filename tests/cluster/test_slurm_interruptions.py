@@ -17,7 +17,8 @@ pytestmark = pytest.mark.cluster
 
 
 def long_study(checkpoint_seconds: float = 1e9, minutes: int = 60) -> dict:
-    """Returns a study of one run over three epochs, which by default saves its state only when it is told to stop."""
+    """Returns a study of one run over three epochs, which by default saves its state only when it
+    is told to stop."""
     training = {"epochs": 3, "checkpoint_seconds": checkpoint_seconds}
     return study(
         block("main", ["smooth_ap"], option="long", override={"training": training}),
@@ -26,7 +27,8 @@ def long_study(checkpoint_seconds: float = 1e9, minutes: int = 60) -> dict:
 
 
 def assert_as_undisturbed(checkout: Checkout, folder: Path) -> dict:
-    """Trains the finished run once more, in one go and without Slurm, and compares; returns the run's provenance."""
+    """Trains the finished run once more, in one go and without Slurm, and compares; returns the
+    run's provenance."""
     finished = checkout.run_folder()
     folder.mkdir()
     command = [
@@ -110,7 +112,8 @@ def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(
 def test_runs_longer_than_the_time_limit_save_themselves_before_it(
     checkout: Checkout, tmp_path: Path
 ):
-    # Slurm looks for jobs near their end every 30 s, so this signal comes after 90 to 120 of the 180 s.
+    # Slurm looks for jobs near their end every 30 s, so this signal comes after 90 to 120 of the
+    # 180 s.
     extra = checkout.profile()["default-resources"]["slurm_extra"]
     assert "--signal=TERM@120 " in extra
     sooner = extra.replace("TERM@120", "TERM@60")
@@ -133,7 +136,8 @@ def test_runs_longer_than_the_time_limit_save_themselves_before_it(
 def test_a_job_that_runs_into_its_time_limit_without_a_warning_is_submitted_again_and_goes_on(
     checkout: Checkout, tmp_path: Path
 ):
-    # Slurm looks every 30 s, so the end comes after 60 to 90 s: SIGTERM, and SIGKILL 10 s (KillWait) later.
+    # Slurm looks every 30 s, so the end comes after 60 to 90 s: SIGTERM, and SIGKILL 10 s
+    # (KillWait) later.
     checkout.change_profile(
         {"retries": 10, "default-resources": {"slurm_extra": "'--open-mode=append'"}}
     )

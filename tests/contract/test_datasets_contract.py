@@ -173,7 +173,8 @@ def test_counts_and_fingerprint_describe_what_was_loaded(load, name):
 
 
 def test_two_processes_that_draw_the_glyphs_at_once_leave_one_valid_file(tmp_path):
-    # Drawing is replaced by a small made-up set, and each process waits in it until the other is there too.
+    # Drawing is replaced by a small made-up set, and each process waits in it until the other is
+    # there too.
     code = """
 import pathlib, sys, time
 import numpy as np

@@ -1,4 +1,5 @@
-"""What the documentation tells people to type exists: verbs, options, targets, studies, files and sections."""
+"""What the documentation tells people to type exists: verbs, options, targets, studies, files and
+sections."""
 
 from __future__ import annotations
 

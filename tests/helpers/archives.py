@@ -1,7 +1,8 @@
 """Small datasets in the exact layouts of the published archives, with real JPEG images.
 
-``make_<name>(root)`` writes the unpacked dataset into ``root``; every test class has at least two images.
-Loaders accept them with ``allow_counts: true`` only: their sizes are not the published ones.
+``make_<name>(root)`` writes the unpacked dataset into ``root``; every test class has at least two
+images. Loaders accept them with ``allow_counts: true`` only: their sizes are not the published
+ones.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def make_inaturalist(root: Path) -> None:
 
 
 def make_inshop(root: Path) -> None:
-    """Two garment categories; four items to train on; four others with one query and two gallery images each."""
+    """Two garment categories; four items to train on; four others with one query and two gallery
+    images each."""
     rows = []
     for item in range(1, 9):
         category = ("WOMEN/Dresses", "MEN/Denim")[item % 2]
@@ -119,7 +121,8 @@ def make_inshop(root: Path) -> None:
 
 
 def make_vehicleid(root: Path) -> None:
-    """Four vehicles to train on, half with a model; subsets of 2, 3 and 4 test vehicles, three images each."""
+    """Four vehicles to train on, half with a model; subsets of 2, 3 and 4 test vehicles, three
+    images each."""
     image = 0
     lists: dict[str, list[str]] = {}
     for subset, vehicles in (

@@ -1,4 +1,5 @@
-"""Run folders without training: a specification and the files that a finished or running run leaves."""
+"""Run folders without training: a specification and the files that a finished or running run
+leaves."""
 
 from __future__ import annotations
 

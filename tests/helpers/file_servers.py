@@ -1,4 +1,5 @@
-"""Small HTTP servers for tests: one that resumes, one that hangs up midway, one that knows no ranges."""
+"""Small HTTP servers for tests: one that resumes, one that hangs up midway, one that knows no
+ranges."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ def soft_binned_ap(scores, targets, centers):
 
 
 def exact_ap(scores, targets, margin=0.0):
-    """1 - AP with every tied item at the worst rank of its tie, after moving both kinds by half the margin."""
+    """1 - AP with every tied item at the worst rank of its tie, after moving both kinds by half the
+    margin."""
     scores = torch.where(targets, scores - margin / 2, scores + margin / 2)
     positives = targets.nonzero().flatten().tolist()
     total = 0.0

@@ -39,7 +39,8 @@ def made_up_recipe(
     sampler: str = "random",
     **sampling: Any,
 ) -> Recipe:
-    """Return a recipe with the defaults of everything else; ``sampling`` are the sampler's parameters."""
+    """Return a recipe with the defaults of everything else; ``sampling`` are the sampler's
+    parameters."""
     return Recipe(
         model=ModelConfig(backbone=backbone, embedding_dim=embedding_dim),
         sampler=SamplerConfig(name=sampler, params=sampling),
@@ -47,7 +48,8 @@ def made_up_recipe(
 
 
 def made_up_result(spec: RunSpec, value: float = 0.5, **changes: Any) -> Result:
-    """Return a result of two epochs, the first of which scores 0.1 more; ``changes`` replace fields."""
+    """Return a result of two epochs, the first of which scores 0.1 more; ``changes`` replace
+    fields."""
     scores = [{"recall_at_1": value + 0.1}, {"recall_at_1": value}]
     result = Result(
         run_id=spec.run_id,

@@ -1,4 +1,5 @@
-"""A made-up study with realistic results: losses that differ, matched seeds, and runs that went wrong."""
+"""A made-up study with realistic results: losses that differ, matched seeds, and runs that went
+wrong."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ def made_up_study(
 def made_up_runs(
     study: Study, *, bad: dict[tuple[str, int, int], str] | None = None, epochs=8
 ) -> pd.DataFrame:
-    """Returns the long table; ``bad`` gives the status of (loss, batch size, seed) runs that did not finish."""
+    """Returns the long table; ``bad`` gives the status of (loss, batch size, seed) runs that did
+    not finish."""
     rows = []
     for block in study.blocks:
         for dataset in block.datasets:

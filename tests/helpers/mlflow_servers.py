@@ -1,4 +1,5 @@
-"""MLflow servers for tests: real ones that can be killed, silenced or left without disk, and one that never answers."""
+"""MLflow servers for tests: real ones that can be killed, silenced or left without disk, and one
+that never answers."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ VARIABLES = (
 
 
 class LocalServer:
-    """A real MLflow server on a port of its own, with its store in one folder, that can be stopped and started."""
+    """A real MLflow server on a port of its own, with its store in one folder, that can be stopped
+    and started."""
 
     def __init__(self, folder: Path, port: int):
         self.folder, self.port, self.process = folder, port, None
@@ -83,12 +85,14 @@ class LocalServer:
 
 
 class SmallDiskServer(LocalServer):
-    """A real server whose store lies on a disk of a few megabytes, which only the server and this object see."""
+    """A real server whose store lies on a disk of a few megabytes, which only the server and this
+    object see."""
 
     MEGABYTES = 16
 
     def command(self) -> list[str]:
-        """Returns the command line that mounts the disk in a namespace of its own and serves from there."""
+        """Returns the command line that mounts the disk in a namespace of its own and serves from
+        there."""
         mount = f'mount -t tmpfs -o size={self.MEGABYTES}m none disk && cd disk && exec "$@"'
         return [
             "unshare",
@@ -167,7 +171,8 @@ def hanging_server() -> Iterator[str]:
 
 @pytest.fixture
 def real_server() -> Iterator[Callable[[Path], LocalServer]]:
-    """Returns a function that makes a server (or one of a given kind) for a folder; it is stopped at the end."""
+    """Returns a function that makes a server (or one of a given kind) for a folder; it is stopped
+    at the end."""
     servers = []
 
     def make(folder: Path, kind: type[LocalServer] = LocalServer) -> LocalServer:

@@ -35,7 +35,8 @@ def blocks(path: Path) -> list[Block]:
 
 
 def shown_commands(path: Path, program: str) -> list[str]:
-    """Returns every command line of ``program`` in a page, in blocks and in running text, without comments."""
+    """Returns every command line of ``program`` in a page, in blocks and in running text, without
+    comments."""
     text = path.read_text(encoding="utf-8")
     lines = [line.strip() for block in blocks(path) for line in block.text.splitlines()]
     lines += [" ".join(code.split()) for code in INLINE.findall(FENCE.sub("", text))]

@@ -1,4 +1,5 @@
-"""The small datasets of ``archives`` as the files that their publishers hand out: wrapped, split and named alike."""
+"""The small datasets of ``archives`` as the files that their publishers hand out: wrapped, split
+and named alike."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
-"""How much a mirror slows training down: the server well, away, hanging; dying, silenced or without disk in the middle.
+"""How much a mirror slows training down: the server well, away, hanging; dying, silenced or without
+disk in the middle.
 
     python tests/outage/slowdown.py [--repeats 3] [--epochs 25] [--only SITUATION]
 
-Each repeat trains the same specification once without a mirror and once in each situation, in an order that
-turns by one, so that other load on the machine falls on all alike. Per situation: the ratio of the times (median,
-lowest and highest), the share of the run that the training itself waited for the mirror, and the processor
-seconds of the helper. The exit status is 1 when a median ratio reaches 1.05. The full disk is left out, with a word,
-where this user may not mount a small one.
+Each repeat trains the same specification once without a mirror and once in each situation, in an
+order that turns by one, so that other load on the machine falls on all alike. Per situation: the
+ratio of the times (median, lowest and highest), the share of the run that the training itself
+waited for the mirror, and the processor seconds of the helper. The exit status is 1 when a median
+ratio reaches 1.05. The full disk is left out, with a word, where this user may not mount a small
+one.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ OTHERS = ("server well", "away", "hanging", "killed in the middle", "silent in t
 
 
 def timed_run(spec: Path) -> dict[str, float]:
-    """Trains in this process; returns seconds in all, seconds waited for the mirror, and the helper's CPU seconds."""
+    """Trains in this process; returns seconds in all, seconds waited for the mirror, and the
+    helper's CPU seconds."""
     import resource
 
     from benchmark.training.mirror import Mirror
@@ -64,7 +67,8 @@ def timed_run(spec: Path) -> dict[str, float]:
 
 
 def measure(situation: str, server: LocalServer, epochs: int, middle: float) -> dict[str, float]:
-    """Returns ``timed_run`` of a process of its own; ``middle`` is when, in seconds, the server fails."""
+    """Returns ``timed_run`` of a process of its own; ``middle`` is when, in seconds, the server
+    fails."""
     spec = tiny_spec(training={"epochs": epochs})
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}

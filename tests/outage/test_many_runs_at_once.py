@@ -1,4 +1,5 @@
-"""32 runs that log at the same time: to one server while they train, and into one sqlite file. Nothing is lost."""
+"""32 runs that log at the same time: to one server while they train, and into one sqlite file.
+Nothing is lost."""
 
 from __future__ import annotations
 

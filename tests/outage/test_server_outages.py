@@ -1,6 +1,7 @@
 """Real trainings beside a real MLflow server that is away, dies, hangs or has no disk left.
 
-Each ends with the very result of a training without a server, and the later import brings it in exactly once.
+Each ends with the very result of a training without a server, and the later import brings it in
+exactly once.
 """
 
 from __future__ import annotations

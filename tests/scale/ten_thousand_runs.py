@@ -1,11 +1,12 @@
-"""Time and memory of every step before and after training, for a study of 10,000 runs whose results are made up.
+"""Time and memory of every step before and after training, for a study of 10,000 runs whose results
+are made up.
 
     python tests/scale/ten_thousand_runs.py [--losses 50] [--seeds 50]
 
-Every step is a process of its own, as a person or the workflow starts it; 'finish' makes all of them in one. Prints
-one line per step; the exit status is 1 when planning takes 2 minutes, or 'finish', from the run folders to the report,
-takes 60 seconds, or any of them 2 GiB. What counts are processor seconds, which other load on the machine hardly
-changes.
+Every step is a process of its own, as a person or the workflow starts it; 'finish' makes all of
+them in one. Prints one line per step; the exit status is 1 when planning takes 2 minutes, or
+'finish', from the run folders to the report, takes 60 seconds, or any of them 2 GiB. What counts
+are processor seconds, which other load on the machine hardly changes.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def finish(run: Any, results: Path) -> None:
 
 
 def timed(command: list[str], folder: Path) -> tuple[float, float, float]:
-    """Returns processor seconds, peak megabytes and seconds on the wall of a command, which must succeed."""
+    """Returns processor seconds, peak megabytes and seconds on the wall of a command, which must
+    succeed."""
     began = time.monotonic()
     child = os.fork()
     if child == 0:

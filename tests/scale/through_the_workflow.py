@@ -1,10 +1,12 @@
-"""The whole workflow with hundreds of tiny runs, a tenth of which fail: what is kept, named and done again.
+"""The whole workflow with hundreds of tiny runs, a tenth of which fail: what is kept, named and
+done again.
 
     python tests/scale/through_the_workflow.py [--losses 25] [--seeds 20]
 
-The training is made up (tests/workflow/quick_training), so that what is measured is the workflow itself. The first
-pass loses a random tenth of the runs; the second, without the failures, must do those and no other. Prints the
-numbers as JSON; the exit status is 1 when one of them is not what it should be.
+The training is made up (tests/workflow/quick_training), so that what is measured is the workflow
+itself. The first pass loses a random tenth of the runs; the second, without the failures, must do
+those and no other. Prints the numbers as JSON; the exit status is 1 when one of them is not what it
+should be.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ def statuses(place: Workplace) -> dict[str, tuple[str, str]]:
 
 
 def timed_pass(place: Workplace) -> tuple[float, dict[str, int], str]:
-    """Returns seconds, jobs by rule and output of one run of the workflow up to the report and the import."""
+    """Returns seconds, jobs by rule and output of one run of the workflow up to the report and the
+    import."""
     began = time.monotonic()
     done = place.snakemake(STUDY, collect_only=False, hooks=True)
     return time.monotonic() - began, jobs(done), done.stdout + done.stderr

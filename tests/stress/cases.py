@@ -1,5 +1,5 @@
-"""What is killed: every loss, the memory, every sampler, multi-stage backpropagation and images in files, each in a run
-of seconds."""
+"""What is killed: every loss, the memory, every sampler, multi-stage backpropagation and images in
+files, each in a run of seconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SAMPLER_PARAMS = {
     "random": {},
     "category_and_rest": {"samples_per_class": 4},
 }
-# Glyphs have no category of the classes without one: those of the folder ``plugins`` beside this file have.
+# Glyphs have no category of the classes without one: those of the folder ``plugins`` beside this
+# file have.
 WITH_REST = {"name": "glyphs_with_rest", "params": {}}
 
 
@@ -50,7 +51,8 @@ def cases() -> dict[str, RunSpec]:
 
 
 def with_pictures(spec: RunSpec, root: Path) -> RunSpec:
-    """Returns ``spec``; one on a folder gets ``root``, where twelve classes of twelve small JPEGs are written."""
+    """Returns ``spec``; one on a folder gets ``root``, where twelve classes of twelve small JPEGs
+    are written."""
     if spec.dataset.name != "folder":
         return spec
     for label in range(12):

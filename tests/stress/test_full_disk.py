@@ -80,7 +80,8 @@ def same(folder: Path, whole: Path) -> bool:
     ) == curve(whole)
 
 
-# The sizes let the run fail at its first checkpoint, at its second (beside the first), and in its last writes.
+# The sizes let the run fail at its first checkpoint, at its second (beside the first), and in its
+# last writes.
 @pytest.mark.parametrize("size", ["64k", "2m", "6m"])
 def test_a_full_disk_is_one_clear_error_and_the_run_continues_when_there_is_room(size, disk, whole):
     path = write_spec_in(disk(f"size={size}") / "run", SPEC)

@@ -1,4 +1,5 @@
-"""SIGKILL at random moments costs time and nothing else: every loss, memory, sampler, micro-batches and files."""
+"""SIGKILL at random moments costs time and nothing else: every loss, memory, sampler, micro-batches
+and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A paper's study on its stand-in, from the first run to the report: what everybody without the archives does first."""
+"""A paper's study on its stand-in, from the first run to the report: what everybody without the
+archives does first."""
 
 from __future__ import annotations
 

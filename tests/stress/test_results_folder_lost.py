@@ -1,4 +1,5 @@
-"""The results folder of a running workflow is deleted, or cannot be written to: one clear error, nothing made anew."""
+"""The results folder of a running workflow is deleted, or cannot be written to: one clear error,
+nothing made anew."""
 
 from __future__ import annotations
 

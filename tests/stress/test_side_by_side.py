@@ -1,4 +1,5 @@
-"""What else a machine does changes no bit: other runs beside it, other thread settings, the same run twice at once."""
+"""What else a machine does changes no bit: other runs beside it, other thread settings, the same
+run twice at once."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ def sources() -> list[Path]:
 
 
 def imported_parts(path: Path) -> set[str]:
-    """Returns the top-level parts of the package that a file imports, at the top or inside a function."""
+    """Returns the top-level parts of the package that a file imports, at the top or inside a
+    function."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -1,4 +1,5 @@
-"""What is installed is pinned by hash, and nothing that comes from outside is executed when it is read."""
+"""What is installed is pinned by hash, and nothing that comes from outside is executed when it is
+read."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted([*(ROOT / "benchmark").rglob("*.py"), *(ROOT / "envs").glob("*.py")])
 
-# Readers that run code from the file, with the keyword (and its value) that keeps them from it; None: never allowed.
+# Readers that run code from the file, with the keyword (and its value) that keeps them from it;
+# None: never allowed.
 READERS: dict[str, tuple[str, bool] | None] = {
     "torch.load": ("weights_only", True),
     "np.load": ("allow_pickle", False),

@@ -1,7 +1,8 @@
-"""``--sdm apptainer`` and ``--sdm conda`` run every step in the software of envs/, our code included.
+"""``--sdm apptainer`` and ``--sdm conda`` run every step in the software of envs/, our code
+included.
 
-Small scripts play both programs, which few machines have: they show which commands reach an image or
-an environment. The files in envs/ say which packages those hold.
+Small scripts play both programs, which few machines have: they show which commands reach an image
+or an environment. The files in envs/ say which packages those hold.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Finished runs reach MLflow once, however the server and the other runs fare; a study never fails by it."""
+"""Finished runs reach MLflow once, however the server and the other runs fare; a study never fails
+by it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Tests only: glyphs_tiny with its categories renumbered, so that the last one is large.
 
-The sampler ``category_and_rest`` takes the last category for the classes without one, as VehicleID numbers them.
+The sampler ``category_and_rest`` takes the last category for the classes without one, as VehicleID
+numbers them.
 """
 
 from __future__ import annotations

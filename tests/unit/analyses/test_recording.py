@@ -1,4 +1,5 @@
-"""Embeddings for analyses come from the very run that its specification describes, and are made once."""
+"""Embeddings for analyses come from the very run that its specification describes, and are made
+once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The code version follows what the code does: not its words, its layout, or what comes after training."""
+"""The code version follows what the code does: not its words, its layout, or what comes after
+training."""
 
 from __future__ import annotations
 

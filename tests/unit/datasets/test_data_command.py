@@ -1,4 +1,5 @@
-"""``python -m benchmark data check`` and ``data list``: parameters, counts, broken images, exit status."""
+"""``python -m benchmark data check`` and ``data list``: parameters, counts, broken images, exit
+status."""
 
 from __future__ import annotations
 

@@ -198,7 +198,8 @@ def test_categories_asked_of_a_csv_without_them_are_an_error(root, tmp_path):
 
 
 def rows_with_categories(*categories: str) -> list[str]:
-    """Returns two images of each of four classes; the images of the first have the given categories."""
+    """Returns two images of each of four classes; the images of the first have the given
+    categories."""
     rows = []
     for label in range(4):
         for number in range(2):

@@ -1,4 +1,5 @@
-"""Revisited Oxford and Paris: judgements of three protocols, cropped queries, and ground truth that cannot run code."""
+"""Revisited Oxford and Paris: judgements of three protocols, cropped queries, and ground truth that
+cannot run code."""
 
 from __future__ import annotations
 

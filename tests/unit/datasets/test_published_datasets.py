@@ -1,4 +1,5 @@
-"""The published datasets: splits, classes, categories, protocols and counts, on small data in the real layouts."""
+"""The published datasets: splits, classes, categories, protocols and counts, on small data in the
+real layouts."""
 
 from __future__ import annotations
 
@@ -97,7 +98,8 @@ def test_vehicleid_has_three_protocols_and_a_category_for_vehicles_without_a_mod
     assert all(
         protocol.gallery is None and not protocol.repeats for protocol in dataset.protocols.values()
     )
-    # vehicles 1000 and 1002 are of models 7 and 12, in the order of text 12, 7; the others share the last category
+    # vehicles 1000 and 1002 are of models 7 and 12, in the order of text 12, 7; the others share
+    # the last category
     assert dataset.train.categories[::3].tolist() == [1, 2, 0, 2]
 
 

@@ -1,4 +1,5 @@
-"""Throughput and overhead are measured on both sides alike, and shares are those of the run folders."""
+"""Throughput and overhead are measured on both sides alike, and shares are those of the run
+folders."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ def recipe_data() -> dict[str, Any]:
 
 @pytest.fixture
 def write_study(tmp_path: Path, recipe_data: dict[str, Any]) -> Callable[..., Path]:
-    """Returns a function that writes a study (and the recipe, as it is by then) and returns its path."""
+    """Returns a function that writes a study (and the recipe, as it is by then) and returns its
+    path."""
 
     def write(study: dict[str, Any] | str, name: str = "small") -> Path:
         (tmp_path / "recipes").mkdir(exist_ok=True)

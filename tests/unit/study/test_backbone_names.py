@@ -1,4 +1,5 @@
-"""A backbone that there is not is found when the study is read, and finding a sound one costs no import of timm."""
+"""A backbone that there is not is found when the study is read, and finding a sound one costs no
+import of timm."""
 
 from __future__ import annotations
 

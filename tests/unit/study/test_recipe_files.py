@@ -1,4 +1,5 @@
-"""Recipe files: extending each other, sources, named options, and what they say about losses and resources."""
+"""Recipe files: extending each other, sources, named options, and what they say about losses and
+resources."""
 
 from __future__ import annotations
 

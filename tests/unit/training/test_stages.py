@@ -1,4 +1,5 @@
-"""Micro-batches: the gradients of the plain step, in the memory of a part, with the same chance in both passes."""
+"""Micro-batches: the gradients of the plain step, in the memory of a part, with the same chance in
+both passes."""
 
 from __future__ import annotations
 
@@ -147,7 +148,8 @@ def test_scaled_loss_gives_scaled_gradients_and_an_unscaled_update():
 
 
 def peak_saved_bytes(micro_batch):
-    """Returns the most bytes that autograd held at one time for the backward pass, parameters left out."""
+    """Returns the most bytes that autograd held at one time for the backward pass, parameters left
+    out."""
     model = network()
     own = {parameter.data_ptr() for parameter in [*model.parameters(), *model.buffers()]}
     held = {"now": 0, "peak": 0}

@@ -1,8 +1,10 @@
-"""Tests only: ``python -m benchmark train`` writes a result at once, so that tests of the workflow take seconds.
+"""Tests only: ``python -m benchmark train`` writes a result at once, so that tests of the workflow
+take seconds.
 
-Put on PYTHONPATH, this replaces the module ``benchmark.training.run`` when it is imported. The made-up
-numbers follow from the specification. A run whose identity contains the text in QUICK_TRAINING_FAILS fails, and
-so does the share of all runs in QUICK_TRAINING_FAILING_SHARE, chosen by a hash of the identity.
+Put on PYTHONPATH, this replaces the module ``benchmark.training.run`` when it is imported. The
+made-up numbers follow from the specification. A run whose identity contains the text in
+QUICK_TRAINING_FAILS fails, and so does the share of all runs in QUICK_TRAINING_FAILING_SHARE,
+chosen by a hash of the identity.
 """
 
 import hashlib

@@ -1,4 +1,5 @@
-"""Image files: every kind opens upright as grey or RGB; hostile and damaged ones are one clear error."""
+"""Image files: every kind opens upright as grey or RGB; hostile and damaged ones are one clear
+error."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ SIDE = 18
 
 @pytest.fixture
 def root(tmp_path) -> Path:
-    """Returns the root of a small CUB with packed images in two shards, in another order than the index."""
+    """Returns the root of a small CUB with packed images in two shards, in another order than the
+    index."""
     archives.make_cub(tmp_path)
     dataset = load(tmp_path)
     write_packed(tmp_path, [*dataset.protocols["test"].query.names, *reversed(dataset.train.names)])

@@ -1,4 +1,5 @@
-"""``python -m benchmark data prepare``: every published dataset from small files in the real shapes."""
+"""``python -m benchmark data prepare``: every published dataset from small files in the real
+shapes."""
 
 from __future__ import annotations
 

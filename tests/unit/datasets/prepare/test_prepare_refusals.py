@@ -1,4 +1,5 @@
-"""``data prepare`` on files that are wrong, in folders that cannot be used, and after interruptions."""
+"""``data prepare`` on files that are wrong, in folders that cannot be used, and after
+interruptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How often a claim is supported or contradicted when neither is true, by simulation under a fixed seed."""
+"""How often a claim is supported or contradicted when neither is true, by simulation under a fixed
+seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The rule of every verdict: standard errors, degrees of freedom, intervals and p-values in each case."""
+"""The rule of every verdict: standard errors, degrees of freedom, intervals and p-values in each
+case."""
 
 from __future__ import annotations
 

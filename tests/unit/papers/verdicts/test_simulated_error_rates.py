@@ -1,4 +1,5 @@
-"""The checker's own error rates, by simulation under a fixed seed: the limits were set before any run."""
+"""The checker's own error rates, by simulation under a fixed seed: the limits were set before any
+run."""
 
 from __future__ import annotations
 

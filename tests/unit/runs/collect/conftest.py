@@ -52,7 +52,8 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def finish(results: Path) -> Callable[..., Path]:
-    """Returns a function that writes result.json and provenance.json of a run; keywords change the result."""
+    """Returns a function that writes result.json and provenance.json of a run; keywords change the
+    result."""
 
     def write(run: Run, provenance: dict[str, Any] | None = None, **changes: Any) -> Path:
         folder = results / run.spec.folder

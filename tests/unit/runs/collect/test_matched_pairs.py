@@ -1,4 +1,5 @@
-"""Losses are compared seed by seed: runs of one seed that saw other batches, or moved house, are pointed out."""
+"""Losses are compared seed by seed: runs of one seed that saw other batches, or moved house, are
+pointed out."""
 
 from __future__ import annotations
 

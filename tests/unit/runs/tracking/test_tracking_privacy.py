@@ -1,4 +1,5 @@
-"""A real study from training to report and MLflow store: nothing in it names a user, a machine or a folder."""
+"""A real study from training to report and MLflow store: nothing in it names a user, a machine or a
+folder."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ VERBS = ("collect", "stats", "verdicts", "claims", "tables", "plots", "report")
 
 @pytest.fixture
 def results(tmp_path, monkeypatch) -> Path:
-    """The results of a study of one loss and two seeds, made by a user and on a machine with telling names."""
+    """The results of a study of one loss and two seeds, made by a user and on a machine with
+    telling names."""
     home = tmp_path / "home" / USER
     home.mkdir(parents=True)
     for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):

@@ -24,7 +24,8 @@ def flowers(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Returns a function that calls ``folder init`` in a folder of its own, without the packaged weights."""
+    """Returns a function that calls ``folder init`` in a folder of its own, without the packaged
+    weights."""
     monkeypatch.setattr("benchmark.models.packaged.at_hand", lambda: False)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -1,4 +1,5 @@
-"""Folders as people have them: formats, colours, rotations, names and numbers that are not those of a benchmark."""
+"""Folders as people have them: formats, colours, rotations, names and numbers that are not those of
+a benchmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Settings of a folder study: every size of dataset gets batches, epochs and measures that work on it."""
+"""Settings of a folder study: every size of dataset gets batches, epochs and measures that work on
+it."""
 
 from __future__ import annotations
 
