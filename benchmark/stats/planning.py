@@ -1,0 +1,117 @@
+"""Before the runs: what will the planned seeds be able to say?
+
+The tests are those of ``benchmark.stats.reproduction`` at the strictest level of Holm, alpha over
+the size of the family, with the degrees of freedom that sister cells of equal spread will lend.
+Power follows from the noncentral t distribution; ``docs/statistics.md`` compares it with
+simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import optimize, stats
+
+from benchmark.stats.moderation import LIMIT, SHARE
+from benchmark.stats.reproduction import ALPHA
+
+POWER = 0.8
+MOST_SEEDS = 100
+
+
+@dataclass(frozen=True)
+class Design:
+    """A number that is going to be judged.
+
+    seeds           planned runs of ours
+    spread          expected standard deviation of one run, in points
+    family          planned tests in its table
+    sisters         other cells of its place, each with as many seeds
+    reference_runs  runs behind the reference; infinite for a known value; None: under our seeds
+    margin          points; 0 for the comparison of two losses, which is two-sided
+    """
+
+    seeds: int
+    spread: float
+    family: int = 1
+    sisters: int = 0
+    reference_runs: float | None = 1.0
+    margin: float = 1.0
+    alpha: float = ALPHA
+
+    @property
+    def df(self) -> float:
+        """The degrees of freedom, with those that equal sisters lend."""
+        own = self.seeds - 1
+        return own + min(LIMIT, SHARE * self.sisters * own)
+
+    @property
+    def se(self) -> float:
+        """The standard error of ours - reference, in points."""
+        theirs = 0.0 if self.reference_runs is None else 1 / self.reference_runs
+        return self.spread * float(np.sqrt(1 / self.seeds + theirs))
+
+    @property
+    def level(self) -> float:
+        """The one-sided level of the first step of Holm."""
+        return self.alpha / self.family / (1 if self.margin else 2)
+
+
+def power(design: Design, drift: float) -> float:
+    """Return the probability that a true difference of ``drift`` points is called."""
+    if design.seeds < 2:
+        return 0.0
+    critical = stats.t.isf(design.level, design.df)
+    shift = (drift - design.margin) / design.se
+    return float(np.nan_to_num(stats.nct.sf(critical, design.df, shift), nan=1.0))
+
+
+def smallest_drift(design: Design, target: float = POWER) -> float:
+    """Return the smallest true difference that is called with probability ``target``; NaN: none."""
+    if design.seeds < 2:
+        return float("nan")
+    high = design.margin + design.se
+    while power(design, high) < target:
+        high = 2 * high
+    root = optimize.brentq(lambda drift: power(design, drift) - target, design.margin, high)
+    return float(root)
+
+
+def seeds_needed(design: Design, drift: float, target: float = POWER) -> int | None:
+    """Return the fewest seeds that call a drift with probability ``target``; None: no number does.
+
+    One printed value stays uncertain however many runs we make, and a drift inside the margin is
+    none.
+    """
+    for seeds in range(2, MOST_SEEDS + 1):
+        if power(replace(design, seeds=seeds), drift) >= target:
+            return seeds
+    return None
+
+
+def chance_to_confirm(design: Design) -> float:
+    """Return the probability that an equal number is called reproduced."""
+    if design.seeds < 2 or not design.margin:
+        return 0.0
+    reach = design.margin / design.se
+    # The interval is inside the margin when |D| / se < reach / s - t, for the observed s: average
+    # over the distribution of s.
+    quantiles = (np.arange(400) + 0.5) / 400
+    s = np.sqrt(stats.chi2.ppf(quantiles, design.df) / design.df)
+    room = reach - stats.t.ppf(1 - design.alpha, design.df) * s
+    return float(np.mean(np.where(room > 0, 2 * stats.norm.cdf(room) - 1, 0.0)))
+
+
+def forecast(design: Design, drifts: Sequence[float] = (1.0, 2.0, 3.0)) -> dict[str, float]:
+    """Return what ``plan`` prints of a design: smallest drift, and seeds that ``drifts`` need.
+
+    NaN stands for "no number of seeds".
+    """
+    needed = {f"seeds_for_{drift:g}": seeds_needed(design, drift) for drift in drifts}
+    return {
+        "smallest_drift": smallest_drift(design),
+        "confirms": chance_to_confirm(design),
+        **{name: float("nan") if seeds is None else float(seeds) for name, seeds in needed.items()},
+    }

@@ -1,0 +1,56 @@
+"""Several looks at one study: their level, their error rates, and what happens between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmark.stats.looks import Looks
+from benchmark.stats.simulations.sequential import simulate
+from benchmark.stats.simulations.world import PAIRED, World
+
+LOOKS = Looks((3, 5, 10))
+
+
+def test_one_look_is_the_plain_test():
+    assert Looks((5,)).level(0.05) == 0.05
+
+
+def test_two_equal_stages_have_pococks_constant():
+    # Pocock (1977): two looks at a two-sided 5% test, each at 0.0294; here 2.5% for each side.
+    assert Looks((5, 10)).level(0.025) == pytest.approx(0.0294 / 2, abs=2e-4)
+
+
+def test_looks_cost_more_than_one_and_less_than_a_split():
+    assert 0.05 / 3 < LOOKS.level() < 0.05
+
+
+def test_looks_that_do_not_rise_are_refused():
+    for seeds in ((), (5, 3), (3, 3), (0, 2)):
+        with pytest.raises(ValueError, match="rising numbers"):
+            Looks(seeds)
+
+
+def test_between_looks_nothing_is_final():
+    assert [LOOKS.interim(seeds) for seeds in (2, 3, 4, 5, 10, 12)] == [
+        True, False, True, False, False, False,
+    ]  # fmt: skip
+    assert LOOKS.reached(7) == (3, 5)
+    assert (LOOKS.after(3), LOOKS.after(4), LOOKS.after(10)) == (5, 5, None)
+
+
+def test_planned_looks_keep_the_error_that_unplanned_ones_exceed():
+    world = World(reference=PAIRED, sigma=0.1)
+    planned = simulate(world, LOOKS, LOOKS.level(), 300)
+    at_will = simulate(world, LOOKS, 0.05, 300)
+    assert planned.reproduced.low <= 0.05
+    assert at_will.reproduced.low > 0.05
+    assert planned.any_drifted.low <= 0.05
+
+
+def test_the_level_holds_for_independent_normal_looks():
+    draws = np.random.default_rng(0).standard_normal((200_000, 10)).cumsum(axis=1)
+    z = draws[:, [2, 4, 9]] / np.sqrt([3, 5, 10])
+    rejected = (z > stats.norm.isf(LOOKS.level())).any(axis=1).mean()
+    assert rejected == pytest.approx(0.05, abs=0.002)
