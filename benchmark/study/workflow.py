@@ -129,8 +129,11 @@ class Interrupt:
     still finish. Jobs on a cluster are cancelled, which is what Snakemake does on SystemExit.
     """
 
-    def __init__(self, last_words: Callable[[], str], *, local: bool) -> None:
-        """Watch from now on; ``last_words`` are printed when the process ends after Ctrl-C."""
+    def __init__(self, last_words: Callable[[], str], *, local: Callable[[], bool]) -> None:
+        """Watch from now on; ``last_words`` are printed when the process ends after Ctrl-C.
+
+        ``local`` says whether jobs run on this machine; Snakemake knows it when it schedules them.
+        """
         self.happened = False
         self._last_words = last_words
         self._local = local
@@ -140,10 +143,9 @@ class Interrupt:
     def _note(self, *_: object) -> None:
         self.happened = True
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        has_jobs = (
-            signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
-        )  # Snakemake's, once it schedules
-        if not (self._local and has_jobs):
+        # Snakemake handles SIGTERM once it schedules jobs
+        has_jobs = signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+        if not (has_jobs and self._local()):
             raise SystemExit(128 + signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
 

@@ -32,6 +32,7 @@ class Checkout:
         (folder / "records").mkdir(parents=True)
         shutil.copy2(ROOT / "Snakefile", folder)
         shutil.copytree(ROOT / "workflow", folder / "workflow")
+        shutil.copytree(ROOT / "envs", folder / "envs")
         (folder / "slurm").symlink_to("workflow/profiles/slurm")
         (folder / "benchmark").symlink_to(ROOT / "benchmark")
         self.change_profile(

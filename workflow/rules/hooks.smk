@@ -8,7 +8,7 @@ WARM = WarmStarter()
 
 if workflow.is_main_process:
     # One Ctrl-C stops the workflow without a traceback, further ones do no harm; see snakemake_logger_plugin_runs.
-    INTERRUPT = Interrupt(words_after_interrupt, local=workflow.local_exec)
+    INTERRUPT = Interrupt(words_after_interrupt, local=lambda: workflow.local_exec)
     logger.info(
         f"study {FLOW.study.name}: {len(RUNS)} runs",
         extra={
