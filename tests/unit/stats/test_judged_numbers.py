@@ -1,0 +1,153 @@
+"""Judging a number from its figures alone: verdicts, what would decide them, and bad input."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmark.core.errors import ConfigError
+from benchmark.stats.judgement.judge import GIVEN, OWN, PUBLISHED, judge, record
+from benchmark.stats.judgement.question import half_of_last_digit, question
+from benchmark.stats.judgement.text import as_text
+from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED, UNTESTED
+
+
+def asked(ours="62.4", published="65.9", **options):
+    options = {"default_margin": lambda metric, score: 1.0, **options}
+    texts = [ours] if isinstance(ours, str) else ours
+    return question(ours=texts, published=published, **options)
+
+
+def problems(*args, **options):
+    with pytest.raises(ConfigError) as caught:
+        asked(*args, **options)
+    return caught.value.problems
+
+
+def test_a_known_spread_gives_the_normal_test_with_rounding():
+    found = judge(asked(spread="0.3"))
+    se = 0.3 * np.sqrt(2)
+    assert found.verdict == DRIFTED and found.origin == GIVEN and found.stands
+    assert found.test.p_drift == pytest.approx(
+        stats.norm.sf((3.5 - 1.05) / se) + stats.norm.sf((3.5 + 1.05) / se)
+    )
+    assert found.test.low == pytest.approx(-3.5 - stats.norm.isf(0.05) * se - 0.05)
+
+
+def test_several_runs_bring_their_own_spread_and_few_degrees_of_freedom():
+    found = judge(asked(["70.1", "70.6", "70.3"], "70.4"))
+    assert found.origin == OWN
+    assert (found.spread, found.test.df) == (pytest.approx(np.std([70.1, 70.6, 70.3], ddof=1)), 2)
+
+
+def test_equal_runs_are_no_exact_value():
+    assert judge(asked(["70.1", "70.1"], "70.1")).verdict == UNTESTED
+    assert judge(asked(["70.1", "70.1"], "75", published_spread="0.2")).origin == PUBLISHED
+
+
+def test_a_published_spread_stands_for_both_sides_where_we_have_one_run():
+    found = judge(asked("70.0", "71.4", published_spread="0.2", published_n="5"))
+    assert found.origin == PUBLISHED
+    assert found.test.df == 4
+    assert found.test.se == pytest.approx(0.2 * np.sqrt(1 + 1 / 5))
+
+
+def test_one_run_without_any_spread_gets_the_spread_up_to_which_it_would_be_decided():
+    found = judge(asked("71.7", "80.7"))
+    assert found.verdict == UNTESTED
+    limit = found.limits[DRIFTED]
+    assert judge(asked("71.7", "80.7", spread=f"{limit * 0.99}")).verdict == DRIFTED
+    assert judge(asked("71.7", "80.7", spread=f"{limit * 1.01}")).verdict == UNDECIDED
+    assert "give --spread" in as_text(found)
+
+
+def test_the_runs_that_would_decide_do_decide():
+    found = judge(asked("70.0", "71.4", published_spread="0.2"))
+    runs = found.decision.runs
+    assert judge(asked("70.0", "71.4", published_spread="0.2", n=str(runs))).verdict == DRIFTED
+    fewer = asked("70.0", "71.4", published_spread="0.2", n=str(runs - 1))
+    assert judge(fewer).verdict == UNDECIDED
+
+
+def test_an_uncertain_published_value_needs_runs_of_its_own():
+    found = judge(asked("80.7", "81.4", published_spread="0.2"))
+    assert found.decision.runs is None
+    more = asked(
+        "80.7",
+        "81.4",
+        spread="0.2",
+        published_n=str(found.decision.reference_runs),
+        n=str(found.decision.runs_with),
+    )
+    assert judge(more).verdict == REPRODUCED
+
+
+def test_a_difference_at_the_margin_is_not_blamed_on_the_published_value():
+    text = as_text(judge(asked("70.0", "71.0", spread="0.2")))
+    assert "too close to the margin" in text and "too uncertain" not in text
+
+
+def test_a_larger_family_needs_stronger_evidence():
+    assert judge(asked("70.0", "72.0", spread="0.3")).verdict == DRIFTED
+    assert judge(asked("70.0", "72.0", spread="0.3", family="30")).verdict == UNDECIDED
+
+
+def test_json_has_only_plain_numbers():
+    for options in ({}, {"spread": "0.3"}, {"spread": "0.3", "published_n": "5"}):
+        found = json.loads(json.dumps(record(judge(asked(**options))), allow_nan=False))
+        assert found["difference"] == pytest.approx(-3.5)
+    assert found["sensitivity"]["best_of_3"]["applies"] is False
+
+
+@pytest.mark.parametrize(
+    ("text", "half"), [("65.9", 0.05), ("66", 0.5), ("65.90", 0.005), ("6.59e1", 0.05), ("7e1", 5)]
+)
+def test_rounding_is_half_of_the_last_printed_digit(text, half):
+    assert half_of_last_digit(text) == pytest.approx(half)
+
+
+def test_all_mistakes_are_told_at_once():
+    found = problems(
+        ["0.624", "62,4"],
+        "71.4±0.2",
+        n="x",
+        spread="0",
+        published_spread="nan",
+        published_n="0",
+        metric="accuracy",
+        family="1.5",
+        unexpected=["61.0"],
+    )
+    assert len(found) == 10
+    for word in ("fraction", "decimal sign", "spread has an option", "--n", "--spread: 0 must"):
+        assert any(word in each for each in found), word
+
+
+def test_what_is_missing_is_named_with_an_example():
+    found = problems([], None)
+    assert ["--ours is missing" in each for each in found] == [True, False]
+    assert "--published is missing" in found[1]
+
+
+def test_a_number_of_runs_that_contradicts_the_values_is_refused():
+    assert "2 values" in problems(["62.4", "62.9"], n="5")[0]
+    assert asked("62.4", n="5").n == 5
+
+
+@pytest.mark.parametrize("score", ["-3", "101", "inf", "1e999", "62.4%", "", " "])
+def test_what_is_no_score_is_refused(score):
+    assert len(problems(score)) == 1
+
+
+@pytest.mark.parametrize("name", ["R@1", "recall@1", "recall_at_1", "mAP@R", "map"])
+def test_metrics_may_be_written_as_tables_show_them(name):
+    assert asked(metric=name).margin == 1.0
+
+
+def test_the_margin_given_goes_before_the_metrics():
+    assert asked(margin="2.5", metric="recall_at_1").margin == 2.5
+    found = problems(default_margin=lambda metric, score: None)
+    assert "has no margin; give --margin" in found[0]
