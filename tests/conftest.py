@@ -19,7 +19,7 @@ for _variable in (
     "BENCHMARK_PLUGINS",
     "BENCHMARK_STUDY",
     "SNAKEMAKE_PROFILE",
-    "BENCHMARK_WARM",
+    "BENCHMARK_FORK_SERVER",
 ):
     os.environ.pop(_variable, None)
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")

@@ -68,7 +68,9 @@ def errors_of(steps: list[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
                 targets = torch.from_numpy(labels[:, None] == labels[None])
                 predicted = (
                     1
-                    - loss.per_query(scores, targets, self_pairs=True, generator=generator).numpy()
+                    - loss.query_losses(
+                        scores, targets, self_pairs=True, generator=generator
+                    ).numpy()
                 )
                 difference = predicted - exact
                 rows.append(

@@ -110,7 +110,7 @@ class Context:
         catalogue = load_catalogue()
         if label not in catalogue:
             raise ConfigError("analysis", [f"no loss '{label}' in the study or the registry"])
-        return LossChoice(label, label, defaults_of(catalogue[label]["schema"]))
+        return LossChoice(label, label, defaults_of(catalogue[label].schema))
 
     def _variant(self, label: str) -> Variant | None:
         """Returns a loss of the study with the hyperparameters it has nearest to the block: recipes set them.

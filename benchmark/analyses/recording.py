@@ -68,29 +68,26 @@ def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recordi
 
 
 def _train(spec: RunSpec) -> Recording:
+    from benchmark.training.components import build_components
     from benchmark.training.interrupt import StopRequest
     from benchmark.training.loop import Trainer
     from benchmark.training.numerics import prepare_numerics
-    from benchmark.training.parts import build_parts
     from benchmark.training.progress import Progress
     from benchmark.training.step import DivergedError
 
     training = spec.recipe.training
-    parts = build_parts(spec, prepare_numerics(training))
+    components = build_components(spec, prepare_numerics(training))
     seen: deque[tuple[np.ndarray, np.ndarray]] = deque(
-        maxlen=len(parts.sampler.epoch(training.epochs - 1))
+        maxlen=len(components.sampler.epoch(training.epochs - 1))
     )
 
     def note(module: Any, inputs: tuple) -> None:
         seen.append(tuple(tensor.detach().cpu().numpy().copy() for tensor in inputs[:2]))
 
-    hook = parts.loss.register_forward_pre_hook(note)
-    identity = {"spec_digest": spec.digest, "code_version": code_version()}
+    hook = components.loss.register_forward_pre_hook(note)
     try:
         with StopRequest() as stop, tempfile.TemporaryDirectory() as scratch:
-            trainer = Trainer(
-                parts, Path(scratch), identity, Progress(spec.run_id, training.epochs)
-            )
+            trainer = Trainer(components, Path(scratch), Progress(spec.run_id, training.epochs))
             embedded = trainer.run(stop)
     except DivergedError as error:
         raise RunError(

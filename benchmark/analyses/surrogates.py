@@ -35,7 +35,7 @@ def pair(loss: Any, difference: np.ndarray, place: float = PLACE) -> tuple[np.nd
     scores = torch.full((len(difference), 2), place, dtype=torch.float64)
     scores[:, 1] += torch.from_numpy(difference)
     scores.requires_grad_()
-    values = loss.per_query(scores, torch.tensor([[True, False]]).expand(len(difference), 2))
+    values = loss.query_losses(scores, torch.tensor([[True, False]]).expand(len(difference), 2))
     values.sum().backward()
     return values.detach().numpy(), scores.grad[:, 1].numpy()
 

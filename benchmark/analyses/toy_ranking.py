@@ -41,7 +41,7 @@ def value_and_gradient(
     import torch
 
     row = torch.tensor(scores[None], dtype=torch.float64, requires_grad=True)
-    value = loss.per_query(row, torch.tensor(positive[None]))[0]
+    value = loss.query_losses(row, torch.tensor(positive[None]))[0]
     value.backward()
     return value.item(), row.grad[0].numpy()
 

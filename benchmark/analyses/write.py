@@ -9,6 +9,7 @@ from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis
 from benchmark.analyses.context import Context
 from benchmark.core import provenance
+from benchmark.core.code_version import code_version
 from benchmark.core.files import write_json, write_text
 from benchmark.report.figures.drawing import save
 from benchmark.report.tables.as_csv import to_csv
@@ -48,7 +49,7 @@ def summary_of(name: str, analysis: Analysis, context: Context) -> dict[str, Any
         "table_notes": analysis.table.notes,
         "sentences": [*(claim.sentence for claim in analysis.claims), *analysis.notes],
         "claims": [{**vars(claim), "sentence": claim.sentence} for claim in analysis.claims],
-        "code_version": provenance.code_version(),
+        "code_version": code_version(),
         "platform": provenance.platform_label(),
         **context.provenance(),
     }

@@ -10,11 +10,13 @@ from typing import Annotated
 
 import typer
 
+from benchmark.core.errors import RunError
+
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Add the verb."""
     app.command()(train)
 
 
@@ -24,40 +26,40 @@ def train(
         Path | None, typer.Option(help="folder of the result; default: beside the spec")
     ] = None,
 ) -> None:
-    """Train and evaluate one run; continues from its checkpoint. Exit status 75: stopped on request, run again.
+    """Train and evaluate one run, or continue it from its checkpoint.
 
-    Example: python -m benchmark train --spec results/runs/glyphs_1k/test_resnet/smooth_ap/bs32/seed0/spec.json
+    Exit status 75: stopped on request, run again.
+
+    Example: python -m benchmark train --spec spec.json
     """
     started = time.monotonic()
     _check(spec)
     _limit_threads(spec)
-    from benchmark.training.fork_server.client import train_warm
+    from benchmark.training.fork_server.client import train_forked
 
-    status = train_warm(spec, out, started)
+    status = train_forked(spec, out, started)
     if status is None:
-        from benchmark.training.attempt import attempt
+        from benchmark.training.interrupt import attempt
 
         status = attempt(spec, out, started)
     raise typer.Exit(status)
 
 
 def _check(spec: Path) -> None:
-    """Raises RunError, with what to do, when there is no specification."""
-    from benchmark.core.errors import RunError
-
+    """Raise RunError, with what to do, when there is no specification."""
     if spec.is_dir() and (spec / "spec.json").is_file():
         raise RunError(
             f"--spec {spec} is a run's folder; give the file in it: --spec {spec / 'spec.json'}"
         )
     if not spec.is_file():
         raise RunError(
-            f"--spec {spec} does not exist; 'python -m benchmark specs STUDY' writes the specifications of a study, "
-            "'python -m benchmark plan STUDY' says which runs are to be done"
+            f"--spec {spec} does not exist; 'python -m benchmark specs STUDY' writes the "
+            "specifications of a study, 'python -m benchmark plan STUDY' says which runs are left"
         )
 
 
 def _limit_threads(spec: Path) -> None:
-    """Sets the thread variables before numpy and torch are imported: they are read only once."""
+    """Set the thread variables before numpy and torch are imported: they are read only once."""
     try:
         threads = json.loads(spec.read_text())["recipe"]["training"]["threads"]
     except (OSError, ValueError, KeyError, TypeError):

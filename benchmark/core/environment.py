@@ -40,8 +40,8 @@ STUDY = Variable(
     "experiment on the MLflow server that a training is mirrored to; the workflow sets it",
     "no mirror",
 )
-WARM = Variable(
-    "BENCHMARK_WARM",
+FORK_SERVER = Variable(
+    "BENCHMARK_FORK_SERVER",
     "socket of the process that runs are forked from, set by the workflow; 'off' starts every run "
     "in a process of its own",
     "the workflow starts one",
@@ -56,7 +56,7 @@ TRACKING_URI = Variable(
     "address of an MLflow server or store to show runs in",
     "mlflow.db in the folder of the results",
 )
-VARIABLES = (CACHE, DATA, PLUGINS, STUDY, WARM, TEST_ARTIFACTS, TRACKING_URI)
+VARIABLES = (CACHE, DATA, PLUGINS, STUDY, FORK_SERVER, TEST_ARTIFACTS, TRACKING_URI)
 
 
 def is_server(uri: str) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LossRegistry(Registry):
-    """Registry whose entries declare what the training loop and the tables need to know of a loss."""
+    """Registry whose entries declare what training and tables need to know of a loss."""
 
     def register(
         self,
@@ -28,10 +28,10 @@ class LossRegistry(Registry):
         stochastic: bool = False,
         accepts_references: bool = True,
     ) -> Callable:
-        """Returns a decorator that files a loss class under ``name``.
+        """Return a decorator that files a loss class under ``name``.
 
-        ``stochastic``: the value depends on the generator. ``accepts_references``: separate reference
-        embeddings (a memory) can be ranked instead of the batch itself.
+        ``stochastic``: the value depends on the generator. ``accepts_references``: separate
+        reference embeddings (a memory) can be ranked instead of the batch itself.
         """
         facts = {"paper": paper, "kind": kind}
         facts |= {"stochastic": stochastic, "accepts_references": accepts_references}
@@ -49,10 +49,11 @@ def create_loss(
     seed: int = 0,
     **hyperparameters: Any,
 ) -> Loss:
-    """Returns the loss registered as ``name``.
+    """Return the loss registered as ``name``.
 
-    ``embedding_dim``, ``num_classes`` and ``seed`` shape and initialise the proxies of proxy losses; the
-    others ignore them. Raises ConfigError for an unknown name, or naming every wrong hyperparameter.
+    ``embedding_dim``, ``num_classes`` and ``seed`` shape and initialise the proxies of proxy
+    losses; the others ignore them. Raises ConfigError for an unknown name, or naming every wrong
+    hyperparameter.
     """
     entry = LOSSES[name]
     config = build(entry.target.Config, hyperparameters, f"loss '{name}'")

@@ -1,38 +1,38 @@
-"""The interface of every loss, and the fused path of those that are functions of a score matrix."""
+"""The interfaces of losses: of embeddings, of scores, of the ranking of each query."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from torch import Generator, Tensor, nn
 
 from benchmark.core.errors import RunError
+from benchmark.core.options import option
+from benchmark.losses.kernels.autograd import differentiated
 from benchmark.losses.kernels.fused import OfEmbeddings, full_precision
+from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Relation
+
+# A value and its derivative with respect to scores (Q, R), None where no gradient is asked for.
+ValueAndSlope = tuple[Tensor, Tensor | None]
 
 
 class Loss(nn.Module):
     """A training objective on embeddings; subclasses define ``Config`` and ``forward``."""
 
-    # Whether training hands labels over on the CPU, where they are made, instead of on the embeddings' device:
-    # a loss that looks at labels alone first would wait there for everything that the device has yet to do.
+    # Whether training hands over labels on the CPU, where they are made, instead of on the
+    # embeddings' device. A loss that reads labels first would wait there for all earlier work.
     labels_on_cpu = False
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
         """No hyperparameters."""
 
-    def __init__(
-        self,
-        config: Any,
-        *,
-        embedding_dim: int | None = None,
-        num_classes: int | None = None,
-        seed: int = 0,
-    ):
+    def __init__(self, config: Any, **sizes: Any):
+        """Take hyperparameters, and embedding_dim, num_classes and seed for proxies."""
         super().__init__()
         self.config = config
 
@@ -43,13 +43,13 @@ class Loss(nn.Module):
         reference_embeddings: Tensor | None = None,
         reference_labels: Tensor | None = None,
         *,
-        generator: torch.Generator | None = None,
+        generator: Generator | None = None,
     ) -> Tensor:
-        """Returns the loss (scalar) of embeddings (B, D), L2-normalised rows, with integer labels (B,).
+        """Return the loss (scalar) of L2-normalised embeddings (B, D) with integer labels (B,).
 
-        With references (M, D) and (M,) the batch queries the references, else itself. Non-finite
-        embeddings give a non-finite loss; wrong shapes raise RunError. Training gives all labels on the
-        device of the embeddings, unless the class says ``labels_on_cpu``.
+        With references (M, D) and (M,) the batch queries the references, else itself. Random
+        numbers come from ``generator``, without one from torch's own. Non-finite embeddings give a
+        non-finite loss; wrong shapes raise RunError.
         """
         raise NotImplementedError
 
@@ -60,44 +60,34 @@ class Loss(nn.Module):
         memory: Tensor,
         memory_labels: Tensor,
         *,
-        generator: torch.Generator | None = None,
+        generator: Generator | None = None,
     ) -> Tensor:
-        """Returns the loss (scalar) of a batch (B, D) that queries itself and a memory (M, D) of other images.
+        """Return the loss of a batch (B, D) that queries itself and a memory of others (M, D).
 
-        An empty memory gives the plain loss. Here the batch and the memory become the references, so that each
-        query meets itself as one of them; losses that treat a query's own entry apart override this.
+        An empty memory gives the plain loss. Here batch and memory become the references, so that
+        each query meets itself as one of them; losses that treat that entry apart override this.
         """
         references = torch.cat([embeddings, memory.to(embeddings.dtype)])
         reference_labels = torch.cat([labels, memory_labels.to(labels.device, non_blocking=True)])
         return self(embeddings, labels, references, reference_labels, generator=generator)
 
 
-class ScoreLoss(Loss):
-    """A loss of the scores of queries and references, with its gradient worked out by hand.
+class ComparingLoss(Loss):
+    """A loss that tells a batch from other references; subclasses define ``compare``."""
 
-    Subclasses implement ``on_scores``. Scores and everything after them are computed in float32 (float64
-    for float64 embeddings) whatever autocast says. ``cosine`` says whether scores are divided by the
-    lengths of the rows first, as the published code of that loss does; on L2-normalised rows only the
-    gradient along the row itself differs, which a normalising network never sees.
-    """
+    labels_on_cpu = True
 
-    cosine = False
-    labels_on_cpu = True  # they become a Relation, which is made there
-
-    def on_scores(
+    def compare(
         self,
-        scores: Tensor,
-        relation: Relation,
-        *,
-        gradient: bool,
-        generator: torch.Generator | None,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Returns the loss of scores (Q, R) and, if ``gradient``, its derivative (Q, R); without autograd."""
+        embeddings: Tensor,
+        labels: Tensor,
+        others: Tensor | None,
+        other_labels: Tensor | None,
+        own: bool,
+        generator: Generator | None,
+    ) -> Tensor:
+        """Return the loss of a batch whose references are itself (``own``), then others if any."""
         raise NotImplementedError
-
-    def parts(self) -> list[tuple[float, ScoreLoss]]:
-        """Returns weights and losses whose weighted sum this loss is: itself, unless it is a composite."""
-        return [(1.0, self)]
 
     def forward(
         self,
@@ -108,122 +98,153 @@ class ScoreLoss(Loss):
         *,
         generator=None,
     ):
-        check_inputs(embeddings, labels, reference_embeddings, reference_labels)
-        relation = Relation.from_labels(labels, reference_labels, embeddings.device)
-        relation.require_positives()
-        return OfEmbeddings.apply(
-            embeddings, reference_embeddings, self.parts(), relation, generator
-        )
+        references = (reference_embeddings, reference_labels)
+        check_inputs(embeddings, labels, *references)
+        own = reference_embeddings is None
+        return self.compare(embeddings, labels, *references, own, generator)
 
     def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
         check_inputs(embeddings, labels, memory, memory_labels)
-        relation = Relation.with_memory(labels, memory_labels, embeddings.device)
+        return self.compare(embeddings, labels, memory, memory_labels, True, generator)
+
+
+class ScoreLoss(ComparingLoss):
+    """A loss of the scores of queries and references; subclasses define ``on_scores``.
+
+    Scores and everything after them are computed in float32 (float64 for float64 embeddings)
+    whatever autocast says. ``cosine`` says whether scores are divided by the lengths of the rows
+    first, as the published code of that loss does. On L2-normalised rows only the gradient along
+    the row itself differs, which a normalising network never sees.
+    """
+
+    cosine = False
+
+    def on_scores(
+        self, scores: Tensor, relation: Relation, gradient: bool, generator: Generator | None
+    ) -> ValueAndSlope:
+        """Return the loss of scores (Q, R) and its derivative, which autograd does not work out."""
+        raise NotImplementedError
+
+    def components(self) -> Sequence[tuple[float, ScoreLoss]]:
+        """Return weights and losses whose sum this loss is: itself, unless it is a composite."""
+        return [(1.0, self)]
+
+    def compare(self, embeddings, labels, others, other_labels, own, generator):
+        relation = Relation.from_labels(labels, other_labels, embeddings.device, own=own)
         relation.require_positives()
-        return OfEmbeddings.apply(embeddings, memory, self.parts(), relation, generator)
+        return OfEmbeddings.apply(embeddings, others, self.components(), relation, generator)
 
 
 class RankingLoss(ScoreLoss):
-    """A score loss that is a mean over queries of 1 - AP, in some relaxation.
+    """The mean over queries of a loss of each query's ranking, such as 1 - AP.
 
-    Subclasses implement ``rank``. Queries without a positive are left out of the mean. When the batch queries
-    itself, a query does not count as a positive that could save it from being left out.
+    Subclasses define ``per_query``, which autograd differentiates, or ``rank`` with a derivative of
+    their own. Queries without a positive are left out of the mean; when the batch queries itself, a
+    query is no positive that could save it from being left out.
     """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        include_query: bool = option(
+            True, help="count a query of the batch as its own positive, as the published code does"
+        )
+
+    def per_query(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Return 1 - AP (Q,) of scores (Q, R) and targets (Q, R), which are True for positives.
+
+        A value depends on its own row only, and each row has a positive. The base class does
+        everything else: the query's own entry, references, a memory, precision, mean and gradient.
+        """
+        raise NotImplementedError
 
     def rank(
         self,
         scores: Tensor,
         relation: Relation,
         scale: float,
-        *,
         gradient: bool,
-        generator: torch.Generator | None,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Returns 1 - AP of each query (Q,), 0 where it has no positive, and the derivative (Q, R) of
-        ``scale`` times their sum. Runs without autograd."""
-        raise NotImplementedError
+        generator: Generator | None,
+    ) -> ValueAndSlope:
+        """Return 1 - AP of each query (Q,) and the derivative (Q, R) of ``scale`` x their sum.
 
-    def on_scores(self, scores, relation, *, gradient, generator):
+        Both are 0 for a query without a positive. Autograd is off.
+        """
+        include = self.config.include_query
+        return differentiated(self.per_query, scores, relation, scale, include, gradient)
+
+    def on_scores(self, scores, relation, gradient, generator):
         scale = 1.0 / relation.valid
-        values, derivative = self.rank(
-            scores, relation, scale, gradient=gradient, generator=generator
-        )
-        return values.sum() * scale, derivative
+        values, slope = self.rank(scores, relation, scale, gradient, generator)
+        return values.sum() * scale, slope
 
-    def per_query(
+    def query_losses(
         self,
         scores: Tensor,
         targets: Tensor,
         *,
         self_pairs: bool = False,
-        generator: torch.Generator | None = None,
+        generator: Generator | None = None,
     ) -> Tensor:
-        """Returns 1 - AP (Q,) of scores (Q, R) with boolean targets (Q, R); NaN for a row without a positive.
+        """Return 1 - AP (Q,) of scores (Q, R) and boolean targets (Q, R); NaN without a positive.
 
-        ``self_pairs``: entry (i, i) is the query itself, which the loss counts or leaves out by its own rule;
-        otherwise every entry is an ordinary reference. Differentiable with respect to the scores.
+        ``self_pairs``: entry (i, i) is the query itself, which the loss counts or leaves out by its
+        own rule. Otherwise every entry is an ordinary reference. Autograd can differentiate it.
         """
-        if scores.ndim != 2 or scores.shape != targets.shape:
+        shape = tuple(scores.shape)
+        if len(shape) != 2 or targets.shape != shape or (self_pairs and shape[0] != shape[1]):
+            square = ", Q = R because of self_pairs" if self_pairs else ""
             raise RunError(
-                f"per_query needs scores and targets of one shape (Q, R); got {tuple(scores.shape)} "
+                f"query_losses needs scores and targets of one shape (Q, R){square}; got {shape} "
                 f"and {tuple(targets.shape)}"
             )
-        if self_pairs and scores.shape[0] != scores.shape[1]:
-            raise RunError(f"self_pairs needs a square score matrix; got {tuple(scores.shape)}")
         relation = Relation.from_targets(targets, self_pairs, scores.device)
-        return _PerQuery.apply(scores, self, relation, generator)
+        with torch.no_grad(), torch.autocast(scores.device.type, enabled=False):
+            full = full_precision(scores)
+            values, slope = self.rank(full, relation, 1.0, scores.requires_grad, generator)
+            valid = torch.zeros_like(values, dtype=torch.bool)
+            for group in relation.groups:
+                valid[group.queries] = True
+        if slope is not None:  # adds 0 to the value, and the slope to its derivative
+            values = values + ((scores - scores.detach()) * slope).sum(1)
+        return torch.where(valid, values, torch.nan)
 
 
-class _PerQuery(torch.autograd.Function):
-    """1 - AP of each query; row q of the scores only reaches value q."""
+class SoftRankLoss(RankingLoss):
+    """A ranking loss on the fast kernels: how ranks are counted, and what is made of them."""
 
-    @staticmethod
-    def forward(ctx, scores, loss, relation, generator):
-        gradient = ctx.needs_input_grad[0]
-        with torch.autocast(scores.device.type, enabled=False):
-            values, derivative = loss.rank(
-                full_precision(scores), relation, 1.0, gradient=gradient, generator=generator
-            )
-        ctx.save_for_backward(derivative)
-        ctx.dtype = scores.dtype
-        result = torch.full_like(values, float("nan"))
-        for group in relation.groups:
-            result[group.queries] = values[group.queries]
-        return result
+    def soft_ranks(self) -> SoftRanks:
+        """Return both, from ``self.config``."""
+        raise NotImplementedError
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, upstream):
-        (derivative,) = ctx.saved_tensors
-        # rows of queries without a positive hold zeros; their upstream may be NaN and must not leak
-        rows = torch.where((derivative != 0).any(1), upstream, 0.0)
-        return (derivative * rows.unsqueeze(1)).to(ctx.dtype), None, None, None
+    def rank(self, scores, relation, scale, gradient, generator):
+        include = self.config.include_query
+        return self.soft_ranks().losses(scores, relation, scale, include, gradient)
 
 
 def check_inputs(
     embeddings: Tensor, labels: Tensor, references: Tensor | None, reference_labels: Tensor | None
 ) -> None:
-    """Raises RunError for embeddings, labels and references whose shapes or types do not fit together."""
+    """Raise RunError for embeddings, labels and references that do not fit together."""
     if (references is None) != (reference_labels is None):
         raise RunError(
             "reference_embeddings and reference_labels belong together: pass both or neither"
         )
-    _check_pair("embeddings", embeddings, labels)
-    if references is not None:
-        _check_pair("reference_embeddings", references, reference_labels)
-        if references.shape[1] != embeddings.shape[1]:
+    for name, rows, numbers in (
+        ("embeddings", embeddings, labels),
+        ("reference_embeddings", references, reference_labels),
+    ):
+        if rows is None or numbers is None:
+            continue
+        shape = tuple(rows.shape)
+        if rows.ndim != 2 or not rows.is_floating_point():
+            raise RunError(f"{name} must be floating-point (B, D); got {rows.dtype} {shape}")
+        if numbers.shape != shape[:1] or numbers.is_floating_point():
             raise RunError(
-                f"embeddings are {embeddings.shape[1]} wide, reference_embeddings {references.shape[1]}; "
-                "both must come from the same network"
+                f"{name} of shape {shape} need integer labels of shape ({shape[0]},); "
+                f"got {numbers.dtype} {tuple(numbers.shape)}"
             )
-
-
-def _check_pair(name: str, embeddings: Tensor, labels: Tensor) -> None:
-    if embeddings.ndim != 2 or not embeddings.is_floating_point():
-        raise RunError(
-            f"{name} must be a floating-point tensor (B, D); got {embeddings.dtype} {tuple(embeddings.shape)}"
-        )
-    if labels.shape != embeddings.shape[:1] or labels.is_floating_point():
-        raise RunError(
-            f"{name} of shape {tuple(embeddings.shape)} need integer labels of shape "
-            f"({embeddings.shape[0]},); got {labels.dtype} {tuple(labels.shape)}"
-        )
+        if shape[1] != embeddings.shape[1]:
+            raise RunError(
+                f"embeddings are {embeddings.shape[1]} wide, {name} {shape[1]}; both must come "
+                "from the same network"
+            )

@@ -17,12 +17,13 @@ from benchmark.losses.kernels.blocks import HIDDEN
     "calibration", display="Calibration", paper="Ramzi et al., NeurIPS 2021", kind="pair"
 )
 class Calibration(ScoreLoss):
-    """Hinges that push positive scores above ``alpha`` and negative scores below ``beta`` (ROADMAP, Eq. 7).
+    """Hinges that push positive scores above ``alpha`` and negative ones below ``beta``.
 
-    ``pairs``: for each query the mean of [alpha - s]+ over its positives plus the mean of [s - beta]+ over
-    its negatives, averaged over the queries that have a positive. ``nonzero``, what the authors ran: the
-    mean over the positive pairs of the batch that are not 0, plus the same for the negative pairs (a
-    contrastive loss on cosines). A query is never paired with itself. Time and memory O(Q x R).
+    ROADMAP, Eq. 7. ``pairs``: for each query the mean of [alpha - s]+ over its positives plus that
+    of [s - beta]+ over its negatives, averaged over the queries that have a positive. ``nonzero``,
+    what the authors ran: the mean over the positive pairs of the batch that are not 0, plus the
+    same for the negative pairs (a contrastive loss on cosines). A query is never paired with
+    itself. Time and memory O(Q x R).
     """
 
     cosine = True
@@ -36,18 +37,17 @@ class Calibration(ScoreLoss):
             0.6, at_least=-1.0, at_most=1.0, help="negatives above it are pushed down"
         )
         reduction: Literal["pairs", "nonzero"] = option(
-            "pairs",
-            help="average over all pairs of each query (paper) or non-zero pairs of the batch (code)",
+            "pairs", help="mean over all pairs of a query (paper), or non-zero pairs of the batch"
         )
 
-    def on_scores(self, scores, relation, *, gradient, generator):
+    def on_scores(self, scores, relation, gradient, generator):
         per_pair = self.config.reduction == "pairs"
         excess = scores - self.config.beta
         if relation.own:
             excess.fill_diagonal_(HIDDEN)
-        # weight of a query's negative pairs in the loss; queries without a positive have none when per_pair
+        # of a query's negative pairs in the loss with "pairs"; 0 for queries without a positive
         weight = scores.new_zeros(relation.queries)
-        parts, positive_loss, positive_count = [], scores.new_zeros(()), scores.new_zeros(())
+        slopes, positive_loss, positive_count = [], scores.new_zeros(()), scores.new_zeros(())
         for group in relation.groups:
             queries, columns = group.queries, group.columns
             size = columns.shape[1]
@@ -58,7 +58,7 @@ class Calibration(ScoreLoss):
             weight[queries] = 1.0 / (max(1, negatives) * relation.valid)
             excess[queries] = excess[queries].scatter_(1, columns, HIDDEN)
             step = 1.0 / (size * relation.valid) if per_pair else 1.0
-            parts.append((queries, columns, lack.gt_(0.0).mul_(-step)))
+            slopes.append((queries, columns, lack.gt_(0.0).mul_(-step)))
         negative_sums = excess.relu_().sum(1)
         over = excess.gt_(0.0)
         if per_pair:
@@ -71,6 +71,6 @@ class Calibration(ScoreLoss):
         if not gradient:
             return value, None
         derivative = over.mul_(negative_step)
-        for queries, columns, part in parts:
-            derivative[queries] = derivative[queries].scatter_(1, columns, part * positive_step)
+        for queries, columns, slope in slopes:
+            derivative[queries] = derivative[queries].scatter_(1, columns, slope * positive_step)
         return value, derivative

@@ -1,7 +1,9 @@
 """Facts and hyperparameter schemas of all losses, without importing torch.
 
-Validating a study needs names and schemas only, while importing the losses takes seconds. So the catalogue is
-built once, in a process of its own, and kept as JSON whose name is a digest of every source it depends on.
+Validating a study needs names and schemas only, while importing the losses takes seconds. So the
+catalogue is built once, in a process of its own, and kept as JSON. The name of the file is a digest
+of all sources it depends on; the content has a digest of its own, and a file that does not fit it
+is built again.
 """
 
 from __future__ import annotations
@@ -11,48 +13,69 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmark.core import options, registry
 from benchmark.core.environment import cache_folder
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.files import write_json
 
 SOURCES = Path(__file__).parent
 
 
-def load_catalogue() -> dict[str, dict[str, Any]]:
-    """Returns {loss name: {display, paper, kind, stochastic, accepts_references, schema}}, sorted by name.
+@dataclass(frozen=True)
+class LossFacts:
+    """What a loss declares, and the JSON Schema of its hyperparameters."""
 
-    ``schema`` is the JSON Schema of the hyperparameters. The cache lies in the folder of the environment
-    variable BENCHMARK_CACHE (default results/cache); concurrent callers may all build it, and each leaves a
-    whole file. Raises ConfigError when a loss file cannot be imported.
+    display: str
+    paper: str
+    kind: str
+    stochastic: bool
+    accepts_references: bool
+    schema: dict[str, Any]
+
+
+def load_catalogue() -> dict[str, LossFacts]:
+    """Return the facts of every loss by its name, sorted.
+
+    The cache lies in the folder of the environment variable BENCHMARK_CACHE (default
+    results/cache). Concurrent callers may all build it, and each leaves a whole file; where it
+    cannot be written, it is built anew. Raises ConfigError when a loss file cannot be imported.
     """
-    path = cache_folder() / f"losses-{_digest()}.json"
+    path = cache_folder() / f"losses-{_sources()}.json"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
-        catalogue = _build_in_subprocess()
-        write_json(path, catalogue)
-        return catalogue
+        content = json.loads(path.read_text(encoding="utf-8"))
+        losses = content["losses"]
+        if content["digest"] != _digest(losses):
+            raise ValueError("changed by another hand")
+    except (OSError, ValueError, LookupError, TypeError):
+        losses = _build_in_subprocess()
+        with suppress(BenchmarkError, OSError):
+            write_json(path, {"losses": losses, "digest": _digest(losses)})
+    return {name: LossFacts(**facts) for name, facts in losses.items()}
 
 
-def build_catalogue() -> dict[str, dict[str, Any]]:
-    """Returns the catalogue from the live registry; imports torch."""
+def build_catalogue() -> dict[str, LossFacts]:
+    """Return the catalogue of the live registry; imports torch."""
     from benchmark.losses import LOSSES
 
     return {
-        entry.name: {
-            "display": entry.display,
-            **entry.facts,
-            "schema": options.schema_of(entry.target.Config),
-        }
+        entry.name: LossFacts(
+            entry.display, **entry.facts, schema=options.schema_of(entry.target.Config)
+        )
         for entry in LOSSES
     }
 
 
-def _digest() -> str:
+def print_catalogue() -> None:
+    """Print the catalogue of the live registry as one line of JSON."""
+    print(json.dumps({name: asdict(facts) for name, facts in build_catalogue().items()}))
+
+
+def _sources() -> str:
     digest = hashlib.sha256()
     shared = [Path(options.__file__), Path(registry.__file__)]
     for path in [*sorted(SOURCES.glob("*.py")), *shared, *registry.plugin_files()]:
@@ -60,19 +83,23 @@ def _digest() -> str:
     return digest.hexdigest()[:20]
 
 
-def _build_in_subprocess() -> dict[str, dict[str, Any]]:
-    code = "import json; from benchmark.losses.catalogue import build_catalogue; print(json.dumps(build_catalogue()))"
+def _digest(losses: Any) -> str:
+    return hashlib.sha256(json.dumps(losses, sort_keys=True).encode()).hexdigest()
+
+
+def _build_in_subprocess() -> dict[str, Any]:
+    code = "from benchmark.losses import catalogue; catalogue.print_catalogue()"
     # the child must find the same package as this process, wherever it was started
-    path = os.pathsep.join([str(SOURCES.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(SOURCES.parents[1]), os.environ.get("PYTHONPATH", "")])
     child = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path.strip(os.pathsep)},
         check=False,
     )
-    if child.returncode:
-        lines = child.stderr.strip().splitlines() or ["no message"]
+    if child.returncode or not child.stdout:
+        lines = child.stderr.strip().splitlines() or ["a file ended the process"]
         problem = f"the losses cannot be imported: {lines[-1]}; correct that file"
         raise ConfigError("loss registry", [problem, *lines[-8:-1]])
     return json.loads(child.stdout.splitlines()[-1])

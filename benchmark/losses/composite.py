@@ -11,30 +11,28 @@ from benchmark.losses.base import RankingLoss, ScoreLoss
 class Composite(ScoreLoss):
     """Sum of weighted score losses on one score matrix.
 
-    Subclasses define ``Config`` and ``composition``: ``[(weight, loss name, hyperparameters), ...]``.
+    Subclasses define ``Config`` and ``composition``.
     """
 
     def __init__(self, config, **sizes):
         super().__init__(config, **sizes)
-        weights, names, settings = zip(*self.composition(), strict=True)
-        self.weights = weights
+        self.weights = [weight for weight, *_ in self.composition()]
         self.losses = nn.ModuleList(
-            create_loss(name, **sizes, **setting)
-            for name, setting in zip(names, settings, strict=True)
+            create_loss(name, **sizes, **setting) for _, name, setting in self.composition()
         )
 
     def composition(self) -> list[tuple[float, str, dict]]:
-        """Returns weight, registered name and hyperparameters of each part, from ``self.config``."""
+        """Return weight, registered name and hyperparameters of each component."""
         raise NotImplementedError
 
-    def per_query(self, scores, targets, *, self_pairs=False, generator=None):
-        """Returns 1 - AP (Q,) as the ranking loss among the parts sees it; see ``RankingLoss.per_query``."""
-        ranking = next(part for _, part in self.parts() if isinstance(part, RankingLoss))
-        return ranking.per_query(scores, targets, self_pairs=self_pairs, generator=generator)
+    def query_losses(self, scores, targets, *, self_pairs=False, generator=None):
+        """Return 1 - AP (Q,) of the ranking loss among the components; see ``RankingLoss``."""
+        ranking = next(loss for _, loss in self.components() if isinstance(loss, RankingLoss))
+        return ranking.query_losses(scores, targets, self_pairs=self_pairs, generator=generator)
 
-    def parts(self):
+    def components(self):
         return [
-            (weight * inner, part)
+            (weight * inner, component)
             for weight, loss in zip(self.weights, self.losses, strict=True)
-            for inner, part in loss.parts()
+            for inner, component in loss.components()
         ]

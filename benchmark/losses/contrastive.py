@@ -13,10 +13,12 @@ from benchmark.losses.pml import LibraryLoss
     "contrastive", display="Contrastive", paper="Hadsell et al., CVPR 2006", kind="pair"
 )
 class Contrastive(LibraryLoss):
-    """Hinges on Euclidean distances: [d - pos_margin]+ of positive and [neg_margin - d]+ of negative pairs,
-    each averaged over its non-zero pairs.
+    """[d - pos_margin]+ of positive and [neg_margin - d]+ of negative pairs, Euclidean d.
 
-    Each term stands without the other: on a batch with no positive pair, negatives are still pushed apart.
+    Each term is averaged over its non-zero pairs.
+
+    Each term stands without the other: on a batch with no positive pair, negatives are still pushed
+    apart.
     """
 
     @dataclass(frozen=True, kw_only=True)

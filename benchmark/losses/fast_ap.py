@@ -12,11 +12,11 @@ from benchmark.losses.kernels.histogram import soft_histogram_ap
 
 @LOSSES.register("fast_ap", display="FastAP", paper="Cakir et al., CVPR 2019")
 class FastAP(RankingLoss):
-    """Mean over queries of 1 - FastAP (Eq. 14), with ``bins`` intervals of squared distance on [0, 4].
+    """Mean over queries of 1 - FastAP (Eq. 14), with ``bins`` intervals of distance^2 on [0, 4].
 
-    L2-normalised rows have squared distance 2 - 2s, so the ``bins + 1`` centers are even in the score s as
-    well. The query is never part of its own histogram. Time and memory O(Q x R), whatever the number of
-    bins.
+    L2-normalised rows have squared distance 2 - 2s, so the ``bins + 1`` centers are even in the
+    score s as well. The query is never part of its own histogram. Time and memory O(Q x R),
+    whatever the number of bins.
     """
 
     cosine = True
@@ -25,8 +25,6 @@ class FastAP(RankingLoss):
     class Config:
         bins: int = option(10, at_least=1, help="intervals of squared distance on [0, 4]")
 
-    def rank(self, scores, relation, scale, *, gradient, generator):
+    def rank(self, scores, relation, scale, gradient, generator):
         centers = self.config.bins + 1
-        return soft_histogram_ap(
-            scores, relation, centers, scale, include_query=False, gradient=gradient
-        )
+        return soft_histogram_ap(scores, relation, centers, scale, False, gradient)

@@ -17,7 +17,7 @@ from benchmark.losses.pml import ProxyLoss
     accepts_references=False,
 )
 class ProxyNCA(ProxyLoss):
-    """Neighbourhood component analysis against one proxy a class, on squared Euclidean distances."""
+    """Neighbourhood component analysis on squared distances to one proxy a class."""
 
     @dataclass(frozen=True, kw_only=True)
     class Config:

@@ -16,8 +16,8 @@ from benchmark.losses.sup_ap import SupAP
 class Roadmap(Composite):
     """(1 - lambda) SupAP + lambda calibration (ROADMAP, Eq. 2).
 
-    ``weights`` replaces (1 - lambda, lambda), for example [1, 1] as in the authors' configurations. The other
-    hyperparameters are those of the two parts.
+    ``weights`` replaces (1 - lambda, lambda), for example [1, 1] as in the authors' configurations.
+    The other hyperparameters are those of the two components.
     """
 
     @dataclass(frozen=True, kw_only=True)
@@ -32,16 +32,12 @@ class Roadmap(Composite):
         if weights is None:
             weights = [1.0 - self.config.lambda_, self.config.lambda_]
         if len(weights) != 2:
-            raise ConfigError(
-                "loss 'roadmap'",
-                [f"weights  {weights} (allowed: two numbers, of SupAP and of calibration)"],
-            )
-        parts = zip(weights, (("sup_ap", SupAP), ("calibration", Calibration)), strict=True)
+            problem = f"weights  {weights} (allowed: two numbers, of SupAP and of calibration)"
+            raise ConfigError("loss 'roadmap'", [problem])
+        values = vars(self.config)
         return [
-            (
-                weight,
-                name,
-                {item.name: getattr(self.config, item.name) for item in fields(part.Config)},
+            (weight, name, {item.name: values[item.name] for item in fields(component.Config)})
+            for weight, name, component in zip(
+                weights, ("sup_ap", "calibration"), (SupAP, Calibration), strict=True
             )
-            for weight, (name, part) in parts
         ]

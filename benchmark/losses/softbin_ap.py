@@ -17,20 +17,16 @@ from benchmark.losses.kernels.relation import Relation
 
 @LOSSES.register("softbin_ap", display="SoftBinAP", paper="Revaud et al., ICCV 2019")
 class SoftBinAP(RankingLoss):
-    """Mean over queries of 1 - quantised AP (Eq. 7 to 11), with ``bins`` bin centers on scores in [-1, 1].
+    """Mean over queries of 1 - quantised AP (Eq. 7 to 11), with ``bins`` centers on [-1, 1].
 
-    ``query_weights="class"`` weights the queries of Eq. 12 so that every class of the batch has the same share
-    of the mean (section 4.2, class sampling). ``ties="aware"`` takes the precision of Eq. 13 instead of Eq. 9.
-    Time and memory O(Q x R), whatever the number of bins.
+    ``query_weights="class"`` weights the queries of Eq. 12 so that every class of the batch has the
+    same share of the mean (section 4.2, class sampling). ``ties="aware"`` takes the precision of
+    Eq. 13 instead of Eq. 9. Time and memory O(Q x R), whatever the number of bins.
     """
 
     @dataclass(frozen=True, kw_only=True)
-    class Config:
+    class Config(RankingLoss.Config):
         bins: int = option(20, at_least=2, help="bin centers on [-1, 1], both ends included")
-        include_query: bool = option(
-            True,
-            help="count a query of the batch as one of its own positives, as the published code does",
-        )
         query_weights: Literal["uniform", "class"] = option(
             "uniform",
             help="uniform: every query of the batch weighs the same; class: every class does",
@@ -40,37 +36,27 @@ class SoftBinAP(RankingLoss):
             help="aware: precision at the middle of each bin (tie-aware AP), instead of its end",
         )
 
-    def rank(self, scores, relation, scale, *, gradient, generator):
+    def rank(self, scores, relation, scale, gradient, generator):
         config = self.config
-        return soft_histogram_ap(
-            scores,
-            relation,
-            config.bins,
-            scale,
-            include_query=config.include_query,
-            gradient=gradient,
-            tie_aware=config.ties == "aware",
-        )
+        tie_aware, include = config.ties == "aware", config.include_query
+        return soft_histogram_ap(scores, relation, config.bins, scale, include, gradient, tie_aware)
 
-    def on_scores(self, scores, relation, *, gradient, generator):
+    def on_scores(self, scores, relation, gradient, generator):
         if self.config.query_weights == "uniform":
-            return super().on_scores(scores, relation, gradient=gradient, generator=generator)
+            return super().on_scores(scores, relation, gradient, generator)
         weights = class_weights(relation, scores.dtype)
-        values, derivative = self.rank(
-            scores, relation, 1.0, gradient=gradient, generator=generator
-        )
+        values, derivative = self.rank(scores, relation, 1.0, gradient, generator)
         if gradient:
             derivative *= weights.unsqueeze(1)
         return values @ weights, derivative
 
 
 def class_weights(relation: Relation, dtype: torch.dtype) -> Tensor:
-    """Returns weights (Q,) of sum 1 in which every class that has a query with a positive weighs the same,
-    shared evenly among its queries with a positive; 0 for the other queries.
+    """Return weights (Q,) of sum 1 that give every class of the labels the same share.
 
-    The relation must be that of class labels.
+    Queries with a positive share the weight of their class evenly; the others have 0.
     """
-    # queries of one class have the same positives; the first of them (or the query itself) names the class
+    # queries of one class have the same positives: the first one or the query names the class
     names = [
         torch.minimum(group.columns[:, 0], group.queries) if relation.own else group.columns[:, 0]
         for group in relation.groups

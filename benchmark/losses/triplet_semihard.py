@@ -16,12 +16,12 @@ from benchmark.losses.pml import LibraryLoss
     kind="pair",
 )
 class TripletSemihard(LibraryLoss):
-    """Mean over semi-hard triplets of [d(a, p) - d(a, n) + margin]+, Euclidean d, over those that are not 0.
+    """Mean of [d(a, p) - d(a, n) + margin]+, Euclidean d, over semi-hard triplets that are not 0.
 
     A triplet is semi-hard when its negative is farther than its positive, by less than the margin.
     Mining looks at every triplet at once: with a memory of M that takes B x (B + M)^2 entries.
-    Collapsed embeddings have no semi-hard triplet, as no distance is farther than another: there the loss is
-    exactly 0, and so is its gradient. A batch without a positive is an error.
+    Collapsed embeddings have no semi-hard triplet, because no distance is farther than another:
+    there the loss is exactly 0, and so is its gradient. A batch without a positive is an error.
     """
 
     needs_positives = True
@@ -38,5 +38,5 @@ class TripletSemihard(LibraryLoss):
         )
         return losses.TripletMarginLoss(margin=self.config.margin)
 
-    def mine(self, embeddings, labels, references, reference_labels):
+    def mine(self, embeddings, labels, references=None, reference_labels=None):
         return self.miner(embeddings, labels, references, reference_labels)

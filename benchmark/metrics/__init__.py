@@ -1,4 +1,5 @@
-"""Exact retrieval metrics on numpy arrays. Importing this package imports neither torch nor faiss."""
+"""Exact retrieval metrics on numpy arrays. Importing this package imports neither torch nor
+faiss."""
 
 from __future__ import annotations
 

@@ -8,13 +8,15 @@ import numpy as np
 
 from benchmark.core.errors import DataError
 
-# Rows this close to unit length are left as they are, so that scores are those of the caller's own vectors.
+# Rows this close to unit length are left as they are, so that scores are those of the caller's own
+# vectors.
 UNIT_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
 class EmbeddedSet:
-    """Unit rows ``embeddings`` float32 (N, D) and ``classes`` int64 (N,), comparable between the two sets."""
+    """Unit rows ``embeddings`` float32 (N, D) and ``classes`` int64 (N,), comparable between the
+    two sets."""
 
     embeddings: np.ndarray
     classes: np.ndarray
@@ -23,7 +25,8 @@ class EmbeddedSet:
 def checked_sets(
     query, query_labels, gallery=None, gallery_labels=None
 ) -> tuple[EmbeddedSet, EmbeddedSet]:
-    """Returns query and gallery (the same object without one); raises DataError with what does not fit."""
+    """Return query and gallery (the same object without one); raises DataError with what does not
+    fit."""
     if (gallery is None) != (gallery_labels is None):
         missing = "gallery" if gallery is None else "gallery_labels"
         raise DataError(
@@ -50,7 +53,8 @@ def checked_sets(
 
 
 def unit_rows(values: np.ndarray, name: str) -> np.ndarray:
-    """Returns float32 (N, D) rows of unit length; a row of zeros stays zero (it is alike to nothing)."""
+    """Return float32 (N, D) rows of unit length; a row of zeros stays zero (it is alike to
+    nothing)."""
     rows = np.asarray(values)
     if rows.ndim != 2 or 0 in rows.shape:
         raise DataError(

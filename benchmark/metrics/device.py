@@ -15,7 +15,8 @@ _MATMUL = "highest"
 def positive_ranks_on(
     device: str, query: EmbeddedSet, gallery: EmbeddedSet
 ) -> Iterator[BlockRanks]:
-    """Yields the same blocks as ``positive_ranks``, computed on ``device``; equal scores rank by index."""
+    """Yield the same blocks as ``positive_ranks``, computed on ``device``; equal scores rank by
+    index."""
     rows, classes = _to(device, query)
     items, item_classes = (rows, classes) if gallery is query else _to(device, gallery)
     size = block_size(len(items))
@@ -38,7 +39,7 @@ def _to(device: str, items: EmbeddedSet) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _product(rows: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
-    """Returns rows @ items.T in full float32, whatever shortcut training may have allowed."""
+    """Return rows @ items.T in full float32, whatever shortcut training may have allowed."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(_MATMUL)
     try:

@@ -11,12 +11,12 @@ SPLIT_SUFFIX = "+aqe"  # of the splits whose queries were expanded
 
 
 def expand_queries(query: np.ndarray, gallery: np.ndarray, alpha: float, k: int) -> np.ndarray:
-    """Returns unit rows (Q, D): each query plus its ``k`` nearest items of the gallery (G, D), all there are if
-    fewer, each weighted by its cosine similarity to the power ``alpha``.
+    """Return unit rows (Q, D): each query plus its ``k`` nearest items of the gallery (G, D), all
+    there are if fewer, each weighted by its cosine similarity to the power ``alpha``.
 
-    The query itself has similarity and so weight 1 (Radenovic et al., PAMI 2019; Revaud et al., ICCV 2019,
-    section 4.4, take alpha 2 and k 10). A negative similarity counts as 0. Equal scores come in the
-    order of their index. Raises DataError for rows that do not fit.
+    The query itself has similarity and so weight 1 (Radenovic et al., PAMI 2019; Revaud et al.,
+    ICCV 2019, section 4.4, take alpha 2 and k 10). A negative similarity counts as 0. Equal scores
+    come in the order of their index. Raises DataError for rows that do not fit.
     """
     rows, items = unit_rows(query, "query"), unit_rows(gallery, "gallery")
     neighbours, scores = nearest_neighbours(rows, np.arange(len(rows)), k, items)

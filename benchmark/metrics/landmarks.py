@@ -1,4 +1,5 @@
-"""Mean average precision of the revisited Oxford and Paris benchmarks: judged lists, junk and all."""
+"""Mean average precision of the revisited Oxford and Paris benchmarks: judged lists, junk and
+all."""
 
 from __future__ import annotations
 
@@ -19,17 +20,19 @@ SHOWN = 5  # problems named in a message
 
 
 def landmark_map(query: np.ndarray, gallery: np.ndarray, judgements: Judgements) -> float:
-    """Returns the mAP in [0, 1] of queries (Q, D) that search a gallery (G, D) by cosine similarity.
+    """Return the mAP in [0, 1] of queries (Q, D) that search a gallery (G, D) by cosine similarity.
 
-    The gallery's items that a query ignores are taken out of its ranking. With its P relevant items at ranks
-    r_1 < ... < r_P of what is left, the area under precision and recall is added up in trapezoids::
+    The gallery's items that a query ignores are taken out of its ranking. With its P relevant items
+    at ranks r_1 < ... < r_P of what is left, the area under precision and recall is added up in
+    trapezoids::
 
         AP = 1/P sum over i of (p_i + i / r_i) / 2,   p_i = (i - 1) / (r_i - 1), or 1 where r_i = 1
 
-    (the rule of these benchmarks' own evaluation, Radenovic et al., CVPR 2018; never above the mean of i / r_i
-    that ``retrieval_metrics`` calls map). Equal scores rank in the order of their index. Memory: one block of
-    scores. Raises DataError for embeddings that do not fit, and for judgements that miss a query, name an
-    item that is not there, name one twice or as relevant and ignored, or have nothing to find.
+    (the rule of these benchmarks' own evaluation, Radenovic et al., CVPR 2018; never above the mean
+    of i / r_i that ``retrieval_metrics`` calls map). Equal scores rank in the order of their index.
+    Memory: one block of scores. Raises DataError for embeddings that do not fit, and for judgements
+    that miss a query, name an item that is not there, name one twice or as relevant and ignored, or
+    have nothing to find.
     """
     rows, items = unit_rows(query, "query"), unit_rows(gallery, "gallery")
     if rows.shape[1] != items.shape[1]:
@@ -52,7 +55,7 @@ def landmark_map(query: np.ndarray, gallery: np.ndarray, judgements: Judgements)
 
 
 def _average_precision(ranks: np.ndarray) -> float:
-    """Returns AP by trapezoids of the ascending ranks (P,) of all relevant items, 1 = nearest."""
+    """Return AP by trapezoids of the ascending ranks (P,) of all relevant items, 1 = nearest."""
     found = np.arange(len(ranks))
     before = np.where(ranks > 1, found / np.maximum(ranks - 1, 1), 1.0)
     return float(np.mean((before + (found + 1) / ranks) / 2))
@@ -76,7 +79,7 @@ def _check(judgements: Judgements, queries: int, items: int) -> None:
 
 
 def _problem(relevant: Sequence[int], ignored: Sequence[int], items: int) -> str | None:
-    """Returns what is wrong with the judgements of one query, or None."""
+    """Return what is wrong with the judgements of one query, or None."""
     if len(relevant) == 0:
         return "no relevant item; leave the query out"
     named = np.concatenate([relevant, ignored])

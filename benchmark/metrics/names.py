@@ -1,4 +1,5 @@
-"""Names of the retrieval metrics: what is allowed, how each is shown and which direction is better."""
+"""Names of the retrieval metrics: what is allowed, how each is shown and which direction is
+better."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Metric:
-    """A family of metrics; ``pattern`` matches its names, ``display`` is a template of the match's groups."""
+    """A family of metrics; ``pattern`` matches its names, ``display`` is a template of the match's
+    groups."""
 
     family: str
     pattern: str
@@ -46,18 +48,19 @@ _FORMS = "recall_at_K (K = 1, 2, ...), map_at_r, map"
 
 
 def metric_of(name: str) -> Metric | None:
-    """Returns the family that ``name`` belongs to, or None for a name that is no metric."""
+    """Return the family that ``name`` belongs to, or None for a name that is no metric."""
     return next((metric for metric in METRICS.values() if re.fullmatch(metric.pattern, name)), None)
 
 
 def check_metric(name: str) -> str | None:
-    """Returns what is wrong with a metric's name, or None when it is one."""
+    """Return what is wrong with a metric's name, or None when it is one."""
     if isinstance(name, str) and metric_of(name):
         return None
     return f"unknown metric '{name}'; known: {_FORMS}"
 
 
 def display_name(name: str) -> str:
-    """Returns the name as tables show it (``recall_at_10`` -> ``R@10``); other names come back unchanged."""
+    """Return the name as tables show it (``recall_at_10`` -> ``R@10``); other names come back
+    unchanged."""
     metric = metric_of(name)
     return re.sub(metric.pattern, metric.display, name) if metric else name

@@ -22,8 +22,8 @@ BLOCK_BYTES = 128 * 2**20
 
 @dataclass(frozen=True)
 class BlockRanks:
-    """Positives of a block of queries: ``counts`` (B,) per query; ``ranks`` (sum of counts,), query by query,
-    ascending within each query, 1 = nearest."""
+    """Positives of a block of queries: ``counts`` (B,) per query; ``ranks`` (sum of counts,), query
+    by query, ascending within each query, 1 = nearest."""
 
     counts: np.ndarray
     ranks: np.ndarray
@@ -39,8 +39,8 @@ class ClassIndex:
     def positives(
         self, labels: np.ndarray, own: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns (B,) counts and, flat, the items of each query's class in ascending order; ``own`` (B,)
-        are items to leave out, one per query."""
+        """Return (B,) counts and, flat, the items of each query's class in ascending order; ``own``
+        (B,) are items to leave out, one per query."""
         starts = np.searchsorted(self._sorted, labels, side="left")
         counts = np.searchsorted(self._sorted, labels, side="right") - starts
         offsets = np.cumsum(counts) - counts
@@ -53,7 +53,7 @@ class ClassIndex:
 def positive_ranks(
     query: EmbeddedSet, gallery: EmbeddedSet, threads: int | None = None
 ) -> Iterator[BlockRanks]:
-    """Yields the ranks of all positives, block by block of queries.
+    """Yield the ranks of all positives, block by block of queries.
 
     ``gallery is query`` means that each item queries all the others. Memory: one block of scores.
     """
@@ -72,7 +72,8 @@ def positive_ranks(
                 scores[own - start, own] = -np.inf
             counts, positives = index.positives(query.classes[start:stop], own)
             bounds = np.concatenate([[0], np.cumsum(counts)])
-            # Several parts per thread keep all of them busy to the end, whatever the sizes of the classes.
+            # Several parts per thread keep all of them busy to the end, whatever the sizes of the
+            # classes.
             edges = np.unique(np.linspace(0, len(scores), 4 * threads + 1).astype(int))
             parts = [slice(low, high) for low, high in pairwise(edges.tolist())]
             ranked = pool.map(
@@ -85,12 +86,13 @@ def positive_ranks(
 
 
 def block_size(items: int) -> int:
-    """Returns how many rows of ``items`` float32 scores make a block."""
+    """Return how many rows of ``items`` float32 scores make a block."""
     return max(1, BLOCK_BYTES // (4 * items))
 
 
 def default_threads() -> int:
-    """Returns OMP_NUM_THREADS, as the matrix product obeys it too, else the number of usable processors."""
+    """Return OMP_NUM_THREADS, as the matrix product obeys it too, else the number of usable
+    processors."""
     value = os.environ.get("OMP_NUM_THREADS", "")
     if value.isdecimal() and int(value) > 0:
         return int(value)

@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Retrieval:
-    """``metrics`` in [0, 1], means over ``queries``; ``skipped`` more queries have no positive to find."""
+    """``metrics`` in [0, 1], means over ``queries``; ``skipped`` more queries have no positive to
+    find."""
 
     metrics: dict[str, float]
     queries: int
@@ -34,18 +35,18 @@ def retrieval_metrics(
     device: str | None = None,
     threads: int | None = None,
 ) -> dict[str, float]:
-    """Returns ``recall_at_K`` for each K, ``map_at_r`` and ``map``, all in [0, 1].
+    """Return ``recall_at_K`` for each K, ``map_at_r`` and ``map``, all in [0, 1].
 
-    ``query`` (Q, D) and ``gallery`` (G, D) are compared by cosine similarity in float32; rows that are not
-    of unit length are normalised. Without a gallery each item queries all the others: the query is left
-    out by its index. Equal scores rank in the order of their index. Queries without a positive are left
-    out of the means and counted in a log warning (``evaluate_retrieval`` returns the count); a K beyond
-    the gallery's size looks at the whole gallery.
-    With the query's positives at ranks r_1 < ... < r_P, precision at the i-th is i / r_i and
-    mAP = mean_i i / r_i, mAP@R = sum_{r_i <= P} i / r_i / P (Musgrave et al., ECCV 2020, section 2.1).
-    ``device``: a torch device ("cuda") that ranks instead of the processor.
-    ``threads``: for counting ranks; None means OMP_NUM_THREADS, else all processors.
-    Raises DataError for embeddings or labels that do not fit together or are not finite.
+    ``query`` (Q, D) and ``gallery`` (G, D) are compared by cosine similarity in float32; rows that
+    are not of unit length are normalised. Without a gallery each item queries all the others: the
+    query is left out by its index. Equal scores rank in the order of their index. Queries without a
+    positive are left out of the means and counted in a log warning (``evaluate_retrieval`` returns
+    the count); a K beyond the gallery's size looks at the whole gallery. With the query's positives
+    at ranks r_1 < ... < r_P, precision at the i-th is i / r_i and mAP = mean_i i / r_i, mAP@R =
+    sum_{r_i <= P} i / r_i / P (Musgrave et al., ECCV 2020, section 2.1). ``device``: a torch device
+    ("cuda") that ranks instead of the processor. ``threads``: for counting ranks; None means
+    OMP_NUM_THREADS, else all processors. Raises DataError for embeddings or labels that do not fit
+    together or are not finite.
     """
     found = evaluate_retrieval(
         query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads
@@ -68,7 +69,8 @@ def evaluate_retrieval(
     device: str | None = None,
     threads: int | None = None,
 ) -> Retrieval:
-    """Returns the metrics with the number of queries they rest on; arguments as in ``retrieval_metrics``."""
+    """Return the metrics with the number of queries they rest on; arguments as in
+    ``retrieval_metrics``."""
     _check_recall_at(recall_at)
     queries, items = checked_sets(query, query_labels, gallery, gallery_labels)
     if device is None:
@@ -101,7 +103,7 @@ def _averages(blocks: Iterable[BlockRanks], recall_at: list[int]) -> Retrieval:
 
 
 def _sums(counts: np.ndarray, ranks: np.ndarray, recall_at: list[int]) -> list[float]:
-    """Returns the sum over queries of each metric, in the order of ``_averages``'s names."""
+    """Return the sum over queries of each metric, in the order of ``_averages``'s names."""
     starts = np.cumsum(counts) - counts
     nearest = ranks[starts]
     precision = (np.arange(len(ranks)) - np.repeat(starts, counts) + 1) / ranks

@@ -1,4 +1,5 @@
-"""Ranks of chosen items within rows of scores: by counting where they are few, else by one sort per row.
+"""Ranks of chosen items within rows of scores: by counting where they are few, else by one sort per
+row.
 
 Both ways give the range of ranks that items of equal score share; ties are then settled by index.
 """
@@ -9,20 +10,23 @@ from itertools import pairwise
 
 import numpy as np
 
-# Scores handled by one call into numpy: enough that threads seldom meet at the interpreter's lock, few enough
-# that they, their masks and sorted copies stay in the second-level cache.
+# Scores handled by one call into numpy: enough that threads seldom meet at the interpreter's lock,
+# few enough that they, their masks and sorted copies stay in the second-level cache.
 SCORES_AT_ONCE = 2**18
-# Two passes over a row per item cost less than sorting it up to here (measured at 20,000 scores a row).
+# Two passes over a row per item cost less than sorting it up to here (measured at 20,000 scores a
+# row).
 COUNTED_ITEMS = 6
-# Where scores tie, up to so many items are counted one by one before a stable sort of the row costs less.
+# Where scores tie, up to so many items are counted one by one before a stable sort of the row costs
+# less.
 TIED_ITEMS = 32
-# Masks are summed as words of eight bytes; a byte of the sum holds at most 255, so that many words at most.
+# Masks are summed as words of eight bytes; a byte of the sum holds at most 255, so that many words
+# at most.
 _WORDS = 128
 
 
 def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Returns the ranks (T,) of ``items`` (T,), row after row, ascending within each row; 1 is the highest
-    score, equal scores rank in the order of their index.
+    """Return the ranks (T,) of ``items`` (T,), row after row, ascending within each row; 1 is the
+    highest score, equal scores rank in the order of their index.
 
     ``scores`` float32 (R, N); ``counts`` (R,) says how many of ``items`` belong to each row, sum T.
     """
@@ -51,7 +55,8 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
 def _count_by_sorting(
     scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns how many scores of its row are above, and at least, each of ``values``, in one sort per row."""
+    """Return how many scores of its row are above, and at least, each of ``values``, in one sort
+    per row."""
     ascending = np.sort(scores, axis=1)
     above, at_least = np.empty((2, len(values)), dtype=np.int64)
     for row, (low, high) in zip(ascending, pairwise(bounds.tolist()), strict=True):
@@ -61,7 +66,8 @@ def _count_by_sorting(
 
 
 def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Returns the ascending ranks of ``items`` in one row, equal scores in the order of their index."""
+    """Return the ascending ranks of ``items`` in one row, equal scores in the order of their
+    index."""
     if len(items) <= TIED_ITEMS:
         ahead = [
             np.count_nonzero(row > row[item]) + np.count_nonzero(row[:item] == row[item])
@@ -74,8 +80,8 @@ def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
 
 
 class _Mask:
-    """Counts by comparing each row with each value, faster than ``count_nonzero(axis=-1)``, in memory kept
-    from call to call."""
+    """Counts by comparing each row with each value, faster than ``count_nonzero(axis=-1)``, in
+    memory kept from call to call."""
 
     def __init__(self, items: int):
         self._items = items
@@ -85,8 +91,8 @@ class _Mask:
     def count(
         self, scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns how many scores of its row are above, and at least, each of ``values``; the values of row i
-        are ``bounds[i]`` to ``bounds[i + 1]``."""
+        """Return how many scores of its row are above, and at least, each of ``values``; the values
+        of row i are ``bounds[i]`` to ``bounds[i + 1]``."""
         counts = np.diff(bounds)
         taken = np.arange(counts.max()) < counts[:, None]
         limits = np.full((*taken.shape, 1), np.inf, dtype=np.float32)
@@ -98,7 +104,8 @@ class _Mask:
         return above, at_least
 
     def _true(self, compare: np.ufunc, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Returns the number of true ``compare(left, right)`` over the N items, (R, P) for (R, P, N)."""
+        """Return the number of true ``compare(left, right)`` over the N items, (R, P) for (R, P,
+        N)."""
         shape = (left.shape[0], right.shape[1])
         needed = shape[0] * shape[1]
         if needed > len(self._store):

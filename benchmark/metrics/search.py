@@ -11,11 +11,13 @@ from benchmark.metrics.checks import unit_rows
 def nearest_neighbours(
     query: np.ndarray, queries: np.ndarray, neighbours: int, gallery: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns indices int64 and cosine similarities float32, both (Q, K), best first, of the nearest items
-    to the rows ``queries`` (Q,) of ``query`` (N, D): in ``gallery`` (G, D) or, without one, among the other
-    rows of ``query`` (each query is left out by its index). Equal scores come in the order of their index.
+    """Return indices int64 and cosine similarities float32, both (Q, K), best first, of the nearest
+    items to the rows ``queries`` (Q,) of ``query`` (N, D): in ``gallery`` (G, D) or, without one,
+    among the other rows of ``query`` (each query is left out by its index). Equal scores come in
+    the order of their index.
 
-    K is ``neighbours``, or all there are. Raises DataError for rows or shapes that do not exist or fit.
+    K is ``neighbours``, or all there are. Raises DataError for rows or shapes that do not exist or
+    fit.
     """
     rows = unit_rows(query, "query")
     items = rows if gallery is None else unit_rows(gallery, "gallery")
@@ -39,7 +41,8 @@ def nearest_neighbours(
 
 
 def flat_index(items: np.ndarray):
-    """Returns an exact inner-product index of ``items`` float32 (N, D), on the GPUs if faiss has any."""
+    """Return an exact inner-product index of ``items`` float32 (N, D), on the GPUs if faiss has
+    any."""
     import faiss  # a quarter of a second that only searching should cost
 
     index = faiss.IndexFlatIP(items.shape[1])
@@ -50,10 +53,11 @@ def flat_index(items: np.ndarray):
 
 
 def _search(index, rows: np.ndarray, own: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns indices and scores (Q, wanted) without ``own`` (-1: none), equal scores in order of index.
+    """Return indices and scores (Q, wanted) without ``own`` (-1: none), equal scores in order of
+    index.
 
-    Which of the items that tie at its last place faiss returns is not defined, so the search widens until
-    the last place wanted is better than the last place found.
+    Which of the items that tie at its last place faiss returns is not defined, so the search widens
+    until the last place wanted is better than the last place found.
     """
     reach = wanted + 2
     while True:

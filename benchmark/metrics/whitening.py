@@ -12,39 +12,44 @@ from benchmark.core.errors import DataError
 logger = logging.getLogger(__name__)
 
 BLOCK = 4096  # rows turned into float64 at a time
-# A direction whose variance is this small beside the largest holds rounding errors, which whitening would blow up.
+# A direction whose variance is this small beside the largest holds rounding errors, which whitening
+# would blow up.
 NEGLIGIBLE = 1e-10
 
 
 @dataclass(frozen=True)
 class Whitening:
-    """Centering by ``mean`` float64 (D,) and projection on whitened axes, ``axes`` float64 (D, K)."""
+    """Centering by ``mean`` float64 (D,) and projection on whitened axes, ``axes`` float64 (D,
+    K)."""
 
     mean: np.ndarray
     axes: np.ndarray
 
     def project(self, rows: np.ndarray) -> np.ndarray:
-        """Returns whitened rows, float32 (N, K); of the rows that it was learnt on, with identity covariance."""
+        """Return whitened rows, float32 (N, K); of the rows that it was learnt on, with identity
+        covariance."""
         blocks = [
             (rows[at : at + BLOCK] - self.mean) @ self.axes for at in range(0, len(rows), BLOCK)
         ]
         return np.concatenate(blocks).astype(np.float32)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Returns whitened rows of unit length, float32 (N, K); a row of zeros stays zero."""
+        """Return whitened rows of unit length, float32 (N, K); a row of zeros stays zero."""
         projected = self.project(rows)
         lengths = np.linalg.norm(projected, axis=1, keepdims=True)
         return projected / np.where(lengths > 0, lengths, 1)
 
 
 def learn_whitening(rows: np.ndarray, dimensions: int) -> Whitening:
-    """Returns the whitening of embeddings (N, D) that keeps their ``dimensions`` axes of largest variance.
+    """Return the whitening of embeddings (N, D) that keeps their ``dimensions`` axes of largest
+    variance.
 
-    Each axis is divided by the square root of its variance (Jegou and Chum, ECCV 2012; the "square-rooted PCA"
-    of Revaud et al., ICCV 2019, section 4.2). Axes come by falling variance, each with its largest component
-    positive, so that equal rows give equal bits. An axis along which the rows do not vary, as when there are
-    fewer rows than dimensions, gives zeros and a warning in the log. Rows that are not finite give NaN.
-    Raises DataError for no rows, or for more dimensions than there are.
+    Each axis is divided by the square root of its variance (Jegou and Chum, ECCV 2012; the
+    "square-rooted PCA" of Revaud et al., ICCV 2019, section 4.2). Axes come by falling variance,
+    each with its largest component positive, so that equal rows give equal bits. An axis along
+    which the rows do not vary, as when there are fewer rows than dimensions, gives zeros and a
+    warning in the log. Rows that are not finite give NaN. Raises DataError for no rows, or for more
+    dimensions than there are.
     """
     count, width = rows.shape
     if count < 2 or not 1 <= dimensions <= width:

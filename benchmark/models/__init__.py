@@ -13,10 +13,10 @@ __all__ = ["EmbeddingModel", "create_model"]
 
 
 def create_model(config: ModelConfig, seed: int) -> EmbeddingModel:
-    """Returns the network of ``config``; fresh weights follow from ``seed`` alone.
+    """Return the network of ``config``; fresh weights follow from ``seed`` alone.
 
-    The global generators of torch are left as they were. Raises ConfigError for an unknown backbone or
-    weights that do not fit it, DataError for weights that cannot be had.
+    The global generators of torch are left as they were. Raises ConfigError for an unknown backbone
+    or weights that do not fit it, DataError for weights that cannot be had.
     """
     with torch.random.fork_rng(devices=[]):
         # torch.manual_seed would also seed the GPUs' generators, which nothing restores.

@@ -1,4 +1,5 @@
-"""Backbones by name and weight tag, without their classifiers: timm's, and GoogLeNet of torchvision."""
+"""Backbones by name and weight tag, without their classifiers: timm's, and GoogLeNet of
+torchvision."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ RESIZING_MODULES = ("timm.models.vision_transformer", "timm.models.deit")
 
 
 def create_backbone(config: ModelConfig) -> nn.Module:
-    """Returns the backbone, with pretrained weights when the recipe asks for them."""
+    """Return the backbone, with pretrained weights when the recipe asks for them."""
     prepare_torchvision()
     import timm
 
@@ -81,7 +82,7 @@ def _from_hub(load: Callable[[], nn.Module], config: ModelConfig) -> nn.Module:
 
 
 def check_backbone(config: ModelConfig) -> None:
-    """Raises ConfigError for an architecture or weight tag that there is not, or a missing tag."""
+    """Raise ConfigError for an architecture or weight tag that there is not, or a missing tag."""
     import timm
 
     architecture, _, tag = config.backbone.partition(".")

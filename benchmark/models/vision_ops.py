@@ -1,8 +1,8 @@
 """Makes torchvision importable where its compiled operators do not load.
 
-timm imports torchvision, whose wheels are built for CUDA: beside a CPU-only torch the library of operators
-is not loaded and the import fails on two of their schemas. No model here calls them, so declaring the
-schemas is enough; where the library loads, nothing is touched.
+timm imports torchvision, whose wheels are built for CUDA: beside a CPU-only torch the library of
+operators is not loaded and the import fails on two of their schemas. No model here calls them, so
+declaring the schemas is enough; where the library loads, nothing is touched.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _declared: list[torch.library.Library] = []
 
 
 def prepare_torchvision() -> bool:
-    """Declares ``torchvision::nms`` and ``qnms`` if they are missing; returns whether it had to."""
+    """Declare ``torchvision::nms`` and ``qnms`` if they are missing; returns whether it had to."""
     if _declared or _operators_load():
         return False
     library = torch.library.Library("torchvision", "DEF")

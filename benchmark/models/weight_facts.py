@@ -12,7 +12,8 @@ from benchmark.models.vision_ops import prepare_torchvision
 
 @dataclass(frozen=True)
 class WeightFacts:
-    """Mean and standard deviation of the pixels that the weights were trained on, and the side they demand, if any."""
+    """Mean and standard deviation of the pixels that the weights were trained on, and the side they
+    demand, if any."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -20,7 +21,8 @@ class WeightFacts:
 
 
 def weight_facts(config: ModelConfig) -> WeightFacts:
-    """Returns the facts of the weights that ``config`` names, unloaded; raises ConfigError for a wrong name."""
+    """Return the facts of the weights that ``config`` names, unloaded; raises ConfigError for a
+    wrong name."""
     prepare_torchvision()
     import timm
     from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD

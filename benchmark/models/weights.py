@@ -17,7 +17,8 @@ SHOWN_KEYS = 8
 
 
 def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
-    """Returns the state dict in the file or package, unwrapped from 'state_dict' or 'model' and from 'module.'."""
+    """Return the state dict in the file or package, unwrapped from 'state_dict' or 'model' and from
+    'module.'."""
     if path.startswith(PREFIX):
         return read_packaged(path)
     if not Path(path).is_file():
@@ -42,10 +43,10 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
 
 
 def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
-    """Loads ``weights``; raises ConfigError with every name or shape that does not fit.
+    """Load ``weights``; raises ConfigError with every name or shape that does not fit.
 
-    Left out: the classifier, and a distillation token with its position, which sits second. Weights of a
-    first convolution over colour are fitted to the backbone's channels as timm does it.
+    Left out: the classifier, and a distillation token with its position, which sits second. Weights
+    of a first convolution over colour are fitted to the backbone's channels as timm does it.
     """
     expected = backbone.state_dict()
     dropped = _classifier_prefixes(backbone)

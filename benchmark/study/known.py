@@ -82,11 +82,11 @@ def load_known() -> Known:
 
     catalogue = load_catalogue()
     return Known(
-        losses={name: facts["schema"] for name, facts in catalogue.items()},
+        losses={name: facts.schema for name, facts in catalogue.items()},
         datasets={entry.name: dataset_metrics(entry.name) for entry in DATASETS},
         samplers=tuple(SAMPLERS.names()),
         without_references=tuple(
-            name for name, facts in catalogue.items() if not facts["accepts_references"]
+            name for name, facts in catalogue.items() if not facts.accepts_references
         ),
         without_training=tuple(entry.name for entry in DATASETS if not entry.target.trains),
         dataset_problems=check_dataset_params,

@@ -1,42 +1,72 @@
-"""SIGTERM, SIGINT and SIGHUP mean: save and leave.
-
-Schedulers send the first before they take a machine away, a terminal the second on Ctrl-C and the
-third when it is closed.
-"""
+"""A signal means: save and leave. Schedulers send one before they take a machine away."""
 
 from __future__ import annotations
 
+import contextlib
 import signal
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 # EX_TEMPFAIL of sysexits.h: try again later
 EXIT_INTERRUPTED = 75
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# A scheduler's, a terminal's Ctrl-C, and that of a terminal which is closed.
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Interrupted(Exception):  # noqa: N818 - an event, not an error
     """The run was asked to stop and has saved its state."""
 
 
-class StopRequest:
-    """Notes the signals while the context is open, so that the loop can stop between two steps."""
+@contextlib.contextmanager
+def handling_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[dict[int, Any]]:
+    """Call ``handler`` for signals to stop; give the handlers before, which come back in the end.
 
-    def __init__(self) -> None:
-        self.requested = False
-        self._previous: dict[signal.Signals, object] = {}
+    Signals that this process was told to ignore (by nohup, say) stay ignored.
+    """
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    before = {number: old for number, old in handlers.items() if old != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield before
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+class StopRequest(contextlib.ExitStack):
+    """Notes a signal to stop while the context is open, so that a run stops between two steps.
+
+    A second Ctrl-C interrupts at once.
+    """
+
+    requested = False
 
     def __enter__(self) -> StopRequest:
-        self._previous = {number: signal.signal(number, self._note) for number in SIGNALS}
+        self._before = self.enter_context(handling_stop_signals(self._note))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for number, previous in self._previous.items():
-            signal.signal(number, previous)  # type: ignore[arg-type]
-
-    def _note(self, *_: object) -> None:
+    def _note(self, number: int, _: Any) -> None:
         self.requested = True
+        if number == signal.SIGINT:
+            signal.signal(number, self._before[number])
+
+
+def attempt(spec: Path, out: Path | None, started: float) -> int:
+    """Train and return the exit status: 0, or 75 when the run was stopped and can be continued.
+
+    ``started`` is the command's ``time.monotonic()``, for the start-up time on record. Errors are
+    raised.
+    """
+    from benchmark.training.run import train
+
+    try:
+        train(spec, out, started=started)
+    except Interrupted as event:
+        print(event)
+        return EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        print("stopped at once; the same command continues from the last checkpoint")
+        return EXIT_INTERRUPTED
+    return 0

@@ -1,4 +1,4 @@
-"""What the embeddings of one protocol are worth: its metrics, and the neighbours that a gallery shows."""
+"""Metrics of the embeddings of one protocol, and the neighbours that a gallery shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmark.metrics.rows import rank_rows
 
 @dataclass(frozen=True)
 class EmbeddedProtocol:
-    """Embeddings of one protocol: (Q, D) queries and (G, D) gallery, or None when the set queries itself."""
+    """Queries (Q, D) and gallery (G, D) of one protocol; None when the set queries itself."""
 
     protocol: Protocol
     query: np.ndarray
@@ -26,107 +26,96 @@ class EmbeddedProtocol:
     @property
     def finite(self) -> bool:
         """Whether every embedding is a number."""
-        parts = [self.query] if self.gallery is None else [self.query, self.gallery]
-        return all(np.isfinite(part).all() for part in parts)
+        return bool(np.isfinite(self.query).all() and np.isfinite(self._items).all())
 
     def measure(
         self, name: str, config: EvaluationConfig, device: str | None = None
     ) -> dict[str, dict[str, float]]:
-        """Returns {split: {metric: value in [0, 1]}}: the split ``name``, and ``name+aqe`` where the protocol
-        judges by lists and the recipe expands queries.
+        """Return {split: {metric: value in [0, 1]}} for the split ``name``.
 
-        ``device``: a torch device ("cuda") that ranks by labels instead of the processor; lists are ranked by
-        the processor always.
+        A second split ``name+aqe`` has expanded queries, where the protocol judges by lists and the
+        recipe expands them. ``device``: a torch device ("cuda") that ranks by labels instead of the
+        processor; lists are always ranked by the processor.
         """
         judgements, expansion = self.protocol.judgements, config.query_expansion
         if judgements is None:
             return {name: self._by_labels(tuple(config.recall_at), device)}
-        found = {name: {"map": landmark_map(self.query, self.gallery, judgements)}}
+        scores = {name: {"map": landmark_map(self.query, self._items, judgements)}}
         if expansion is not None:
-            expanded = expand_queries(self.query, self.gallery, expansion.alpha, expansion.k)
-            found[name + SPLIT_SUFFIX] = {"map": landmark_map(expanded, self.gallery, judgements)}
-        return found
+            expanded = expand_queries(self.query, self._items, expansion.alpha, expansion.k)
+            scores[name + SPLIT_SUFFIX] = {"map": landmark_map(expanded, self._items, judgements)}
+        return scores
 
     def _by_labels(self, recall_at: tuple[int, ...], device: str | None) -> dict[str, float]:
-        labels, gallery = self.protocol.query.labels, self.protocol.gallery
+        rows, labels, gallery = self.query, self.protocol.query.labels, self.protocol.gallery
         if not self.protocol.repeats:
             items = None if gallery is None else gallery.labels
-            return retrieval_metrics(
-                self.query, labels, self.gallery, items, recall_at, device=device
-            )
-        rows = self.query
+            return retrieval_metrics(rows, labels, self.gallery, items, recall_at, device=device)
         repeats = [
             retrieval_metrics(
                 rows[ask], labels[ask], rows[answer], labels[answer], recall_at, device=device
             )
             for ask, answer in self.protocol.repeats
         ]
-        return {
-            metric: float(np.mean([found[metric] for found in repeats])) for metric in repeats[0]
-        }
+        return {name: float(np.mean([one[name] for one in repeats])) for name in repeats[0]}
 
     def nearest(
         self, queries: np.ndarray, neighbours: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns indices int64, cosine similarities float32 and whether it is a match, each (n, K), of the
-        nearest items to the queries (n,), best first, without those that a query's judgements ignore.
+        """Return the nearest items to the queries (n,), best first, without those they ignore.
 
-        K is ``neighbours``, or as many as every query has.
+        That is their indices int64, cosine similarities float32 and whether each is a match, all
+        (n, K). K is ``neighbours``, or as many as every query has.
         """
         judgements = self.protocol.judgements
         if judgements is None:
             items, scores = nearest_neighbours(self.query, queries, neighbours, self.gallery)
-            labels = self.protocol.query.labels
-            of_items = labels if self.protocol.gallery is None else self.protocol.gallery.labels
-            return items, scores, of_items[items] == labels[queries][:, None]
+            matches = self._labels[items] == self.protocol.query.labels[queries][:, None]
+            return items, scores, matches
         ignored = [judgements.ignored[query] for query in queries]
         reach = neighbours + max(map(len, ignored), default=0)
         items, scores = nearest_neighbours(self.query, queries, reach, self.gallery)
-        kept = [
-            np.flatnonzero(~np.isin(row, junk))[:neighbours]
-            for row, junk in zip(items, ignored, strict=True)
-        ]
-        width = min(map(len, kept), default=0)
-        places = np.array([row[:width] for row in kept], dtype=np.int64).reshape(
-            len(queries), width
-        )
-        items, scores = (np.take_along_axis(values, places, axis=1) for values in (items, scores))
-        matches = [
-            np.isin(row, judgements.relevant[query])
-            for row, query in zip(items, queries, strict=True)
-        ]
-        return items, scores, np.array(matches, dtype=bool).reshape(items.shape)
+        # a stable sort puts what a query ignores last
+        junk = np.zeros(items.shape, dtype=bool)
+        for row, found, some in zip(junk, items, ignored, strict=True):
+            row[:] = np.isin(found, some)
+        width = min(neighbours, items.shape[1] - junk.sum(1).max(initial=0))
+        order = np.argsort(junk, axis=1, kind="stable")[:, :width]
+        items, scores = (np.take_along_axis(values, order, axis=1) for values in (items, scores))
+        matches = np.zeros(items.shape, dtype=bool)
+        for row, found, query in zip(matches, items, queries, strict=True):
+            row[:] = np.isin(found, judgements.relevant[query])
+        return items, scores, matches
 
     def positive_ranks(self, queries: np.ndarray) -> list[np.ndarray]:
-        """Returns for each of the queries (n,) the ranks int64 (P,) of all that it is to find, ascending, 1 = nearest.
+        """Return the ranks int64 (P,) of all that each of the queries (n,) is to find, 1 = nearest.
 
-        The ranking is that of ``nearest``: the whole of it, so that average precision and the precision-recall
-        curve of the query follow exactly.
+        They ascend. The ranking is the whole of that of ``nearest``, so that average precision and
+        the precision-recall curve of the query follow exactly.
         """
+        if not len(queries):
+            return []
+        judgements = self.protocol.judgements
         scores = unit_rows(self.query, "query")[queries] @ unit_rows(self._items, "gallery").T
-        if self.protocol.judgements is None:
-            gallery = self.protocol.gallery
-            labels = self.protocol.query.labels
-            own = queries if gallery is None else None
+        if judgements is None:
+            own = queries if self.gallery is None else None
             if own is not None:
                 scores[np.arange(len(queries)), own] = -np.inf
-            index = ClassIndex(labels if gallery is None else gallery.labels)
-            counts, positives = index.positives(labels[queries], own)
+            labels = self.protocol.query.labels[queries]
+            counts, positives = ClassIndex(self._labels).positives(labels, own)
         else:
             for row, query in zip(scores, queries, strict=True):
-                row[self.protocol.judgements.ignored[query]] = -np.inf
-            relevant = [
-                np.asarray(self.protocol.judgements.relevant[query], dtype=np.int64)
-                for query in queries
-            ]
-            counts = np.array([len(found) for found in relevant], dtype=np.int64)
-            positives = np.concatenate([*relevant, np.empty(0, np.int64)])
-        return (
-            np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1])
-            if len(queries)
-            else []
-        )
+                row[judgements.ignored[query]] = -np.inf
+            relevant = [judgements.relevant[query] for query in queries]
+            counts = np.array([len(some) for some in relevant], dtype=np.int64)
+            positives = np.concatenate(relevant).astype(np.int64)
+        return np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1])
 
     @property
     def _items(self) -> np.ndarray:
         return self.query if self.gallery is None else self.gallery
+
+    @property
+    def _labels(self) -> np.ndarray:
+        gallery = self.protocol.gallery
+        return self.protocol.query.labels if gallery is None else gallery.labels

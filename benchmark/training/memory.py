@@ -1,7 +1,8 @@
 """Cross-batch memory (XBM): embeddings of earlier batches as further references of the loss.
 
-Wang et al., "Cross-Batch Memory for Embedding Learning", CVPR 2020. The networks of two steps differ little, so
-that an embedding of some steps ago is nearly the one that the network would give now, at no cost.
+Wang et al., "Cross-Batch Memory for Embedding Learning", CVPR 2020. The networks of two steps
+differ little, so that an embedding of some steps ago is nearly the one that the network would give
+now, at no cost.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from benchmark.core.recipe import MemoryConfig
 
 
 class Memory:
-    """Detached embeddings (size, D) of training images, on the run's device; the bookkeeping stays on the CPU.
+    """Detached embeddings (size, D) of training images on the run's device, with CPU bookkeeping.
 
-    Keyed by image, each image holds one slot, which its next embedding overwrites; an image without a slot takes
-    the one that was written longest ago. First in, first out, every embedding takes the slot written longest ago,
-    so that an image may be there several times.
+    Keyed by image, each image holds one slot, which its next embedding overwrites; an image without
+    a slot takes the one that was written longest ago. First in, first out, every embedding takes
+    the slot written longest ago, so that an image may be there several times.
     """
 
     def __init__(
         self, config: MemoryConfig, labels: torch.Tensor, width: int, device: torch.device
     ):
-        """Makes an empty memory for training images with ``labels`` (N,) and embeddings of ``width``."""
+        """Make an empty memory for images with ``labels`` (N,) and embeddings of ``width``."""
         size = len(labels) if config.size == -1 else config.size
         self._by_image = config.key == "image"
         if self._by_image:
@@ -36,41 +37,39 @@ class Memory:
         self._written = np.arange(-size, 0)  # when, in embeddings stored since the beginning
 
     def __len__(self) -> int:
-        """Returns the number of embeddings remembered."""
+        """Return the number of embeddings remembered."""
         return int(np.count_nonzero(self._images >= 0))
 
     def others(self, images: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns embeddings (M, D) and labels (M,), the latter on the CPU, of all that is remembered except of
-        ``images`` (B,): the batch brings its own embeddings, and a stale copy of a query is no reference."""
-        kept = np.flatnonzero((self._images >= 0) & ~np.isin(self._images, images))
-        rows = torch.from_numpy(kept).to(self._embeddings.device, non_blocking=True)
-        return self._embeddings.index_select(0, rows), self._labels[
-            torch.from_numpy(self._images[kept])
-        ]
+        """Return embeddings (M, D), and labels (M,) on the CPU, of all but the ``images`` (B,).
+
+        The batch brings its own embeddings, and a stale copy of a query is no reference.
+        """
+        slots = np.flatnonzero((self._images >= 0) & ~np.isin(self._images, images))
+        rows = torch.from_numpy(slots).to(self._embeddings.device, non_blocking=True)
+        labels = self._labels[torch.from_numpy(self._images[slots])]
+        return self._embeddings.index_select(0, rows), labels
 
     def store(self, embeddings: torch.Tensor, images: np.ndarray) -> None:
-        """Remembers embeddings (B, D) of training images (B,), without their graph."""
+        """Remember embeddings (B, D) of training images (B,), without their graph."""
         chosen = np.arange(len(images))
         if self._by_image:
             # of an image that was drawn twice the later embedding counts
             chosen = np.sort(len(images) - 1 - np.unique(images[::-1], return_index=True)[1])
         chosen = chosen[-len(self._images) :]
         images = images[chosen]
-        slots = (
-            self._slots_of(images) if self._by_image else self._oldest(self._written, len(images))
-        )
-        device = self._embeddings.device
-        rows, places = (
+        slots = self._slots_of(images) if self._by_image else _oldest(self._written, len(images))
+        device, dtype = self._embeddings.device, self._embeddings.dtype
+        rows, targets = (
             torch.from_numpy(indices).to(device, non_blocking=True) for indices in (chosen, slots)
         )
-        self._embeddings.index_copy_(
-            0, places, embeddings.detach().index_select(0, rows).to(self._embeddings.dtype)
-        )
+        values = embeddings.detach().index_select(0, rows).to(dtype)
+        self._embeddings.index_copy_(0, targets, values)
         self._images[slots] = images
         self._written[slots] = self._written.max() + 1 + np.arange(len(slots))
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """Returns everything that a resumed run needs, as tensors."""
+        """Return everything that a resumed run needs, as tensors."""
         bookkeeping = {
             "images": torch.from_numpy(self._images),
             "written": torch.from_numpy(self._written),
@@ -78,30 +77,27 @@ class Memory:
         return {"embeddings": self._embeddings, **bookkeeping}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` gave."""
+        """Take over what ``state_dict`` gave."""
         self._embeddings.copy_(state["embeddings"])
         self._images[:] = state["images"].cpu().numpy()
         self._written[:] = state["written"].cpu().numpy()
 
     def _slots_of(self, images: np.ndarray) -> np.ndarray:
-        """Returns the slots of distinct images, each one's own or else the oldest that no other of them holds."""
-        slot_of = np.full(
-            len(self._labels) + 1, -1
-        )  # the last entry stands for the empty slots' image -1
+        """Return the slots of distinct images: their own, or else the oldest of the others."""
+        # the last entry stands for the empty slots' image -1
+        slot_of = np.full(len(self._labels) + 1, -1)
         slot_of[self._images] = np.arange(len(self._images))
         slots = slot_of[images]
         new = slots < 0
         written = self._written.copy()
         written[slots[~new]] = np.iinfo(written.dtype).max
-        slots[new] = self._oldest(written, int(new.sum()))
+        slots[new] = _oldest(written, int(new.sum()))
         return slots
 
-    @staticmethod
-    def _oldest(written: np.ndarray, count: int) -> np.ndarray:
-        """Returns the ``count`` slots that were written longest ago, oldest first."""
-        oldest = (
-            np.argpartition(written, count - 1)[:count]
-            if 0 < count < len(written)
-            else np.arange(len(written))
-        )
-        return oldest[np.argsort(written[oldest])][:count]
+
+def _oldest(written: np.ndarray, count: int) -> np.ndarray:
+    """Return the ``count`` slots that were written longest ago, oldest first."""
+    oldest = np.arange(len(written))
+    if 0 < count < len(written):
+        oldest = np.argpartition(written, count - 1)[:count]
+    return oldest[np.argsort(written[oldest])][:count]

@@ -1,12 +1,11 @@
 """Live mirroring of a run to a tracking server, from the training process's side.
 
-Training does two things only: it starts a helper process and, at the end, closes a pipe to it. The helper
-reads metrics.jsonl as it grows and talks to the server. MLflow is never imported here, and nothing that the
-server does, or fails to do, reaches the training. A run is mirrored when both variables are set:
-
-``MLFLOW_TRACKING_URI``     an http or https address. A local sqlite store gets its runs from the import
-                            instead: a second for all of them, rather than a second of CPU for each
-``BENCHMARK_STUDY``         the experiment that the run belongs to; the workflow sets it
+Training does two things only: it starts a helper process and, at the end, closes a pipe to it. The
+helper reads metrics.jsonl as it grows and talks to the server. MLflow is never imported here, and
+nothing that the server does, or fails to do, reaches the training. A run is mirrored when two
+variables are set: MLFLOW_TRACKING_URI to the address of a server, and BENCHMARK_STUDY, which the
+workflow sets, to the experiment that the run belongs to. A local sqlite store gets its runs from
+the import instead: a second for all of them, rather than a second of CPU for each.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from benchmark.core.records import RunSpec
 
 # The helper process is started by its name: training imports nothing of the runs' side.
 HELPER = "benchmark.runs.tracking.mirror_process"
-# Enough for a healthy server to take the last batch and the artifacts, and never more than a small part of the
-# run: a server that hangs must not slow short runs down. The import completes what is cut off.
+# Enough for a healthy server to take the last batch and the artifacts, and never more than a small
+# part of the run: a server that hangs must not slow short runs down. The import completes the rest.
 CLOSING_SECONDS = 3.0
 CLOSING_SHARE = 0.03
 
@@ -33,50 +32,38 @@ CLOSING_SHARE = 0.03
 class Mirror:
     """The helper process of one run, or nothing at all where there is no server to mirror to."""
 
-    def __init__(self, process: subprocess.Popen | None = None):
+    def __init__(self, process: subprocess.Popen[str] | None = None):
         self._process = process
         self._started = time.monotonic()
 
     @classmethod
     def start(cls, spec: RunSpec, out: Path) -> Mirror:
-        """Returns the mirror of a run whose results appear in ``out``; never raises, never waits."""
+        """Return the mirror of a run whose results appear in ``out``; never raises, never waits."""
         study = STUDY.value()
         if not study or not is_server(TRACKING_URI.value()):
             return cls()
-        environment = dict(os.environ)
-        home = str(Path(__file__).resolve().parents[2])
-        environment["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [home, os.environ.get("PYTHONPATH", "")])
-        )
-        command = [
-            sys.executable,
-            "-m",
-            HELPER,
-            study,
-            str(Path(out).resolve()),
-        ]
+        path = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
         try:
             process = subprocess.Popen(
-                command,
+                [sys.executable, "-m", HELPER, study, str(Path(out).resolve())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                env=environment,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
                 text=True,
             )
+            assert process.stdin is not None  # it is a pipe
             process.stdin.write(json.dumps(spec.as_json()) + "\n")
             process.stdin.flush()
         except OSError as error:
-            print(
-                f"MLflow: no live mirror ({error}); the import brings this run in later",
-                file=sys.stderr,
-            )
+            text = f"MLflow: no live mirror ({error}); the import brings this run in later"
+            print(text, file=sys.stderr)
             return cls()
         return cls(process)
 
     def close(self) -> None:
-        """Lets the helper send what is left, for at most ``CLOSING_SECONDS`` and ``CLOSING_SHARE`` of the run."""
+        """Let the helper send what is left, for CLOSING_SECONDS and CLOSING_SHARE of the run."""
         process, self._process = self._process, None
-        if process is None:
+        if process is None or process.stdin is None:
             return
         with contextlib.suppress(OSError):  # it may have given up on the server long ago
             process.stdin.close()

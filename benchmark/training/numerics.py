@@ -13,12 +13,12 @@ AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float1
 
 
 def prepare_numerics(config: TrainingConfig) -> torch.device:
-    """Sets threads and determinism for this process; returns the device to compute on.
+    """Set threads and determinism for this process; returns the device to compute on.
 
-    Deterministic mode pins: deterministic torch kernels, cuDNN autotuning off, TF32 off, and a fixed
-    cuBLAS workspace (without which cuBLAS may change its order of summation between streams). Torch would
-    also fill every new tensor with NaN, a seventh of a step's time; kernels that write all of their output,
-    as those here do, are none the safer for it.
+    Deterministic mode pins: deterministic torch kernels, cuDNN autotuning off, TF32 off, and a
+    fixed cuBLAS workspace (without which cuBLAS may change its order of summation between streams).
+    Torch would also fill every new tensor with NaN, a seventh of a step's time; kernels that write
+    all of their output, as those here do, are none the safer for it.
     """
     torch.set_num_threads(config.threads)
     if config.deterministic:
@@ -32,7 +32,7 @@ def prepare_numerics(config: TrainingConfig) -> torch.device:
 
 
 def autocast(config: TrainingConfig, device: torch.device) -> contextlib.AbstractContextManager:
-    """Returns the autocast context of the recipe's precision; on a CPU everything stays float32."""
+    """Return the autocast context of the recipe's precision; on a CPU everything stays float32."""
     dtype = AUTOCAST[config.precision]
     if dtype is None or device.type != "cuda":
         return contextlib.nullcontext()
@@ -40,5 +40,5 @@ def autocast(config: TrainingConfig, device: torch.device) -> contextlib.Abstrac
 
 
 def grad_scaler(config: TrainingConfig, device: torch.device) -> torch.amp.GradScaler:
-    """Returns a gradient scaler that is active for float16 on CUDA only."""
+    """Return a gradient scaler that is active for float16 on CUDA only."""
     return torch.amp.GradScaler(enabled=config.precision == "float16" and device.type == "cuda")

@@ -14,7 +14,7 @@ OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 def create_optimizer(
     config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module
 ) -> torch.optim.Optimizer:
-    """Returns Adam or AdamW; parameters of the loss (proxies) learn at the head's rate."""
+    """Return Adam or AdamW; parameters of the loss (proxies) learn at the head's rate."""
     groups = list(model.parameter_groups(config.head_lr_multiplier))
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
     if proxies:
@@ -25,6 +25,6 @@ def create_optimizer(
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Sets the rate of every group to ``rate`` times the group's ``lr_multiplier``."""
+    """Set the rate of every group to ``rate`` times the group's ``lr_multiplier``."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group.get("lr_multiplier", 1.0)

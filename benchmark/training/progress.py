@@ -21,7 +21,7 @@ class Progress:
         self._bar: tqdm | None = None
 
     def say(self, text: str) -> None:
-        """Prints one line; raises RunError when it finds no room."""
+        """Print one line; raises RunError when it finds no room."""
         try:
             tqdm.write(f"{self.title}  {text}", file=sys.stdout)
             sys.stdout.flush()
@@ -29,24 +29,24 @@ class Progress:
             raise cannot_write("the log", error) from error
 
     def start_epoch(self, epoch: int, steps: int, start: int) -> None:
-        """Opens the bar of one epoch (from 0), at step ``start`` of ``steps``."""
+        """Open the bar of one epoch (from 0), at step ``start`` of ``steps``."""
         if sys.stderr.isatty():
             label = f"epoch {epoch + 1}/{self.epochs}"
             self._bar = tqdm(total=steps, initial=start, desc=label, leave=False, unit="batch")
 
     def step(self) -> None:
-        """Moves the bar by one step."""
+        """Move the bar by one step."""
         if self._bar is not None:
             self._bar.update()
 
     def close(self) -> None:
-        """Closes the bar."""
+        """Close the bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
     def finish_epoch(self, record: EpochRecord, seconds_left: float) -> None:
-        """Prints the line of a finished epoch."""
+        """Print the line of a finished epoch."""
         self.close()
         scores = [
             f"{split} {metric} {100 * value:.2f}"

@@ -5,19 +5,18 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from benchmark.core import provenance
-from benchmark.core.code_version import code_version
 from benchmark.core.errors import RunError
 from benchmark.core.files import leftovers, prepare_folder
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec
-from benchmark.core.results import Result, Timing
+from benchmark.core.results import Result
 from benchmark.training.checkpoint import CHECKPOINT, remove_checkpoint
+from benchmark.training.components import build_components
 from benchmark.training.interrupt import StopRequest
 from benchmark.training.loop import Trainer, write_metrics
 from benchmark.training.mirror import Mirror
+from benchmark.training.neighbours import write_neighbours
 from benchmark.training.numerics import prepare_numerics
-from benchmark.training.outcome import write_neighbours, write_outcome
-from benchmark.training.parts import build_parts
+from benchmark.training.outcome import write_outcome
 from benchmark.training.progress import Progress
 from benchmark.training.step import DivergedError
 
@@ -25,39 +24,32 @@ WRITTEN = (CHECKPOINT, METRICS, NEIGHBOURS, PROVENANCE, RESULT)
 
 
 def train(spec_path: Path, out: Path | None = None, *, started: float | None = None) -> Result:
-    """Returns the result of the run described by ``spec_path``, after writing it into ``out``.
+    """Return the result of the run described by ``spec_path``, after writing it into ``out``.
 
     out         folder of the results; by default the folder of the specification
     started     time.monotonic() at the start of the process, for the start-up time on record
 
-    A finished result of the same specification is returned as it is. A checkpoint of the same specification,
-    code version, data and platform is continued. A run whose loss or embeddings stop being finite ends with status
-    ``diverged``. On SIGTERM the state is saved and ``Interrupted`` raised. RunError is raised when the folder
-    cannot be written to, before anything is computed, and when it disappears.
+    A finished result of the same specification is returned as it is. A checkpoint of the same
+    specification, code version, data and platform is continued. A run whose loss or embeddings
+    become non-finite ends with status ``diverged``. On a signal to stop the state is saved and
+    ``Interrupted`` raised. RunError is raised when the folder cannot be written to, before anything
+    is computed, and when it disappears.
     """
     started = time.monotonic() if started is None else started
     spec = RunSpec.read(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
-    identity = {"spec_digest": spec.digest, "code_version": code_version()}
     progress = Progress(spec.run_id, spec.recipe.training.epochs)
     finished = _finished_result(folder, spec)
     if finished is not None:
         progress.say("already finished; delete result.json to train again")
-        remove_checkpoint(
-            folder
-        )  # the last thing that a run does, and may have been kept from doing
+        remove_checkpoint(folder)  # the last thing that a run does: it may have been kept from it
         return finished
     prepare_folder(folder)
     abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
     with StopRequest() as stop:
-        device = prepare_numerics(spec.recipe.training)
-        parts = build_parts(spec, device)
+        components = build_components(spec, prepare_numerics(spec.recipe.training))
         startup = time.monotonic() - started
-        own = {
-            "dataset_fingerprint": parts.dataset.fingerprint,
-            "platform": provenance.platform_label(),
-        }
-        trainer = Trainer(parts, folder, {**identity, **own}, progress)
+        trainer = Trainer(components, folder, progress)
         with Mirror.start(spec, folder):
             reason, embedded = "", {}
             try:
@@ -69,9 +61,9 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
                 progress.close()
             write_metrics(folder, trainer.state.records)
             if embedded:
-                write_neighbours(folder, parts, embedded)
-            timing = _timing(trainer, startup)
-            result = write_outcome(folder, parts, trainer.state, identity, timing, reason)
+                write_neighbours(folder, spec.recipe.evaluation, embedded)
+            timing = trainer.state.timing(startup, trainer.total_seconds())
+            result = write_outcome(folder, components, trainer.state, timing, reason)
         for path in abandoned:  # still there after a whole run: nobody is writing them any more
             path.unlink(missing_ok=True)
         remove_checkpoint(folder)
@@ -79,8 +71,10 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
 
 
 def _finished_result(folder: Path, spec: RunSpec) -> Result | None:
-    """Return the result that is already there; a torn one is none, one of another specification is never
-    overwritten."""
+    """Return the result that is already there, or None for none and for a torn one.
+
+    Raise RunError for one of another specification, which is never overwritten.
+    """
     path = folder / RESULT
     if not path.exists():
         return None
@@ -91,21 +85,6 @@ def _finished_result(folder: Path, spec: RunSpec) -> Result | None:
     if result.spec_digest == spec.digest:
         return result
     raise RunError(
-        f"{path} was made from another specification (digest {result.spec_digest}, now {spec.digest}); "
-        "move it away, or give another folder with --out"
-    )
-
-
-def _timing(trainer: Trainer, startup: float) -> Timing:
-    state = trainer.state
-    images = sum(record.images_per_second * record.seconds for record in state.records)
-    seconds = sum(record.seconds for record in state.records)
-    return Timing(
-        startup_seconds=startup,
-        train_seconds=state.train_seconds,
-        eval_seconds=state.eval_seconds,
-        total_seconds=startup + trainer.total_seconds(),
-        images_per_second=images / seconds if seconds else 0.0,
-        loss_ms=sum(record.loss_ms for record in state.records) / max(len(state.records), 1),
-        resumed=state.resumed,
+        f"{path} was made from another specification (digest {result.spec_digest}, now "
+        f"{spec.digest}); move it away, or give another folder with --out"
     )

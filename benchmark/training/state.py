@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmark.core.results import BatchStream, EpochRecord, Scores
+from benchmark.core.results import BatchStream, EpochRecord, Scores, Timing
 
 HASHED_BATCHES = 50
 
@@ -25,7 +25,7 @@ class RunState:
     records             the finished epochs
     batch_digests       digests of the first batches, for the matched-pairs check
     machines            models of the machines that took part, first one first
-    package_digests     digests of the versions of packages that it was computed with, first ones first
+    package_digests     digests of the packages' versions that took part, first one first
     """
 
     epoch: int = 0
@@ -45,22 +45,32 @@ class RunState:
     package_digests: list[str] = field(default_factory=list)
 
     def continuing(self, before: RunState) -> RunState:
-        """Returns the state ``before`` of an earlier attempt, with the machine and packages of this one added."""
-        for name in ("machines", "package_digests"):
-            known = getattr(before, name)
-            known += [value for value in getattr(self, name) if value not in known]
-        before.resumed += 1
-        return before
+        """Return the state of an earlier attempt, with machine and packages of this one added."""
+        machines = dict.fromkeys([*before.machines, *self.machines])
+        packages = dict.fromkeys([*before.package_digests, *self.package_digests])
+        return dataclasses.replace(
+            before,
+            machines=list(machines),
+            package_digests=list(packages),
+            resumed=before.resumed + 1,
+        )
+
+    def count_step(self, images: int, seconds: float) -> None:
+        """Add one step of the epoch under way."""
+        self.step += 1
+        self.position += 1
+        self.epoch_images += images
+        self.epoch_seconds += seconds
 
     def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
-        """Notes the digest of one of the first batches: which images, in which augmented form."""
+        """Note the digest of one of the first batches: which images, in which augmented form."""
         if len(self.batch_digests) < HASHED_BATCHES:
             content = hashlib.sha256(np.ascontiguousarray(indices, dtype=np.int64).tobytes())
             content.update(images.detach().cpu().contiguous().numpy().tobytes())
             self.batch_digests.append(content.hexdigest())
 
     def batch_stream(self) -> BatchStream:
-        """Return the digest that equals that of every run with the same data, seed and batch size."""
+        """Return the digest, equal for every run with the same data, seed and batch size."""
         joined = "".join(self.batch_digests).encode()
         return BatchStream(len(self.batch_digests), hashlib.sha256(joined).hexdigest())
 
@@ -79,10 +89,25 @@ class RunState:
             evaluation=evaluation,
         )
         self.records.append(record)
+        self.train_seconds += seconds
         self.epoch, self.position, self.losses = self.epoch + 1, 0, []
         self.epoch_seconds = self.epoch_loss_seconds = 0.0
         self.epoch_images = 0
         return record
+
+    def timing(self, startup: float, total: float) -> Timing:
+        """Return what the run took, given the seconds of start-up and of all attempts."""
+        images = sum(record.images_per_second * record.seconds for record in self.records)
+        seconds = sum(record.seconds for record in self.records)
+        return Timing(
+            startup_seconds=startup,
+            train_seconds=self.train_seconds,
+            eval_seconds=self.eval_seconds,
+            total_seconds=startup + total,
+            images_per_second=images / seconds if seconds else 0.0,
+            loss_ms=sum(record.loss_ms for record in self.records) / max(len(self.records), 1),
+            resumed=self.resumed,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plain values for a checkpoint."""
@@ -90,6 +115,6 @@ class RunState:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunState:
-        """Return the state whose plain values these are."""
-        records = [EpochRecord(**record) for record in values["records"]]
-        return cls(**{**values, "records": records})
+        """Return the state in a checkpoint's content, which has other entries as well."""
+        own = {item.name: values[item.name] for item in dataclasses.fields(cls)}
+        return cls(**{**own, "records": [EpochRecord(**record) for record in own["records"]]})

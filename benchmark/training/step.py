@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,10 +11,11 @@ from torch import nn
 
 from benchmark.core.recipe import TrainingConfig
 from benchmark.core.seeding import derive
-from benchmark.models import EmbeddingModel
+from benchmark.training.components import Components
 from benchmark.training.memory import Memory
-from benchmark.training.numerics import autocast
-from benchmark.training.stages import Stages
+from benchmark.training.micro_batches import MicroBatches
+from benchmark.training.numerics import autocast, grad_scaler
+from benchmark.training.optimizer import create_optimizer
 from benchmark.training.stopwatch import Stopwatch
 
 
@@ -23,14 +25,14 @@ class DivergedError(Exception):
 
 @dataclass
 class Stepper:
-    """Takes optimisation steps; chance inside a step is seeded by the step's number alone.
+    """Takes optimisation steps; random numbers in a step are seeded by the step's number alone.
 
-    The loss is differentiated with respect to detached embeddings first and the result is passed into the
-    network: the same gradient as one backward pass, and the loss's own cost can be told from the network's.
-    Batches above ``config.micro_batch`` go through the network in parts.
+    The loss is differentiated with respect to detached embeddings first, and the result is passed
+    into the network: the same gradient as one backward pass, and the loss's own cost can be told
+    from the network's. Batches above ``config.micro_batch`` go through the network in parts.
     """
 
-    model: EmbeddingModel
+    model: nn.Module
     loss: nn.Module
     optimizer: torch.optim.Optimizer
     scaler: torch.amp.GradScaler
@@ -44,6 +46,25 @@ class Stepper:
         self._generator = torch.Generator(device=self.device)
         self.stopwatch = Stopwatch(self.device)
 
+    @classmethod
+    def create(cls, components: Components) -> Stepper:
+        """Return the stepper of a run, with its optimiser and its memory."""
+        recipe, device = components.recipe, components.device
+        memory = None
+        if recipe.memory.size is not None:
+            width = components.model.embedding_dim
+            memory = Memory(recipe.memory, components.labels, width, device)
+        return cls(
+            components.model,
+            components.loss,
+            create_optimizer(recipe.optimizer, components.model, components.loss),
+            grad_scaler(recipe.training, device),
+            recipe.training,
+            device,
+            components.spec.seed,
+            memory,
+        )
+
     def __call__(
         self,
         images: torch.Tensor,
@@ -51,20 +72,19 @@ class Stepper:
         step: int,
         remembered: np.ndarray | None = None,
     ) -> None:
-        """Takes step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU; ``drain`` gives its
-        loss.
+        """Take step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU.
 
-        ``remembered`` (B,): the numbers of the training images, when the memory takes part in the step.
+        ``remembered`` (B,): the numbers of the training images, when the memory takes part in the
+        step. ``drain`` gives the loss.
         """
-        torch.manual_seed(derive(self.seed, "step", step))
+        seed = derive(self.seed, "step", step)
+        torch.manual_seed(seed)
         self._generator.manual_seed(derive(self.seed, "loss", step))
-        labels = self._placed(labels)
+        labels = self._for_loss(labels)
         self.optimizer.zero_grad(set_to_none=True)
         if self.config.micro_batch is not None and self.config.micro_batch < len(images):
-            stages = Stages(
-                self._embed, images, self.config.micro_batch, derive(self.seed, "step", step)
-            )
-            stages.second(self._loss_gradient(stages.first(), labels, remembered))
+            batch = MicroBatches(self._embed, images, self.config.micro_batch, seed)
+            batch.backward(self._loss_gradient(batch.embeddings(), labels, remembered))
         else:
             embeddings = self._embed(images)
             embeddings.backward(self._loss_gradient(embeddings, labels, remembered))
@@ -72,46 +92,61 @@ class Stepper:
         self.scaler.update()
 
     def drain(self) -> list[float]:
-        """Returns the losses of the steps since the last call, in order, with one transfer for all."""
+        """Return the losses of the steps since the last call, with one transfer for all."""
         if not self._pending:
             return []
         values = torch.stack(self._pending).tolist()
         self._pending.clear()
         return values
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that a resumed run needs, apart from its position."""
+        state = {name: part.state_dict() for name, part in self._stateful().items()}
+        return {**state, "memory": None if self.memory is None else self.memory.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave."""
+        for name, part in self._stateful().items():
+            part.load_state_dict(state[name])
+        if self.memory is not None:
+            self.memory.load_state_dict(state["memory"])
+
+    def _stateful(self) -> dict[str, Any]:
+        names = ("model", "loss", "optimizer", "scaler")
+        return {name: getattr(self, name) for name in names}
+
     def _embed(self, images: torch.Tensor) -> torch.Tensor:
-        """Returns the embeddings (B, D) of images (B, C, H, W)."""
         images = images.to(self.device, non_blocking=True)
         with autocast(self.config, self.device):
             return self.model(images)
 
-    def _placed(self, labels: torch.Tensor) -> torch.Tensor:
-        """Returns labels where the loss takes them: on the CPU if it says so, else on the device."""
+    def _for_loss(self, labels: torch.Tensor) -> torch.Tensor:
+        """Return labels where the loss takes them: on the CPU if it says so, else on the device."""
         # a plugin's loss may be any module: it gets its labels beside the embeddings
-        return (
-            labels
-            if getattr(self.loss, "labels_on_cpu", False)
-            else labels.to(self.device, non_blocking=True)
-        )
+        if getattr(self.loss, "labels_on_cpu", False):
+            return labels
+        return labels.to(self.device, non_blocking=True)
 
     def _loss_gradient(
         self, embeddings: torch.Tensor, labels: torch.Tensor, remembered: np.ndarray | None
     ) -> torch.Tensor:
-        """Returns the gradient (B, D) of the scaled loss by the embeddings; that by the loss's own parameters is
-        added to them."""
+        """Return the gradient (B, D) of the scaled loss with respect to the embeddings.
+
+        That with respect to the loss's own parameters is added to them.
+        """
         leaves = embeddings.detach().requires_grad_()
         with self.stopwatch.running():
             with autocast(self.config, self.device):
-                if remembered is None:
+                if remembered is None or self.memory is None:
                     value = self.loss(leaves, labels, generator=self._generator)
                 else:
                     memory, memory_labels = self.memory.others(remembered)
-                    memory_labels = self._placed(memory_labels)
+                    memory_labels = self._for_loss(memory_labels)
                     value = self.loss.with_memory(
                         leaves, labels, memory, memory_labels, generator=self._generator
                     )
             self.scaler.scale(value).backward()
-        if remembered is not None:
+        if remembered is not None and self.memory is not None:
             self.memory.store(leaves, remembered)
         self._pending.append(value.detach())
         return leaves.grad

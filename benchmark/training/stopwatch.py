@@ -19,7 +19,7 @@ class Stopwatch:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Times the block."""
+        """Time the block."""
         if self._cuda:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()
@@ -32,7 +32,7 @@ class Stopwatch:
             self._seconds += time.perf_counter() - started
 
     def drain(self) -> float:
-        """Returns the seconds since the last call; on CUDA this waits for the device once."""
+        """Return the seconds since the last call; on CUDA this waits for the device once."""
         if self._events:
             torch.cuda.synchronize()
             self._seconds += sum(start.elapsed_time(end) for start, end in self._events) / 1000.0

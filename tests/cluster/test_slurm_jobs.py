@@ -54,13 +54,13 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
     assert others and all(record["SLURM_JOB_ID"] is None for record in others)
 
 
-def test_no_process_is_kept_warm_for_jobs_that_run_elsewhere(checkout: Checkout):
+def test_no_fork_server_is_started_for_jobs_that_run_elsewhere(checkout: Checkout):
     checkout.write(study(block("main", ["smooth_ap"])))
     assert checkout.run("small", "runs") == 0, checkout.said()
     commands = [" ".join(record["command"]) for record in checkout.records()]
     assert any("benchmark train" in command for command in commands)
     assert not any("benchmark.training.fork_server" in command for command in commands)
-    assert all(record["BENCHMARK_WARM"] is None for record in checkout.records())
+    assert all(record["BENCHMARK_FORK_SERVER"] is None for record in checkout.records())
 
 
 def test_what_the_cluster_refuses_is_said_and_harms_no_other_run(checkout: Checkout):

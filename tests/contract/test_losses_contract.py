@@ -10,22 +10,31 @@ import torch
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError
 from benchmark.core.options import schema_of
 from benchmark.losses import LOSSES, create_loss
-from benchmark.losses.base import Loss
+from benchmark.losses.base import Loss, RankingLoss, ScoreLoss
 
 DIM, CLASSES = 8, 6
 ENTRIES = {entry.name: entry for entry in LOSSES}
 EVERY = sorted(ENTRIES)
 RANKING = [name for name in EVERY if ENTRIES[name].facts["kind"] == "ranking"]
 REFERENCED = [name for name in EVERY if ENTRIES[name].facts["accepts_references"]]
-# losses whose own query is an ordinary positive, so that references equal to the batch change nothing
-SELF_IS_POSITIVE = ["smooth_ap", "sup_ap", "softbin_ap", "blackbox_ap"]
+STOCHASTIC = [name for name in EVERY if ENTRIES[name].facts["stochastic"]]
+# means over queries; other losses of the kind add terms to one
+MEANS = [name for name in EVERY if issubclass(ENTRIES[name].target, RankingLoss)]
+
+
+def has_option(name, option):
+    return option in {item.name for item in dataclasses.fields(ENTRIES[name].target.Config)}
+
+
+def needs_positives(loss):
+    return issubclass(loss, ScoreLoss) or getattr(loss, "needs_positives", False)
 
 
 def make(name, **hyperparameters):
     return create_loss(name, embedding_dim=DIM, num_classes=CLASSES, seed=7, **hyperparameters)
 
 
-def chance():
+def rng():
     return torch.Generator().manual_seed(11)
 
 
@@ -41,7 +50,7 @@ def batch(sizes=(4, 4, 4, 4, 4, 4), seed=0, dtype=torch.float32, spread=1.0):
 
 def value_and_gradient(loss, embeddings, labels, **others):
     embeddings = embeddings.detach().clone().requires_grad_()
-    value = loss(embeddings, labels, generator=chance(), **others)
+    value = loss(embeddings, labels, generator=rng(), **others)
     value.backward()
     return value.detach(), embeddings.grad
 
@@ -81,22 +90,22 @@ def test_perfect_ranking_is_lowest_and_costs_nothing(name):
     labels = torch.arange(CLASSES).repeat_interleave(4)
     perfect = torch.eye(DIM)[labels]
     loss = make(name)
-    lowest = loss(perfect, labels, generator=chance()).item()
+    lowest = loss(perfect, labels, generator=rng()).item()
     assert lowest == pytest.approx(0.0, abs=1e-5)
-    assert all(loss(*batch(seed=seed), generator=chance()).item() > lowest for seed in range(5))
+    assert all(loss(*batch(seed=seed), generator=rng()).item() > lowest for seed in range(5))
 
 
-@pytest.mark.parametrize("name", [n for n in RANKING if n != "roadmap"])
+@pytest.mark.parametrize("name", MEANS)
 def test_collapsed_embeddings_do_not_count_as_ranked(name):
     embeddings, labels = batch()
     collapsed = embeddings[:1].expand(len(labels), -1)
-    assert make(name)(collapsed, labels, generator=chance()).item() > 0.25
+    assert make(name)(collapsed, labels, generator=rng()).item() > 0.25
 
 
-@pytest.mark.parametrize("name", [n for n in EVERY if not ENTRIES[n].facts["stochastic"]])
+@pytest.mark.parametrize("name", [n for n in EVERY if n not in STOCHASTIC])
 def test_order_of_the_batch_changes_nothing(name):
     embeddings, labels = batch((2, 3, 5, 7, 1, 4), dtype=torch.float64)
-    order = torch.randperm(len(labels), generator=chance())
+    order = torch.randperm(len(labels), generator=rng())
     value, gradient = value_and_gradient(make(name), embeddings, labels)
     shuffled, shuffled_gradient = value_and_gradient(make(name), embeddings[order], labels[order])
     assert value.item() == pytest.approx(shuffled.item(), rel=1e-9)
@@ -111,7 +120,7 @@ def test_only_stochastic_losses_depend_on_the_generator(name):
         for s in (1, 1, 2)
     ]
     assert values[0] == values[1]
-    assert (values[0] != values[2]) == ENTRIES[name].facts["stochastic"]
+    assert (values[0] != values[2]) == (name in STOCHASTIC)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -121,7 +130,7 @@ def test_global_generator_is_neither_used_nor_moved(name):
     for seed in (0, 1):
         torch.manual_seed(seed)
         before = torch.get_rng_state()
-        values.append(make(name)(embeddings, labels, generator=chance()).item())
+        values.append(make(name)(embeddings, labels, generator=rng()).item())
         assert torch.equal(before, torch.get_rng_state())
     assert values[0] == values[1]
 
@@ -146,7 +155,7 @@ def test_empty_memory_changes_nothing_and_a_full_one_does(name):
         free = embeddings.clone().requires_grad_()
         loss = make(name)
         value = loss.with_memory(
-            free, labels, memory[:count], memory_labels[:count], generator=chance()
+            free, labels, memory[:count], memory_labels[:count], generator=rng()
         )
         value.backward()
         assert (value.item() == pytest.approx(plain.item(), rel=1e-9)) == (count == 0)
@@ -160,7 +169,7 @@ def test_losses_without_references_say_so(name):
         make(name)(embeddings, labels, embeddings, labels)
 
 
-@pytest.mark.parametrize("name", SELF_IS_POSITIVE)
+@pytest.mark.parametrize("name", [n for n in MEANS if has_option(n, "include_query")])
 def test_batch_as_its_own_references_gives_the_same(name):
     embeddings, labels = batch((2, 3, 5, 7, 3, 4), dtype=torch.float64)
     own, own_gradient = value_and_gradient(make(name), embeddings, labels)
@@ -171,13 +180,11 @@ def test_batch_as_its_own_references_gives_the_same(name):
     assert torch.allclose(gradient + references.grad, own_gradient, rtol=1e-7, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    ("name", "extra"),
-    [(n, {"include_query": False}) for n in SELF_IS_POSITIVE[:3]] + [("fast_ap", {})],
-)
-def test_leaving_the_query_out_equals_ranking_the_others(name, extra):
+@pytest.mark.parametrize("name", [n for n in MEANS if n not in STOCHASTIC])
+def test_leaving_the_query_out_equals_ranking_the_others(name):
     embeddings, labels = batch((2, 3, 5, 7, 1, 4), dtype=torch.float64)
-    loss = make(name, **extra)
+    # a loss without the option never counts the query
+    loss = make(name, **({"include_query": False} if has_option(name, "include_query") else {}))
     values = []
     for i in range(len(labels)):
         others = torch.arange(len(labels)) != i
@@ -191,14 +198,16 @@ def test_leaving_the_query_out_equals_ranking_the_others(name, extra):
 
 
 @pytest.mark.parametrize("name", RANKING)
-def test_per_query_values_average_to_the_loss(name):
+def test_losses_of_queries_average_to_that_of_the_batch(name):
     embeddings, labels = batch((2, 3, 5, 7, 1, 4), dtype=torch.float64)
-    loss = make(name, lambda_=0.0) if name == "roadmap" else make(name)
+    loss = make(name)
     targets = labels.unsqueeze(1) == labels
-    values = loss.per_query(embeddings @ embeddings.T, targets, self_pairs=True, generator=chance())
+    values = loss.query_losses(embeddings @ embeddings.T, targets, self_pairs=True, generator=rng())
     assert values.shape == labels.shape
     assert values.isnan().nonzero().flatten().tolist() == [17]  # the class of one image
-    expected = loss(embeddings, labels, generator=chance()).item()
+    components = [component for _, component in loss.components()]
+    ranking = next(component for component in components if isinstance(component, RankingLoss))
+    expected = ranking(embeddings, labels, generator=rng()).item()
     assert values.nanmean().item() == pytest.approx(expected, rel=1e-9)
 
 
@@ -209,7 +218,7 @@ def test_half_precision_embeddings_are_computed_in_float32(name, dtype):
     half = embeddings.to(dtype)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         free = half.clone().requires_grad_()
-        value = make(name)(free, labels, generator=chance())
+        value = make(name)(free, labels, generator=rng())
     value.backward()
     gradient = free.grad
     exact, exact_gradient = value_and_gradient(make(name), half.float(), labels)
@@ -223,7 +232,7 @@ def test_scaling_the_loss_scales_the_gradient(name):
     embeddings, labels = batch()
     _, gradient = value_and_gradient(make(name), embeddings, labels)
     scaled = embeddings.clone().requires_grad_()
-    (1024 * make(name)(scaled, labels, generator=chance())).backward()
+    (1024 * make(name)(scaled, labels, generator=rng())).backward()
     assert torch.allclose(scaled.grad, 1024 * gradient, rtol=1e-4, atol=1e-4)
 
 
@@ -231,14 +240,14 @@ def test_scaling_the_loss_scales_the_gradient(name):
 def test_nan_embeddings_never_give_a_finite_loss(name):
     embeddings, labels = batch()
     embeddings[3, 2] = float("nan")
-    assert not make(name)(embeddings, labels, generator=chance()).isfinite()
+    assert not make(name)(embeddings, labels, generator=rng()).isfinite()
 
 
-@pytest.mark.parametrize("name", [*RANKING, "calibration", "triplet_semihard"])
+@pytest.mark.parametrize("name", [n for n in EVERY if needs_positives(ENTRIES[n].target)])
 def test_batch_without_a_positive_is_a_clear_error(name):
     embeddings, _ = batch()
     with pytest.raises(RunError, match="no query of this batch has a positive"):
-        make(name)(embeddings, torch.arange(len(embeddings)), generator=chance())
+        make(name)(embeddings, torch.arange(len(embeddings)), generator=rng())
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -254,7 +263,7 @@ def test_wrong_shapes_are_clear_errors(name):
     ]
     for arguments in wrong:
         with pytest.raises(RunError):
-            make(name)(*arguments, generator=chance())
+            make(name)(*arguments, generator=rng())
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -264,9 +273,10 @@ def test_unknown_hyperparameter_names_the_nearest_one(name):
         make(name, **{known + "x": 1})
 
 
-def test_unknown_loss_names_the_nearest_one():
-    with pytest.raises(ConfigError, match="did you mean 'smooth_ap'"):
-        create_loss("smooth-ap")
+@pytest.mark.parametrize("name", EVERY)
+def test_unknown_loss_names_the_nearest_one(name):
+    with pytest.raises(ConfigError, match=f"did you mean '{name}'"):
+        create_loss(name + "-")
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -274,5 +284,5 @@ def test_state_returns_after_saving_and_loading(name):
     first, second = make(name), create_loss(name, embedding_dim=DIM, num_classes=CLASSES, seed=8)
     second.load_state_dict(first.state_dict())
     embeddings, labels = batch()
-    values = [loss(embeddings, labels, generator=chance()).item() for loss in (first, second)]
+    values = [loss(embeddings, labels, generator=rng()).item() for loss in (first, second)]
     assert values[0] == values[1]

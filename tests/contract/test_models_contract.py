@@ -61,7 +61,8 @@ def test_embeddings_have_unit_length_and_gradients_reach_backbone_and_head(backb
         assert all(
             parameter.grad is not None or id(parameter) in unused for parameter in group["params"]
         )
-        # only the first: timm starts residual branches at zero, which holds back gradients further in
+        # only the first: timm starts residual branches at zero, which holds back gradients further
+        # in
         assert group["params"][0].grad.abs().sum() > 0
     listed = [id(p) for group in groups for p in group["params"]]
     assert sorted(listed) == sorted(id(p) for p in model.parameters())

@@ -82,8 +82,8 @@ def test_following_the_tutorial_gives_a_verdict_on_the_new_loss(copy):
     for line in shown:
         assert line.replace("...", str(copy)) in printed, line
     report = (copy / "results" / "tutorial" / "report" / "index.html").read_text()
-    assert "NeighbourSoftmax" in report
+    assert "RampAP" in report
     tests = (copy / "results" / "tutorial" / "tables" / "paired.md").read_text()
     assert tests in printed
-    assert "NeighbourSoftmax" in tests and "SmoothAP" in tests
+    assert "RampAP" in tests and "SmoothAP" in tests
     assert "tutorial_1k: 15 runs" in printed

@@ -29,7 +29,7 @@ def tiny_spec(loss: str = "smooth_ap", seed: int = 0, **sections: dict[str, Any]
     }
     for name, values in sections.items():
         recipe[name] = {**recipe.get(name, {}), **values}
-    params = defaults_of(load_catalogue()[loss]["schema"])
+    params = defaults_of(load_catalogue()[loss].schema)
     return RunSpec(
         dataset=DatasetChoice("glyphs_tiny", "glyphs_tiny", {}),
         setting=Setting("test_resnet"),

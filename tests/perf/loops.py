@@ -17,10 +17,10 @@ from benchmark.core.recipe import complete_recipe
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses import create_loss
 from benchmark.models.vision_ops import prepare_torchvision
+from benchmark.training.components import build_components
 from benchmark.training.interrupt import StopRequest
 from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
-from benchmark.training.parts import build_parts
 from benchmark.training.progress import Progress
 from benchmark.training.state import HASHED_BATCHES
 
@@ -57,22 +57,24 @@ class Training:
         self.spec, self.folder = spec, folder
         device = prepare_numerics(spec.recipe.training)
         without = SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: {})  # any evaluation
-        self.parts = dataclasses.replace(build_parts(spec, device), evaluator=without)
-        self.batches = self.parts.sampler.epoch(0)
-        self.labels = [self.parts.labels[torch.from_numpy(numbers)] for numbers in self.batches]
-        self.bare = BareLoop(self.parts.model.config.channels, device)
+        components = build_components(spec, device)
+        self.components = dataclasses.replace(components, evaluator=without)
+        self.batches = self.components.sampler.epoch(0)
+        labels = components.labels
+        self.labels = [labels[torch.from_numpy(numbers)] for numbers in self.batches]
+        self.bare = BareLoop(self.components.model.config.channels, device)
 
     def read(self) -> Iterator[torch.Tensor]:
         """Yield the images of an epoch, (B, C, H, W) each, as the suite reads them."""
-        return self.parts.train_input.train_batches(self.batches, self.spec.seed, 0)
+        return self.components.train_input.train_batches(self.batches, self.spec.seed, 0)
 
     def ours(self, images: Sequence[torch.Tensor] | None = None) -> float:
         """Return images per second of the suite's loop, on batches in memory if they are given."""
-        parts = self.parts
+        components = self.components
         if images is not None:
             ready = SimpleNamespace(train_batches=lambda *_, **__: iter(images))
-            parts = dataclasses.replace(parts, train_input=ready)
-        trainer = Trainer(parts, self.folder, {}, _Silence(self.spec.run_id, 1))
+            components = dataclasses.replace(components, train_input=ready)
+        trainer = Trainer(components, self.folder, _Silence(self.spec.run_id, 1))
         trainer.state.batch_digests = [""] * HASHED_BATCHES  # later batches are not hashed
         trainer.run(StopRequest())
         return trainer.state.records[-1].images_per_second
@@ -83,7 +85,7 @@ class Training:
         try:
             return self.bare.epoch(images, self.labels)
         finally:
-            torch.use_deterministic_algorithms(self.parts.training.deterministic)
+            torch.use_deterministic_algorithms(self.spec.recipe.training.deterministic)
 
 
 class BareLoop:

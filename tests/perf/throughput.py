@@ -52,7 +52,7 @@ def _jpegs(folder: Path) -> Iterator[Measurement]:
     images = {"augmentation": "crop_flip", "resize": RESIZE, "workers": WORKERS}
     dataset = {"name": "folder", "params": {"root": str(root)}}
     loops = Training(bench_spec(dataset, BATCH, 3, images), folder / "jpegs")
-    names = loops.parts.dataset.train.names
+    names = loops.components.dataset.train.names
     paths = [[names[number] for number in batch] for batch in loops.batches]
     batches = image_folder_batches(root, loops.spec.recipe.input, paths)
     yield _ready("JPEG 500x400", loops, 3)

@@ -1,6 +1,8 @@
-"""A few tiny runs whose curves are on record: what another machine, or tomorrow's code, is compared with.
+"""A few tiny runs whose curves are on record: what another machine, or tomorrow's code, is compared
+with.
 
-``python tests/reference/golden_curves.py`` writes golden_curves.json anew, after a change that is meant.
+``python tests/reference/golden_curves.py`` writes golden_curves.json anew, after a change that is
+meant.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ FILE = Path(__file__).parent / "golden_curves.json"
 
 
 def golden_runs() -> dict[str, RunSpec]:
-    """Returns the specification of each run on record: exact gradients, noise, proxies, a memory, micro-batches."""
+    """Return the specification of each run on record: exact gradients, noise, proxies, a memory,
+    micro-batches."""
     two = {"epochs": 2, "checkpoint_seconds": 1e9}
     return {
         "roadmap": tiny_spec("roadmap", training=two),
@@ -40,14 +43,14 @@ def golden_runs() -> dict[str, RunSpec]:
 
 
 def curve_of(spec: RunSpec, folder: Path) -> dict[str, Any]:
-    """Returns loss and scores of each epoch, and the digest of the batches."""
+    """Return loss and scores of each epoch, and the digest of the batches."""
     result = train(write_spec_in(folder, spec))
     content = result.as_json()
     return {name: content[name] for name in ("curve", "batch_stream", "status")}
 
 
 def here() -> dict[str, Any]:
-    """Returns what decides whether bits can be expected to be equal."""
+    """Return what decides whether bits can be expected to be equal."""
     packages = provenance.packages()
     return {
         "platform": provenance.platform_label(),
@@ -57,7 +60,7 @@ def here() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Trains all of them and writes the file."""
+    """Train all of them and writes the file."""
     with tempfile.TemporaryDirectory() as place:
         runs = {name: curve_of(spec, Path(place) / name) for name, spec in golden_runs().items()}
     write_json(FILE, {"machine": here(), "runs": runs})

@@ -1,4 +1,5 @@
-"""Tiny runs give the curves on record: the same bits on the machine of the record, close to them elsewhere."""
+"""Tiny runs give the curves on record: the same bits on the machine of the record, close to them
+elsewhere."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import pytest
 from golden_curves import FILE, curve_of, golden_runs, here
 
 RECORD = json.loads(FILE.read_text())
-# Machines that sum in another order: four times what the oldest instructions of one processor changed in losses
-# (relative), and twice what they changed in scores (absolute).
+# Machines that sum in another order: four times what the oldest instructions of one processor
+# changed in losses (relative), and twice what they changed in scores (absolute).
 LOSS_TOLERANCE = 0.02
 SCORE_TOLERANCE = 0.04
 

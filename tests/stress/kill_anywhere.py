@@ -34,7 +34,7 @@ from tiny_runs import curve, write_spec_in  # noqa: E402
 
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC, RunSpec  # noqa: E402
 from benchmark.training.fork_server.protocol import OFF, VARIABLE  # noqa: E402
-from benchmark.training.fork_server.starter import WarmStarter  # noqa: E402
+from benchmark.training.fork_server.starter import ForkServer  # noqa: E402
 
 HOOKS, PLUGINS = (Path(__file__).parent / name for name in ("hooks", "plugins"))
 # Each phase with the longest time, in seconds, that is waited in it before the kill.
@@ -63,7 +63,7 @@ class Tally:
 
 @dataclass
 class Killer:
-    """Runs ``python -m benchmark train`` and kills it; ``environment`` decides between cold and warm starts."""
+    """Runs ``python -m benchmark train`` and kills it; ``environment`` decides how it starts."""
 
     phase_file: Path
     environment: dict[str, str]
@@ -145,7 +145,7 @@ def differences(run: Path, whole: Path) -> list[str]:
 
 @contextlib.contextmanager
 def killers_in(folder: Path, start: str, seed: int) -> Iterator[list[Killer]]:
-    """Yields one killer for each kind of start: cold processes, forks of a warm one, or both."""
+    """Yields one killer for each kind of start: processes of their own, forks, or both."""
     phase_file = folder / "phase"
     phase_file.touch()
     path = os.pathsep.join([str(HOOKS), str(ROOT)])
@@ -154,17 +154,17 @@ def killers_in(folder: Path, start: str, seed: int) -> Iterator[list[Killer]]:
     os.environ.update(STRESS_PHASE=str(phase_file), OMP_NUM_THREADS="1")
     os.environ.setdefault("BENCHMARK_CACHE", str(folder / "cache"))
     os.environ.pop(VARIABLE, None)
-    warm = WarmStarter()
+    server = ForkServer()
     try:
         found = []
-        if start in ("cold", "mixed"):
+        if start in ("process", "mixed"):
             found.append(Killer(phase_file, {**os.environ, VARIABLE: OFF}, random.Random(seed)))
-        if start in ("warm", "mixed"):
-            warm.start()
+        if start in ("fork", "mixed"):
+            server.start()
             found.append(Killer(phase_file, dict(os.environ), random.Random(seed + 1)))
         yield found
     finally:
-        warm.stop()
+        server.stop()
         os.environ.clear()
         os.environ.update(before)
 
@@ -198,7 +198,7 @@ def main() -> None:
         "--losses", nargs="+", default=["all"], help="names of losses or other cases, or all"
     )
     parser.add_argument(
-        "--start", choices=("cold", "warm", "mixed"), default="mixed", help="kind of processes"
+        "--start", choices=("process", "fork", "mixed"), default="mixed", help="kind of processes"
     )
     given = parser.parse_args()
     known = cases()

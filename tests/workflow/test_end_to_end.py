@@ -80,7 +80,7 @@ def test_the_smoke_study_runs_to_its_report_and_then_has_nothing_to_do(tmp_path)
     assert all(0 <= float(row["value"]) <= 1 for row in last)
 
     page = (folder / "report" / "index.html").read_text()
-    assert all(facts["display"] in page for facts in load_catalogue().values())
+    assert all(facts.display in page for facts in load_catalogue().values())
     for part in (
         "stats/paired.csv",
         "verdicts.csv",

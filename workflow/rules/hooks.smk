@@ -1,10 +1,10 @@
 # What happens before the first run and after the last.
 import atexit
 
-from benchmark.training.fork_server.starter import WarmStarter
+from benchmark.training.fork_server.starter import ForkServer
 
 # Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
-WARM = WarmStarter()
+FORK_SERVER = ForkServer()
 
 if workflow.is_main_process:
     # One Ctrl-C stops the workflow without a traceback, further ones do no harm; see snakemake_logger_plugin_runs.
@@ -28,12 +28,12 @@ onstart:
         FOLDER.say_if_gone
     )  # a file that is missing before a job ends Snakemake without 'onerror'
     if workflow.local_exec and not DEPLOYED:
-        WARM.start()
+        FORK_SERVER.start()
     FLOW.attempt("track", "prepare")
 
 
 onsuccess:
-    WARM.stop()
+    FORK_SERVER.stop()
     logger.info(last_words(finished=True), extra={"closing": True})
 
 
@@ -41,7 +41,7 @@ onsuccess:
 # runs go to MLflow. Where the folder of the runs is gone there is nothing to report, and its place is left alone.
 # After Ctrl-C nobody waits for them.
 onerror:
-    WARM.stop()
+    FORK_SERVER.stop()
     if not INTERRUPT.happened and not FOLDER.is_gone():
         FLOW.attempt("finish")
         FLOW.attempt("track", "import")

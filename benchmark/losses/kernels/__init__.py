@@ -1,1 +1,1 @@
-"""The machinery of the ranking losses: relations, blocks, panels, histograms, the fused gradient."""
+"""The machinery of the ranking losses, apart from the losses themselves."""

@@ -1,4 +1,4 @@
-"""From embeddings to loss and gradient in one step: nothing of the size of the score matrix outlives it."""
+"""From embeddings to loss and gradient in one step: no score matrix outlives it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from torch.autograd.function import once_differentiable
 
 
 class OfEmbeddings(torch.autograd.Function):
-    """Weighted sum of score losses of queries (B, D) and references (M, D), or of the queries themselves.
+    """Weighted sum of score losses of queries (B, D) and references (M, D), or queries alone.
 
-    When the relation is own, references are a memory, which the queries rank behind themselves.
-
-    The gradient with respect to the embeddings is worked out in the forward pass, so that only (B, D) and
-    (M, D) are kept; the backward pass scales it.
+    In an own relation the references are a memory, which the queries rank behind themselves. The
+    gradient with respect to the embeddings is worked out in the forward pass, so that only (B, D)
+    and (M, D) are kept; the backward pass scales it.
     """
 
     @staticmethod
-    def forward(ctx, embeddings, references, parts, relation, generator):
+    def forward(ctx, embeddings, references, components, relation, generator):
         need_queries, need_references = ctx.needs_input_grad[:2]
         gradient = need_queries or need_references
         with torch.autocast(embeddings.device.type, enabled=False):
@@ -26,29 +25,28 @@ class OfEmbeddings(torch.autograd.Function):
             inside = len(queries) if relation.own and references is not None else 0
             if inside:
                 pool = torch.cat([queries, pool.to(queries.dtype)])
-            scores = queries @ pool.T
-            value, derivative, radial = _evaluate(
-                queries, pool, scores, parts, relation, gradient, generator
+            value, slope, radial = _weighted_sum(
+                queries, pool, components, relation, gradient, generator
             )
             # comparisons and clamps hide infinities and NaN; one anywhere must show in the value
             value = value + (queries.sum() + pool.sum()) * 0.0
             of_queries = of_references = None
             if need_queries and references is None:
-                # d(E E^T) meets both factors: one product with the symmetric sum instead of two products
-                of_queries = symmetric_sum(derivative) @ queries
+                # d(E E^T) meets both factors: one product with the symmetric sum instead of two
+                of_queries = symmetric_sum(slope) @ queries
                 if radial is not None:
                     of_queries -= (radial[0] + radial[1]).unsqueeze(1) * queries
             elif need_queries:
-                of_queries = derivative @ pool
+                of_queries = slope @ pool
                 if radial is not None:
                     of_queries -= radial[0].unsqueeze(1) * queries
                 if inside:
                     # queries that are references as well are pulled from that side too
-                    of_queries.addmm_(derivative[:, :inside].T, queries)
+                    of_queries.addmm_(slope[:, :inside].T, queries)
                     if radial is not None:
                         of_queries -= radial[1][:inside].unsqueeze(1) * queries
             if need_references:
-                of_references = derivative[:, inside:].T @ queries
+                of_references = slope[:, inside:].T @ queries
                 if radial is not None:
                     of_references -= radial[1][inside:].unsqueeze(1) * pool[inside:]
         ctx.save_for_backward(of_queries, of_references)
@@ -63,27 +61,27 @@ class OfEmbeddings(torch.autograd.Function):
         return *grads, None, None, None
 
 
-def _evaluate(queries, pool, scores, parts, relation, gradient, generator):
-    """Returns the value, its derivative by the raw scores (Q, R), and what cosines take off along each
-    query (Q,) and reference (M,), or None where no part asked for cosines."""
+def _weighted_sum(queries, pool, components, relation, gradient, generator):
+    """Return the value, its derivative with respect to the scores (Q, R), and what cosines take off
+    along queries (Q,) and references (M,), or None without cosines."""
+    scores = queries @ pool.T
     value, derivative, radial, cosines = None, None, None, None
-    for weight, loss in parts:
-        seen = scores
-        if loss.cosine:
-            if cosines is None:
-                per_query, per_reference = _inverse_lengths(queries), _inverse_lengths(pool)
-                cosines = scores * per_query.unsqueeze(1) * per_reference
-            seen = cosines
-        part, slope = loss.on_scores(seen, relation, gradient=gradient, generator=generator)
-        value = part * weight if value is None else value + part * weight
+    for weight, loss in components:
+        if loss.cosine and cosines is None:
+            per_query, per_reference = _inverse_lengths(queries), _inverse_lengths(pool)
+            cosines = scores * per_query.unsqueeze(1) * per_reference
+        term, slope = loss.on_scores(
+            cosines if loss.cosine else scores, relation, gradient, generator
+        )
+        value = term * weight if value is None else value + term * weight
         if not gradient:
             continue
         if weight != 1.0:
             slope *= weight
         if loss.cosine:
-            # d(s / |q| / |r|): scaled pull towards the other row, minus the share along the row itself
-            moved = slope * cosines
-            along = moved.sum(1) * per_query.square(), moved.sum(0) * per_reference.square()
+            # d(s / |q| / |r|): scaled pull towards the other row, minus the share along the row
+            pull = slope * cosines
+            along = pull.sum(1) * per_query.square(), pull.sum(0) * per_reference.square()
             radial = along if radial is None else (radial[0] + along[0], radial[1] + along[1])
             slope *= per_query.unsqueeze(1)
             slope *= per_reference
@@ -96,7 +94,7 @@ def _inverse_lengths(rows: Tensor) -> Tensor:
 
 
 def symmetric_sum(matrix: Tensor, tile: int = 512) -> Tensor:
-    """Returns matrix + its transpose, tile by tile so that the transposed reads stay in the cache."""
+    """Return matrix + its transpose, tile by tile so that transposed reads stay cached."""
     size = len(matrix)
     if size <= tile or matrix.is_cuda:
         return matrix + matrix.T
@@ -112,5 +110,5 @@ def symmetric_sum(matrix: Tensor, tile: int = 512) -> Tensor:
 
 
 def full_precision(values: Tensor) -> Tensor:
-    """Returns the values as float64 if they are, else as float32."""
+    """Return the values, detached, as float64 if they are, else as float32."""
     return values.detach() if values.dtype == torch.float64 else values.detach().float()

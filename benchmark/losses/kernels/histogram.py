@@ -13,31 +13,32 @@ def soft_histogram_ap(
     relation: Relation,
     centers: int,
     scale: float,
-    *,
     include_query: bool,
     gradient: bool,
     tie_aware: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns 1 - AP of each query (Q,), 0 where it has no positive, and the derivative of scale x their sum.
+    """Return 1 - AP of each query (Q,), and the derivative (Q, R) of ``scale`` x their sum.
 
-    ``centers`` bin centers lie evenly on [-1, 1], best score first; a score is shared linearly between the
-    two centers around it, so it touches two bins however many there are. With h, h+ the histograms of all
-    and of the positives, and H, H+ their running sums::
+    ``centers`` bin centers lie evenly on [-1, 1], best score first. A score is shared linearly
+    between the two centers around it, so it touches two bins however many there are. With h, h+ the
+    histograms of all and of the positives, and H, H+ their running sums::
 
         AP = 1/|P| sum over bins m of h+_m H+_m / H_m
 
-    (FastAP Eq. 14; listwise loss Eq. 9 to 11.) ``tie_aware`` takes the precision in the middle of each bin
-    instead, (1 + H+_m + H+_(m-1)) / (1 + H_m + H_(m-1)) (listwise loss Eq. 13). Without ``include_query`` an
-    own query is in neither histogram. Time and memory O(Q x R). Scores outside [-1, 1] by rounding count as
-    the nearest end, without gradient.
+    (FastAP Eq. 14; listwise loss Eq. 9 to 11.) ``tie_aware`` takes the precision in the middle of
+    each bin instead, (1 + H+_m + H+_(m-1)) / (1 + H_m + H_(m-1)) (listwise loss Eq. 13). Without
+    ``include_query`` an own query is in neither histogram. Queries without a positive have 0. Time
+    and memory O(Q x R). Scores outside [-1, 1] by rounding count as the nearest end, without
+    gradient.
     """
     width = (centers - 1) / 2.0
     raw = (1.0 - scores).mul_(width)
-    place = raw.clamp(0.0, centers - 1.0)
-    bins = place.floor().clamp_(max=centers - 2.0).long().clamp_(0, centers - 2)
-    share = place.sub_(bins)  # of the upper bin; NaN scores stay NaN here and so reach the value
+    position = raw.clamp(0.0, centers - 1.0)
+    bins = position.floor().clamp_(max=centers - 2.0).long().clamp_(0, centers - 2)
+    share = position.sub_(bins)  # of the upper bin; NaN scores stay NaN here and reach the value
     weight = torch.ones_like(share)
-    if relation.own and not include_query:
+    left_out = relation.own and not include_query
+    if left_out:
         weight.fill_diagonal_(0.0)
         share.fill_diagonal_(0.0)
     total = _histogram(bins, weight, share, centers)
@@ -50,10 +51,8 @@ def soft_histogram_ap(
     running = running.add_(1.0) if tie_aware else running.clamp_(min=torch.finfo(scores.dtype).tiny)
     values = scores.new_zeros(relation.queries)
     slope_total = torch.zeros_like(total)
-    positive_parts = []
-    for group in relation.blocks(
-        include_query, elements=scores.numel() * max(1, relation.references)
-    ):
+    slopes = []
+    for group in relation.blocks(include_query, scores.numel() * max(1, relation.references)):
         queries, columns = group.queries, group.columns
         group_bins = bins[queries].gather(1, columns)
         group_share = share[queries].gather(1, columns)
@@ -66,24 +65,23 @@ def soft_histogram_ap(
         values[queries] = 1.0 - (positive * ratio).sum(1) / size
         if gradient:
             # what is in a bin counts in the precision at that bin and at every later one
-            later = reach.T
-            slope_total[queries] = (scale / size) * ((positive * ratio / below) @ later)
-            slope = (-scale / size) * (ratio + (positive / below) @ later)
-            positive_parts.append((queries, columns, slope.diff(dim=1).gather(1, group_bins)))
+            slope_total[queries] = (scale / size) * ((positive * ratio / below) @ reach.T)
+            slope = (-scale / size) * (ratio + (positive / below) @ reach.T)
+            slopes.append((queries, columns, slope.diff(dim=1).gather(1, group_bins)))
     if not gradient:
         return values, None
     derivative = slope_total.diff(dim=1).gather(1, bins)
-    if relation.own and not include_query:
+    if left_out:
         derivative.fill_diagonal_(0.0)
-    for queries, columns, part in positive_parts:
+    for queries, columns, slope in slopes:
         rows = derivative[queries]
-        derivative[queries] = rows.scatter_(1, columns, part + rows.gather(1, columns))
+        derivative[queries] = rows.scatter_(1, columns, slope + rows.gather(1, columns))
     inside = raw.ge(0.0).logical_and_(raw <= centers - 1.0)
     return values, derivative.mul_(inside).mul_(-width)
 
 
 def _histogram(bins: Tensor, weight: Tensor, share: Tensor, centers: int) -> Tensor:
-    """Returns soft histograms (Q, centers) of items (Q, R) that give ``share`` to the bin after their own.
+    """Return soft histograms (Q, centers): items (Q, R) give ``share`` to the next bin.
 
     One-dimensional scatter-add: in torch's deterministic mode it is reproducible on a GPU as well.
     """

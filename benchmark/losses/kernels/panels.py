@@ -1,13 +1,15 @@
-"""Sums over pairs of scores in time linear in the scores: kernels expanded in Chebyshev polynomials on panels.
+"""Sums over pairs of scores in time linear in the scores: Chebyshev expansions on panels.
 
-The direct kernels look at each pair (positive, other item). For a class with hundreds of images nearly all the
-time goes there, although the sums depend on one variable only, the difference of two scores.
+Comparing pair by pair (``benchmark.losses.kernels.steps.Pairs``) takes nearly all the time of a
+class with hundreds of images, although the sums depend on one variable only, the difference of two
+scores.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -16,21 +18,24 @@ from torch import Tensor
 from benchmark.losses.kernels.relation import Relation
 
 Curve = Callable[[Tensor], Tensor]
+# Counts of items above anchors (b, p), and None or a function of weights (b, p): the derivative of
+# their weighted sum with respect to the items (b, n), and minus that to the anchors (b, p).
+Count = tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor]] | None]
 
-# A sigmoid in units of its own width has its nearest poles at distance pi. On panels of this width the error of an
-# expansion shrinks 5.2 times with each term: to 1e-13 of the largest value in float64, 1e-8 in float32.
+# A sigmoid has its nearest poles at distance pi. On panels of this width the error of an expansion
+# shrinks 5.2 times with each term: to 1e-13 of the largest value in float64, 1e-8 in float32.
 WIDTH = 2.5
 TERMS = {torch.float32: 11, torch.float64: 18}
 # Above this many terms in all, the matrix between panels would cost more than it saves.
 MOST_TERMS = 3072
 # From this many positives on, the expansion takes less time than looking at each pair.
-FROM_POSITIVES = 96
+MANY_POSITIVES = 96
 # Rows of this many scores in all are handled at once: their polynomials fit into the cache.
-ELEMENTS = 2**16
+LARGE_BLOCK = 2**16
 
 
 class Grid:
-    """Panels of equal width over the range of the scores; the bend is a whole number ``steps`` of panels."""
+    """Panels of equal width over the range of the scores; ``steps`` of them make the bend."""
 
     def __init__(self, low: float, panels: int, width: float, steps: int, terms: int):
         self.low, self.panels, self.width, self.steps, self.terms = low, panels, width, steps, terms
@@ -43,12 +48,12 @@ class Grid:
 
     @staticmethod
     def over(scores: Tensor, relation: Relation, tau: float, bend: float = 0.0) -> Grid | None:
-        """Returns a grid over ``scores / tau``, or None where the direct kernels are to be used: no query has
-        many positives, scores that are not finite, too wide a range, or a GPU, which would have to wait.
+        """Return a grid over ``scores / tau``, or None where pairs have to be compared one by one.
 
-        ``bend`` in units of ``tau``.
+        That is: no query has many positives, scores are not finite or spread too widely, or lie on
+        a GPU, which would have to wait for their range. ``bend`` is in units of ``tau``.
         """
-        large = any(group.columns.shape[1] >= FROM_POSITIVES for group in relation.groups)
+        large = any(group.columns.shape[1] >= MANY_POSITIVES for group in relation.groups)
         if not large or scores.device.type != "cpu":
             return None
         low, high = (float(value) / tau for value in scores.aminmax())
@@ -61,10 +66,10 @@ class Grid:
         return Grid(low - width / 2, math.ceil((high - low) / width) + 1, width, steps, terms)
 
     def locate(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the panels (b, n) of values (b, n) and the polynomials there (T, b, n)."""
-        place = (values - self.low) / self.width
-        panel = place.floor().clamp_(0, self.panels - 1)
-        inside = (place - panel).mul_(2.0).sub_(1.0)
+        """Return the panels (b, n) of values (b, n) and the polynomials there (T, b, n)."""
+        position = (values - self.low) / self.width
+        panel = position.floor().clamp_(0, self.panels - 1)
+        inside = (position - panel).mul_(2.0).sub_(1.0)
         terms = values.new_empty(self.terms, *values.shape)
         terms[0], terms[1] = 1.0, inside
         twice = inside.mul_(2.0)
@@ -73,23 +78,23 @@ class Grid:
         return panel.long(), terms
 
     def coefficients(self, curve: Curve, step: int) -> Tensor:
-        """Returns the expansion (T, T) of ``curve(x - y)`` for x a number of ``step`` panels above y."""
+        """Return the expansion (T, T) of ``curve(x - y)`` for x ``step`` panels above y."""
         x, y = self._nodes.unsqueeze(1), self._nodes
         values = curve((x - y) * (self.width / 2) + step * self.width)
         return self._transform @ values @ self._transform.T
 
 
 def bell(values: Tensor) -> Tensor:
-    """Returns the derivative of the sigmoid."""
+    """Return the derivative of the sigmoid."""
     return torch.sigmoid(values) * torch.sigmoid(-values)
 
 
 class Kernel:
-    """A function of the difference of two scores: ``below`` up to the bend of a grid, ``above`` beyond it."""
+    """A function of a difference of scores: ``below`` up to the grid's bend, ``above`` beyond."""
 
     def __init__(self, grid: Grid, below: Curve, above: Curve | None = None):
         self.grid, self.bends = grid, above is not None
-        # expansions (T, T) of the two pieces, between panels among which the difference passes the bend
+        # expansions (T, T) of both pieces, between panels where the difference passes the bend
         self.at_bend = [grid.coefficients(curve, grid.steps) for curve in (below, above or below)]
         blocks = []
         for step in range(1 - grid.panels, grid.panels):
@@ -106,7 +111,7 @@ class Kernel:
 
 
 class Points:
-    """Scores (b, n) on a grid: sources of sums, and places to evaluate them at; ``values`` ascend in each row."""
+    """Scores (b, n) on a grid; ``values`` has them in float64, ascending in each row."""
 
     def __init__(self, grid: Grid, values: Tensor):
         ascending, self._order = torch.sort(values, dim=1)
@@ -120,17 +125,17 @@ class Points:
         return _running(self.terms)
 
     def at_or_above(self, bounds: Tensor) -> Tensor:
-        """Returns how many of these points are at or above each bound (b, m), as floating point."""
+        """Return how many of these points are at or above each bound (b, m), as floating point."""
         return (self.values.shape[1] - torch.searchsorted(self.values, bounds)).to(bounds.dtype)
 
-    def unsort(self, values: Tensor, dtype: torch.dtype) -> Tensor:
-        """Returns values (b, n) at these points, in the order in which the scores were given."""
-        return torch.empty_like(values, dtype=dtype).scatter_(1, self._order, values.to(dtype))
+    def unsort(self, values: Tensor) -> Tensor:
+        """Return values (b, n) at these points in the order in which the scores were given."""
+        return torch.empty_like(values).scatter_(1, self._order, values)
 
     def sums(
         self, kernel: Kernel, at: Points, *, rising: bool, weights: Tensor | None = None
     ) -> Tensor:
-        """Returns at each point (b, m) of ``at`` the sum of weight x kernel over these points (b, n).
+        """Return at the points (b, m) of ``at`` the sum of weight x kernel over these (b, n).
 
         The difference is this point minus the other with ``rising``, else the other minus this one.
         """
@@ -147,7 +152,7 @@ class Points:
         return result.add_(self._at_bend(kernel, running, at, rising)) if kernel.bends else result
 
     def _at_bend(self, kernel: Kernel, running: Tensor, at: Points, rising: bool) -> Tensor:
-        """Returns the sums over the panel in which the difference passes the bend, part below and part above."""
+        """Return the sums over the one panel in which the difference passes the bend."""
         grid = self.grid
         sign = 1 if rising else -1
         panel = at.panel + sign * grid.steps
@@ -155,7 +160,7 @@ class Points:
         panel.clamp_(0, grid.panels - 1)
         first, last = self._edges.gather(1, panel), self._edges.gather(1, panel + 1)
         bound = at.values + sign * grid.steps * grid.width
-        # rising: differences above the bend are those of points right of the bound; falling: left of it
+        # rising: points right of the bound differ by more than the bend; falling: those left of it
         split = torch.searchsorted(self.values, bound, right=rising)
         split = torch.minimum(torch.maximum(split, first), last)
         middle = _pick(running, split)
@@ -169,16 +174,56 @@ class Points:
 
 
 def _running(terms: Tensor) -> Tensor:
-    """Returns the sums of terms (T, b, n) over the first 0, 1, .. n points of each row, (T, b, n + 1)."""
+    """Return the sums (T, b, n + 1) of terms (T, b, n) over the first 0, 1, .. n points."""
     result = terms.new_empty(*terms.shape[:2], terms.shape[2] + 1)
     result[:, :, 0] = 0.0
     torch.cumsum(terms, dim=2, out=result[:, :, 1:])
     return result
 
 
-def _pick(columns: Tensor, places: Tensor) -> Tensor:
-    """Returns columns (T, b, n) at places (b, m), (T, b, m)."""
+def _pick(columns: Tensor, indices: Tensor) -> Tensor:
+    """Return columns (T, b, n) at indices (b, m), (T, b, m)."""
     terms, rows, count = columns.shape
     offset = torch.arange(rows).unsqueeze(1) * count
-    flat = columns.view(terms, -1).index_select(1, (places + offset).view(-1))
-    return flat.view(terms, *places.shape)
+    flat = columns.view(terms, -1).index_select(1, (indices + offset).view(-1))
+    return flat.view(terms, *indices.shape)
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A step function: ``curve``, plus ``jump`` from a difference of 0 on; ``slope`` = curve'."""
+
+    curve: Kernel | None = None
+    slope: Kernel | None = None
+    jump: float = 0.0
+
+
+class Panels:
+    """The sides of a block compared with its anchors, the first side, in linear time.
+
+    It counts and differentiates as ``Pairs`` does, for all anchors at once, in float64.
+    """
+
+    dtype = torch.float64
+    parts = (slice(None),)
+
+    def __init__(self, sides: Sequence[Tensor], steps: Sequence[Expansion], grid: Grid):
+        self.sides, self.steps = [Points(grid, side) for side in sides], steps
+
+    def count(self, side: int, part: slice, base: Tensor | float) -> Count:
+        """Return ``base`` + the number of items of a side above the ascending anchors (b, p)."""
+        items, anchors, step = self.sides[side], self.sides[0], self.steps[side]
+        total = base + torch.zeros_like(anchors.values)
+        if step.curve is not None:
+            total += items.sums(step.curve, anchors, rising=True)
+        if step.jump:
+            total += step.jump * items.at_or_above(anchors.values)
+        if step.slope is None:
+            return total, None
+
+        def derivative(weights: Tensor) -> tuple[Tensor, Tensor]:
+            of_items = anchors.sums(step.slope, items, rising=False, weights=weights)
+            of_anchors = weights * items.sums(step.slope, anchors, rising=True)
+            return items.unsort(of_items), anchors.unsort(of_anchors)
+
+        return total, derivative

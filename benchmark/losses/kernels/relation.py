@@ -1,4 +1,4 @@
-"""Which reference is a positive of which query, grouped so that kernels need no padding and no masks."""
+"""Which reference is a positive of which query, in groups that need no padding and no masks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_POSITIVE = (
 
 @dataclass(frozen=True)
 class Group:
-    """Queries (g,) that all have the same number n of positives, and their reference columns (g, n).
+    """Queries (g,) that all have n positives, and the columns (g, n) of these among the references.
 
     ``with_query``: column 0 is the query itself, counted as a positive.
     """
@@ -32,8 +32,8 @@ class Group:
 class Relation:
     """The positives of ``queries`` queries among ``references`` references.
 
-    ``own`` says that the references begin with the queries themselves (and hold nothing else, unless there
-    is a memory), so that entry (i, i) of the score matrix is the query: it never appears in ``groups``.
+    ``own``: the references begin with the queries themselves (and continue with a memory, if there
+    is one), so that entry (i, i) of the score matrix is the query. It never appears in ``groups``.
     Queries without a positive appear in no group.
     """
 
@@ -49,70 +49,56 @@ class Relation:
 
     @staticmethod
     def from_labels(
-        labels: Tensor, reference_labels: Tensor | None, device: torch.device
+        labels: Tensor, others: Tensor | None, device: torch.device, *, own: bool | None = None
     ) -> Relation:
-        """Returns the relation "same label" of labels (B,) and reference labels (M,); None means own.
+        """Return the relation "same label" of labels (B,) to labels (M,) of others, on ``device``.
 
-        Grouping happens on the CPU because its shapes depend on the data: labels that lie on a GPU have to wait
-        for all that it has yet to do, labels kept on the CPU, as training keeps them, wait for nothing.
+        With ``own`` (the default without others) the labels come first among the references
+        themselves. Groups are made on the CPU, because their shapes depend on the data: labels on a
+        GPU have to wait for all that it has yet to do, labels on the CPU, where training keeps
+        them, wait for nothing.
         """
         labels = labels.cpu()
-        if reference_labels is None:
-            return Relation._same_label(labels, labels, True, device)
-        return Relation._same_label(labels, reference_labels.cpu(), False, device)
-
-    @staticmethod
-    def with_memory(labels: Tensor, memory_labels: Tensor, device: torch.device) -> Relation:
-        """Returns the relation "same label" of labels (B,) to themselves, then to memory labels (M,)."""
-        labels = labels.cpu()
-        return Relation._same_label(labels, torch.cat([labels, memory_labels.cpu()]), True, device)
-
-    @staticmethod
-    def _same_label(labels: Tensor, pool: Tensor, own: bool, device: torch.device) -> Relation:
-        ordered, order = torch.sort(pool, stable=True)
+        own = others is None if own is None else own
+        pool = [labels] if own else []
+        if others is not None:
+            pool.append(others.cpu())
+        ordered, order = torch.sort(torch.cat(pool), stable=True)
         first = torch.searchsorted(ordered, labels)
         count = torch.searchsorted(ordered, labels, right=True) - first
-        groups = []
-        for size in torch.unique(count).tolist():
-            if size - own <= 0:
-                continue
-            queries = (count == size).nonzero().squeeze(1)
-            columns = order[first[queries].unsqueeze(1) + torch.arange(size)]
-            if own:
-                columns = columns[columns != queries.unsqueeze(1)].view(len(queries), size - 1)
-            groups.append(_to(device, queries, columns))
-        return Relation(tuple(groups), len(labels), len(pool), own)
+        groups = _groups(first, count, order, own, device)
+        return Relation(groups, len(labels), len(ordered), own)
 
     @staticmethod
     def from_targets(targets: Tensor, own: bool, device: torch.device) -> Relation:
-        """Returns the relation of a boolean matrix (Q, R); with ``own`` its diagonal is not looked at."""
+        """Return the relation of a boolean matrix (Q, R); with ``own`` its diagonal is ignored."""
         targets = targets.detach().cpu().bool()
         if own:
             targets = targets.clone().fill_diagonal_(False)
         count = targets.sum(1)
-        columns = targets.nonzero()[:, 1]
-        first = count.cumsum(0) - count
-        groups = []
-        for size in torch.unique(count).tolist():
-            if size:
-                queries = (count == size).nonzero().squeeze(1)
-                places = first[queries].unsqueeze(1) + torch.arange(size)
-                groups.append(_to(device, queries, columns[places]))
-        return Relation(tuple(groups), targets.shape[0], targets.shape[1], own)
+        groups = _groups(count.cumsum(0) - count, count, targets.nonzero()[:, 1], False, device)
+        return Relation(groups, targets.shape[0], targets.shape[1], own)
+
+    def targets(self, include_query: bool) -> Tensor:
+        """Return which reference is a positive of which query, boolean (Q, R)."""
+        device = self.groups[0].columns.device
+        result = torch.zeros(self.queries, self.references, dtype=torch.bool, device=device)
+        for block in self.blocks(include_query, result.numel() * self.references):
+            result[block.queries] = result[block.queries].scatter_(1, block.columns, True)
+        return result
 
     def require_positives(self) -> None:
-        """Raises RunError when no query has a positive."""
+        """Raise RunError when no query has a positive."""
         if not self.groups:
             raise RunError(NO_POSITIVE)
 
     def blocks(
         self, include_query: bool, elements: int, linear: tuple[int, int] | None = None
     ) -> Iterator[Group]:
-        """Yields the groups cut so that queries x positives x references stays near ``elements``.
+        """Yield the groups cut so that queries x positives x references stays near ``elements``.
 
-        ``linear`` (n, m): queries with n positives or more are cut so that queries x references stays near m.
-
-        With ``include_query`` an own query is prepended to its positives (column 0).
+        ``linear`` (n, m): queries with n positives or more are cut so that queries x references
+        stays near m. With ``include_query`` an own query is put before its positives (column 0).
         """
         with_query = include_query and self.own
         for group in self.groups:
@@ -120,21 +106,32 @@ class Relation:
             step = max(1, elements // (size * self.references))
             if linear is not None and group.columns.shape[1] >= linear[0]:
                 step = max(1, linear[1] // self.references)
-            for start in range(0, len(group.queries), step):
-                queries = group.queries[start : start + step]
-                columns = group.columns[start : start + step]
+            for queries, columns in zip(
+                group.queries.split(step), group.columns.split(step), strict=True
+            ):
                 if with_query:
                     columns = torch.cat([queries.unsqueeze(1), columns], dim=1)
                 yield Group(queries, columns, with_query)
 
     def hidden(self, block: Group) -> Tensor:
-        """Returns the columns (b, h) of a block that are not negatives, each once: positives and own entry."""
+        """Return the columns (b, h) of a block that are no negatives: positives, own entry."""
         if not self.own or block.with_query:
             return block.columns
         return torch.cat([block.queries.unsqueeze(1), block.columns], dim=1)
 
 
-def _to(device: torch.device, queries: Tensor, columns: Tensor) -> Group:
-    if device.type == "cpu":
-        return Group(queries, columns)
-    return Group(queries.to(device, non_blocking=True), columns.to(device, non_blocking=True))
+def _groups(
+    first: Tensor, count: Tensor, order: Tensor, drop_query: bool, device: torch.device
+) -> tuple[Group, ...]:
+    """Return groups of queries whose columns are ``count`` entries of ``order`` from ``first``."""
+    groups = []
+    for size in torch.unique(count).tolist():
+        if size - drop_query <= 0:
+            continue
+        queries = (count == size).nonzero().squeeze(1)
+        columns = order[first[queries].unsqueeze(1) + torch.arange(size)]
+        if drop_query:
+            columns = columns[columns != queries.unsqueeze(1)].view(len(queries), size - 1)
+        on_device = (part.to(device, non_blocking=True) for part in (queries, columns))
+        groups.append(Group(*on_device))
+    return tuple(groups)

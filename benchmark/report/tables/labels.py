@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmark.metrics.names import display_name
 
+if TYPE_CHECKING:
+    from benchmark.losses.catalogue import LossFacts
+
 
 @functools.lru_cache(maxsize=1)
-def _catalogue() -> dict[str, dict[str, Any]]:
+def _catalogue() -> dict[str, LossFacts]:
     from benchmark.losses.catalogue import load_catalogue
 
     return load_catalogue()
@@ -22,13 +25,13 @@ def loss_label(label: str, study: Any) -> str:
     from being a word of Python (lambda). A label that no block of the study asks for (a frozen or published row)
     falls back to the catalogue, then to itself.
     """
-    catalogue = _catalogue()
     variant = study.losses.get(label)
     name = variant.name if variant else label
-    display = catalogue.get(name, {}).get("display", label)
+    facts = _catalogue().get(name)
+    display = facts.display if facts else label
     if variant is None or label == name:
         return display
-    fields = catalogue.get(name, {}).get("schema", {}).get("properties", {})
+    fields = facts.schema["properties"] if facts else {}
     other = {
         key.rstrip("_"): value
         for key, value in variant.params.items()

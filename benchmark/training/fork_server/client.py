@@ -1,4 +1,4 @@
-"""Asks the warm process for a run; says so when there is none, and then the caller trains by itself."""
+"""Ask the fork server for a run; without one the caller trains by itself."""
 
 from __future__ import annotations
 
@@ -7,60 +7,47 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import TextIO
 
-from benchmark.training.fork_server.protocol import OFF, VARIABLE
-from benchmark.training.interrupt import SIGNALS
-
-STANDARD = (0, 1, 2)
+from benchmark.training.fork_server.protocol import OFF, VARIABLE, Request, facts_at_start
+from benchmark.training.interrupt import handling_stop_signals
 
 
-def train_warm(spec: Path, out: Path | None, started: float) -> int | None:
-    """Returns the exit status of the run, or None where no warm process took it or it died on the way.
+def train_forked(spec: Path, out: Path | None, started: float) -> int | None:
+    """Return the exit status of the run, or None where there is no server that takes it.
 
-    The run has this process's standard streams, folder and environment; SIGTERM, SIGINT and SIGHUP are passed on to
-    it, and it ends when this process does.
+    The run has this process's standard streams, folder and environment. It is told to stop when
+    this process is, and ends when this process does. One that is killed has the status of SIGKILL.
     """
     path = os.environ.get(VARIABLE, OFF)
     if path == OFF or not hasattr(socket, "send_fds"):
         return None
-    request = {
-        "spec": str(spec),
-        "out": None if out is None else str(out),
-        "started": started,
-        "folder": os.getcwd(),
-        "environment": dict(os.environ),
-    }
+    output = None if out is None else str(out)
+    environment = dict(os.environ)
+    request = Request(str(spec), output, started, os.getcwd(), environment, facts_at_start())
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(path)
-            socket.send_fds(connection, [b"\0"], STANDARD)
-            connection.sendall(json.dumps(request).encode() + b"\n")
-            return _wait(connection)
-    except OSError:
+            socket.send_fds(connection, [b"\0"], (0, 1, 2))
+            connection.sendall(json.dumps(asdict(request)).encode() + b"\n")
+            with connection.makefile("r") as answers:
+                pid = json.loads(answers.readline() or "{}").get("pid")
+                if pid is None:
+                    return None
+                return _wait(answers, pid)
+    except (OSError, ValueError):
         return None
 
 
-def _wait(connection: socket.socket) -> int | None:
-    with connection.makefile("rb") as answers:
-        answer = json.loads(answers.readline() or b"{}")
-        if "pid" not in answer:
-            return None
-        with _passing_on(answer["pid"]):
-            ended = json.loads(answers.readline() or b"{}")
-    return ended.get("status")
+def _wait(answers: TextIO, pid: int) -> int:
+    """Return the exit status of a forked run, to which signals to stop are passed on."""
 
-
-@contextlib.contextmanager
-def _passing_on(pid: int) -> Iterator[None]:
-    def pass_on(number: int, _: object) -> None:
+    def stop(*_: object) -> None:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+            os.kill(pid, signal.SIGTERM)
 
-    previous = {number: signal.signal(number, pass_on) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    with handling_stop_signals(stop), contextlib.suppress(OSError, ValueError):
+        return json.loads(answers.readline())["status"]
+    return 128 + signal.SIGKILL  # it ended without a word; this is what a shell reports

@@ -1,21 +1,70 @@
-"""What client and server of warm starts say to each other: one JSON line each way, then the exit status."""
+"""What a command and the fork server must agree on, and the request that passes between them.
+
+A forked run gets the environment of its command, so nearly all variables act as in a process of its
+own: where data and caches lie, the study, proxies, the prompt of a shell. Not so those that are
+read when Python starts or a library is imported, because the server has done that already.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
 
-from benchmark.core.environment import WARM
+from benchmark.core.environment import FORK_SERVER
 
-VARIABLE = WARM.name
+VARIABLE = FORK_SERVER.name
 OFF = "off"
-# Variables that a shell and Snakemake set anew for every command and that no import of ours reads; all others
-# must be equal on both sides, because libraries read some of them when they are imported.
-TEMPORARY = {"TMPDIR", "TEMPDIR", "TEMP", "TMP"}
-THREADS = {"GOTO_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"}
-OWN = {"_", "SHLVL", "PWD", "OLDPWD", VARIABLE, *TEMPORARY, *THREADS}
+# Variables that must be equal on both sides, with the reason.
+READ_AT_START = {
+    "PYTHON*": "which code Python imports, and how",
+    "BENCHMARK_PLUGINS": "which losses are imported",
+    "LD_*": "which libraries are loaded",
+    "GLIBC_*": "memory functions and vector instructions of the C library",
+    "MALLOC_*": "memory functions",
+    "LANG": "encoding of file names",
+    "LC_*": "encoding of file names",
+    "OMP_*": "threads, whose number changes the last bits of sums",
+    "GOMP_*": "threads",
+    "KMP_*": "threads",
+    "MKL_*": "threads and vector instructions",
+    "OPENBLAS_*": "threads and vector instructions",
+    "ATEN_*": "vector instructions of torch",
+    "ONEDNN_*": "vector instructions of torch",
+    "DNNL_*": "vector instructions of torch",
+    "NPY_*": "vector instructions of numpy",
+    "FAISS_*": "vector instructions of faiss",
+    "*TORCH*": "kernels and memory of torch, and where it keeps weights",
+    "CU*": "GPUs, their kernels and libraries (CUDA, cuBLAS, cuDNN)",
+    "NVIDIA_*": "GPUs",
+    "TIMM_*": "kernels of timm",
+    "HF_*": "where weights lie and come from",
+    "HUGGINGFACE_*": "where weights lie and come from",
+    "XDG_*": "where caches of weights lie",
+    "HOME": "where caches of weights lie",
+}
 
 
-def environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns the variables that decide whether a warm process may stand in for a new one."""
-    return {name: value for name, value in variables.items() if name not in OWN}
+@dataclass(frozen=True)
+class Request:
+    """A run that a command asks for; ``at_start`` is what the command itself started with."""
+
+    spec: str
+    out: str | None
+    started: float
+    folder: str
+    environment: dict[str, str]
+    at_start: dict[str, str]
+
+
+def facts_at_start() -> dict[str, str]:
+    """Return what this process started with, and a process forked from another one would not."""
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if any(fnmatchcase(name, pattern) for pattern in READ_AT_START)
+    }
+    package = str(Path(__file__).parents[2])
+    return {**variables, "environment of Python": sys.prefix, "folder of the code": package}

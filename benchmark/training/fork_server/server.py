@@ -1,36 +1,37 @@
-"""``python -m benchmark.training.fork_server.server SOCKET``: imports what a run needs, once, and forks for every run asked for.
+"""``python -m benchmark.training.fork_server.server SOCKET``: import what a run needs, then fork.
 
-One thread only, so that a fork is safe; nothing touches a GPU before the fork. It lives until its standard
-input ends, which is when the workflow that started it does, and until its last run has ended.
+One thread only, so that a fork is safe; nothing touches a GPU before the fork. Each connection gets
+a fork at once, which reads the request and becomes the run. So no client can stop or break the
+server, and nothing that happens to the server reaches a run. It ends with its standard input, which
+is when the workflow that started it does.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import fcntl
 import gc
 import json
 import os
-import selectors
+import select
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 from pathlib import Path
+from typing import NoReturn
 
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import BenchmarkError, tell
-from benchmark.training.fork_server.protocol import environment
+from benchmark.training.fork_server.protocol import Request, facts_at_start
 
-LONGEST_REQUEST = 2**20  # bytes
 PATIENCE = 10.0  # seconds for a client to say what it wants
-PR_SET_PDEATHSIG = 1
 
 
 def main(path: str) -> None:
-    """Serves at ``path`` until the standard input ends; clients that come before the imports are done wait."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    expected = environment()  # before the imports, some of which set variables
+    """Serve at ``path`` until the standard input ends; early clients wait for the imports."""
+    server = Server()  # before the imports, some of which set variables
     with socket.socket(socket.AF_UNIX) as listener:
         try:
             listener.bind(path)
@@ -41,8 +42,8 @@ def main(path: str) -> None:
             code_version()  # of the sources that are imported now, not of later ones
             _import_everything()
             gc.collect()
-            gc.freeze()  # so that collections in the children do not copy the shared pages
-            Server(listener, expected).serve()
+            gc.freeze()  # so that collections in the forks do not copy the shared pages
+            server.serve(listener)
         finally:
             Path(path).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
@@ -50,118 +51,85 @@ def main(path: str) -> None:
 
 
 class Server:
-    """The loop over the standard input, new requests, and the ends of runs and of clients."""
+    """What the server started with, and what its forks are held to."""
 
-    def __init__(self, listener: socket.socket, expected: dict[str, str]):
-        self.listener, self.expected = listener, expected
-        self.selector = selectors.DefaultSelector()
-        self.runs = 0
-        self.open = True
+    def __init__(self) -> None:
+        self.at_start = facts_at_start()
+        # SIGINT and SIGHUP reach the runs, which save their state; for no fork the server waits
+        ignored = (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+        self.handlers = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+        self.sources: dict[str, float] = {}
 
-    def serve(self) -> None:
-        """Returns when the standard input has ended and no run is left."""
-        self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
-        self.selector.register(sys.stdin.fileno(), selectors.EVENT_READ, self._input)
-        while self.open or self.runs:
-            for key, _ in self.selector.select():
-                if (
-                    key.fd in self.selector.get_map()
-                ):  # an earlier event of this round may have closed it
-                    key.data()
-
-    def _input(self) -> None:
-        if not os.read(sys.stdin.fileno(), 4096):
-            self.selector.unregister(sys.stdin.fileno())
-            self.selector.unregister(self.listener)
-            self.open = False
-
-    def _accept(self) -> None:
-        connection, _ = self.listener.accept()
-        connection.settimeout(PATIENCE)
-        streams: list[int] = []
-        try:
-            _, streams, _, _ = socket.recv_fds(connection, 1, 3)
-            request = _read_line(connection)
-            if len(streams) != 3 or not self._fits(request["environment"]):
-                connection.close()
+    def serve(self, listener: socket.socket) -> None:
+        """Fork for each connection until the standard input ends."""
+        self.sources = _imported_sources()
+        while True:
+            ready, _, _ = select.select([sys.stdin, listener], [], [])
+            if sys.stdin in ready and not os.read(sys.stdin.fileno(), 4096):
                 return
-            pid = self._fork(connection, request, streams)
-            connection.sendall(json.dumps({"pid": pid}).encode() + b"\n")
-        except (OSError, ValueError, KeyError):
-            connection.close()
-            return
-        finally:
-            for stream in streams:
-                os.close(stream)
-        self._watch(connection, pid)
+            # without memory for a fork the connection is closed, and the command trains by itself
+            with contextlib.suppress(OSError), listener.accept()[0] as connection:
+                if os.fork() == 0:
+                    listener.close()
+                    self._become_run(connection)
 
-    def _fits(self, variables: dict[str, str]) -> bool:
-        differing = {name for name, _ in environment(variables).items() ^ self.expected.items()}
+    def _become_run(self, connection: socket.socket) -> NoReturn:
+        """Do in a fork what the client asks for, with its streams; end when it asks for nothing."""
+        status = 1
+        try:
+            for number, handler in self.handlers.items():
+                signal.signal(number, handler)
+            connection.settimeout(PATIENCE)
+            _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+            with connection.makefile("rb") as stream:
+                request = Request(**json.loads(stream.readline()))
+            for number, descriptor in zip((0, 1, 2), streams, strict=True):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            if self._fits(request):
+                _die_with(connection)
+                _send(connection, pid=os.getpid())
+                status = _run(request)
+                _send(connection, status=status)
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(status)
+
+    def _fits(self, request: Request) -> bool:
+        """Say whether a fork is what the command would be, and to the command why not."""
+        differing = {name for name, _ in request.at_start.items() ^ self.at_start.items()}
+        if _imported_sources() != self.sources:
+            differing.add("code")
         if differing:
-            names = ", ".join(sorted(differing))
-            print(
-                f"warm start: a run with other variables starts by itself ({names})",
-                file=sys.stderr,
-            )
+            reason = f"because these differ: {', '.join(sorted(differing))}"
+            print(f"started by itself, not forked, {reason}", file=sys.stderr)
         return not differing
 
-    def _fork(self, connection: socket.socket, request: dict, streams: list[int]) -> int:
-        pid = os.fork()
-        if pid == 0:
-            status = 1
-            try:
-                _die_with_parent()
-                self.selector.close()
-                self.listener.close()
-                connection.close()
-                for number, stream in enumerate(streams):
-                    os.dup2(stream, number)
-                status = _run(request)
-            finally:
-                with contextlib.suppress(OSError, ValueError):
-                    sys.stdout.flush()
-                    sys.stderr.flush()
-                os._exit(status)
-        return pid
 
-    def _watch(self, connection: socket.socket, pid: int) -> None:
-        self.runs += 1
-        handle = os.pidfd_open(pid)
-
-        def ended() -> None:
-            _, status = os.waitpid(pid, 0)
-            self.selector.unregister(handle)
-            os.close(handle)
-            with contextlib.suppress(KeyError):
-                self.selector.unregister(connection)
-            with contextlib.suppress(OSError):
-                code = os.waitstatus_to_exitcode(status)
-                # a run killed by a signal ends its client as a shell would report it
-                connection.sendall(
-                    json.dumps({"status": code if code >= 0 else 128 - code}).encode() + b"\n"
-                )
-            connection.close()
-            self.runs -= 1
-
-        def left() -> None:
-            self.selector.unregister(connection)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-        self.selector.register(handle, selectors.EVENT_READ, ended)
-        self.selector.register(connection, selectors.EVENT_READ, left)
+def _die_with(connection: socket.socket) -> None:
+    """Ask for SIGIO, which ends this process, when the client closes its end or is gone."""
+    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+    flags = fcntl.fcntl(connection, fcntl.F_GETFL)
+    fcntl.fcntl(connection, fcntl.F_SETFL, flags | os.O_ASYNC)
 
 
-def _run(request: dict) -> int:
-    """Trains in the child; returns the exit status that ``python -m benchmark train`` would have."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.chdir(request["folder"])
-    os.environ.update(request["environment"])
-    from benchmark.training.attempt import attempt
+def _send(connection: socket.socket, **message: int) -> None:
+    connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _run(request: Request) -> int:
+    """Train; return the exit status that ``python -m benchmark train`` would have."""
+    os.chdir(request.folder)
+    os.environ.clear()
+    os.environ.update(request.environment)
+    tempfile.tempdir = None  # to be found again with these variables
+    from benchmark.training.interrupt import attempt
 
     try:
-        out = None if request["out"] is None else Path(request["out"])
-        return attempt(Path(request["spec"]), out, request["started"])
+        out = None if request.out is None else Path(request.out)
+        return attempt(Path(request.spec), out, request.started)
     except BenchmarkError as error:
         return tell(error)
     except BaseException:  # whatever ends a run, its log must say so
@@ -170,13 +138,13 @@ def _run(request: dict) -> int:
 
 
 def _import_everything() -> None:
-    """Imports what runs import, so that the children find it there; only the optimiser's first use loads dynamo."""
+    """Import what runs import; only the optimiser's first use loads dynamo."""
     import faiss  # noqa: F401
     import torch
 
     from benchmark.losses import LOSSES
     from benchmark.models.vision_ops import prepare_torchvision
-    from benchmark.training import attempt  # noqa: F401
+    from benchmark.training import run  # noqa: F401
 
     prepare_torchvision()
     import timm  # noqa: F401
@@ -186,19 +154,11 @@ def _import_everything() -> None:
     torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])
 
 
-def _read_line(connection: socket.socket) -> dict:
-    content = b""
-    while not content.endswith(b"\n"):
-        part = connection.recv(65536)
-        if not part or len(content) > LONGEST_REQUEST:
-            raise ValueError("no whole request")
-        content += part
-    return json.loads(content)
-
-
-def _die_with_parent() -> None:
-    """Asks Linux to kill this process when the server goes, as its client would start the run again."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def _imported_sources() -> dict[str, float]:
+    """Return when each imported file of this package and of plugins was changed; 0: it is gone."""
+    modules = [item for name, item in sys.modules.items() if name.startswith("benchmark")]
+    files = [file for item in modules if (file := getattr(item, "__file__", None))]
+    return {file: os.path.getmtime(file) if os.path.exists(file) else 0.0 for file in files}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Keeps a warm process beside a workflow; the workflow never waits for it and never fails by it."""
+"""Keep a fork server beside a workflow, which never waits for it and never fails because of it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from pathlib import Path
 from benchmark.training.fork_server.protocol import OFF, VARIABLE
 
 THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+LONGEST_FOLDER = 80  # characters; Linux allows 107 in the path of a socket
 
 
-class WarmStarter:
+class ForkServer:
     """The server's process and its private folder; ``stop`` may be called in any state."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._folder: str | None = None
 
     def start(self) -> None:
-        """Starts the server in the background and lets later commands find it; only where Linux offers pidfds."""
+        """Start the server and let later commands find it; only where Linux offers pidfds."""
         if os.environ.get(VARIABLE) or not hasattr(os, "pidfd_open"):
             return
-        self._folder = tempfile.mkdtemp(prefix="benchmark-")  # readable by its owner only
-        path = str(Path(self._folder) / "warm")
+        parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < LONGEST_FOLDER else "/tmp"
+        self._folder = tempfile.mkdtemp(prefix="benchmark-", dir=parent)  # for its owner only
+        path = str(Path(self._folder) / "socket")
         command = [sys.executable, "-m", "benchmark.training.fork_server.server", path]
-        # Runs with other thread settings are turned down by the server and start by themselves.
+        # runs with other thread settings start by themselves
         environment = {**THREADS, **os.environ}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment
@@ -36,8 +38,8 @@ class WarmStarter:
         os.environ[VARIABLE] = path
 
     def stop(self) -> None:
-        """Lets the server end after its last run."""
-        if self._process is not None:
+        """Let the server end after its last run."""
+        if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
             self._process = None
             os.environ[VARIABLE] = OFF

@@ -17,7 +17,7 @@ PATH = os.environ.get("STRESS_PHASE")
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Wraps the parts of a run once ``benchmark.training.run`` has been imported."""
+    """Wrap what a run calls once ``benchmark.training.run`` has been imported."""
 
     def find_spec(self, name, path, target=None):
         if name != "benchmark.training.run":
@@ -38,7 +38,7 @@ def _wrap_all(run):
     from benchmark.training import loop
 
     for owner, name, phase in (
-        (run, "build_parts", "start"),
+        (run, "build_components", "start"),
         (loop.Trainer, "_train_epoch", "step"),
         (loop.Trainer, "_evaluate", "evaluation"),
         (loop, "save_checkpoint", "checkpoint write"),

@@ -50,8 +50,8 @@ IDS = [f"{name}-{hyperparameters}" for name, hyperparameters, _, _ in RANKING]
 
 @st.composite
 def batches(draw):
-    """Unit rows with unequal classes, among 20 directions whose cosines are 0, +-1/2 and +-1 without rounding,
-    so that duplicates and exact ties are the rule."""
+    """Unit rows with unequal classes, among 20 directions whose cosines are 0, +-1/2 and +-1
+    without rounding, so that duplicates and exact ties are the rule."""
     size = draw(st.integers(3, 9))
     corner = st.tuples(*[st.sampled_from([-0.5, 0.5])] * 4)
     axis = st.sampled_from(torch.eye(4).tolist())
@@ -141,7 +141,7 @@ def test_blackbox_gradient_is_the_difference_quotient_of_the_ranker(lambda_val):
     targets = torch.rand(7, 23, generator=generator) < 0.3
     targets[:, 0] = True
     loss = create_loss("blackbox_ap", margin=0.0, lambda_val=lambda_val)
-    loss.per_query(scores, targets).sum().backward()
+    loss.query_losses(scores, targets).sum().backward()
     expected = [
         formulas.blackbox_gradient(s.detach(), t, 1, lambda_val)
         for s, t in zip(scores, targets, strict=True)
@@ -167,7 +167,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
         # small blocks, and negatives left out instead of overwritten
         for elements, many in ((2**19, 64), (100, 64), (2**19, 1), (100, 5)):
             monkeypatch.setattr("benchmark.losses.kernels.blocks.CPU_ELEMENTS", elements)
-            monkeypatch.setattr("benchmark.losses.kernels.negatives.MANY", many)
+            monkeypatch.setattr("benchmark.losses.kernels.blocks.LEFT_OUT_FROM", many)
             free = unit.clone().requires_grad_()
             value = create_loss(name, **extra)(free, labels)
             value.backward()

@@ -39,11 +39,11 @@ def cache(tmp_path, monkeypatch):
 def test_catalogue_lists_every_loss_with_its_schema(cache):
     catalogue = load_catalogue()
     assert sorted(catalogue) == sorted(LOSSES.names())
-    assert catalogue == json.loads(json.dumps(build_catalogue()))
-    assert catalogue["smooth_ap"]["display"] == "SmoothAP"
-    assert catalogue["blackbox_ap"]["stochastic"] is True
-    assert catalogue["proxy_nca"]["accepts_references"] is False
-    assert catalogue["sup_ap"]["schema"]["properties"]["offset"]["default"] is None
+    assert catalogue == build_catalogue()
+    assert catalogue["smooth_ap"].display == "SmoothAP"
+    assert catalogue["blackbox_ap"].stochastic is True
+    assert catalogue["proxy_nca"].accepts_references is False
+    assert catalogue["sup_ap"].schema["properties"]["offset"]["default"] is None
 
 
 def test_reading_the_catalogue_imports_no_torch_and_builds_once(cache):
@@ -66,7 +66,7 @@ def test_plugin_file_enters_the_catalogue(cache, tmp_path, monkeypatch):
     plugins.mkdir()
     (plugins / "toy_one.py").write_text(TOY.replace("{name}", "one"))
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
-    assert load_catalogue()["toy_one"]["schema"]["properties"]["slope"]["default"] == 2.0
+    assert load_catalogue()["toy_one"].schema["properties"]["slope"]["default"] == 2.0
     assert len(list(cache.iterdir())) == 2
 
 
@@ -78,11 +78,33 @@ def test_broken_plugin_is_named(cache, tmp_path, monkeypatch):
     assert not cache.exists() or not list(cache.iterdir())
 
 
-def test_concurrent_builders_and_a_damaged_file_leave_a_whole_catalogue(cache):
+def test_concurrent_builders_leave_a_whole_catalogue(cache):
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: load_catalogue(), range(2))
-    assert first == second
+    assert first == second == load_catalogue()
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_a_damaged_or_altered_file_is_built_again(cache):
+    whole = load_catalogue()
     (path,) = cache.iterdir()
-    path.write_text("{")
-    assert load_catalogue() == first
-    assert json.loads(path.read_text()) == first
+    content = path.read_text()
+    altered = json.loads(content)
+    altered["losses"]["smooth_ap"]["display"] = "another name"
+    for damage in (content[:100], "[]", "{}", '{"losses": {}}', json.dumps(altered)):
+        path.write_text(damage)
+        assert load_catalogue() == whole
+        assert path.read_text() == content
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "file" / "cache"))
+    assert sorted(load_catalogue()) == sorted(LOSSES.names())
+
+
+def test_a_plugin_that_ends_the_process_is_named_as_a_problem(cache, tmp_path, monkeypatch):
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    with pytest.raises(ConfigError, match="ended the process"):
+        load_catalogue()

@@ -46,7 +46,7 @@ def test_gradcheck_of_per_query_values(name, hyperparameters):
     targets[0, [1, 4]] = targets[1, [0, 5, 9]] = True
     loss = create_loss(name, **hyperparameters)
     assert torch.autograd.gradcheck(
-        lambda s: loss.per_query(s, targets)[:2], scores.requires_grad_(), atol=1e-6
+        lambda s: loss.query_losses(s, targets)[:2], scores.requires_grad_(), atol=1e-6
     )
 
 
@@ -56,7 +56,7 @@ def test_queries_without_positive_get_no_gradient_from_their_own_row():
     ).requires_grad_()
     targets = torch.zeros(3, 5, dtype=torch.bool)
     targets[0, 2] = True
-    values = create_loss("smooth_ap", tau=0.1).per_query(scores, targets)
+    values = create_loss("smooth_ap", tau=0.1).query_losses(scores, targets)
     values.nansum().backward()
     assert values.isnan().tolist() == [False, True, True]
     assert scores.grad[0].abs().sum() > 0 and scores.grad[1:].abs().sum() == 0

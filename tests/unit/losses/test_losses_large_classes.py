@@ -25,21 +25,22 @@ CASES = [
 
 @pytest.fixture
 def paths(monkeypatch):
-    """Returns a function that makes the losses take the path for many positives always, or never."""
+    """Return a function that makes the losses take the path for many positives always, or never."""
 
     def choose(many: bool) -> None:
         least = 3 if many else 10**9
-        for name in ("kernels.panels", "smooth_ap", "sup_ap"):
-            monkeypatch.setattr(f"benchmark.losses.{name}.FROM_POSITIVES", least)
+        for name in ("panels", "ranking"):
+            monkeypatch.setattr(f"benchmark.losses.kernels.{name}.MANY_POSITIVES", least)
         monkeypatch.setattr("benchmark.losses.blackbox_ap.SORT_FROM_POSITIVES", least)
         # what the expansions work on has no placeholders among the negatives
-        monkeypatch.setattr("benchmark.losses.kernels.negatives.MANY", 1)
+        monkeypatch.setattr("benchmark.losses.kernels.blocks.LEFT_OUT_FROM", 1)
 
     return choose
 
 
 def batch(spread, dtype=torch.float64):
-    """Three large classes and a small one, with ties; the smaller ``spread``, the better the ranking."""
+    """Three large classes and a small one, with ties; the smaller ``spread``, the better the
+    ranking."""
     generator = torch.Generator().manual_seed(0)
     labels = torch.tensor([0] * 40 + [1] * 25 + [2] * 12 + [3] * 3)
     centers = torch.randn(4, 12, generator=generator, dtype=torch.float64)
@@ -87,9 +88,9 @@ def test_queries_of_many_and_few_positives_share_a_batch(monkeypatch, paths):
     paths(many=False)
     expected = value_and_gradient("smooth_ap", {}, rows, labels)
     paths(many=True)
-    for name in ("panels", "smooth_ap"):
-        monkeypatch.setattr(f"benchmark.losses.{name}.FROM_POSITIVES", 20)
-    monkeypatch.setattr("benchmark.losses.smooth_ap.ELEMENTS", 200)  # a few rows at a time
+    for name in ("panels", "ranking"):
+        monkeypatch.setattr(f"benchmark.losses.kernels.{name}.MANY_POSITIVES", 20)
+    monkeypatch.setattr("benchmark.losses.kernels.ranking.LARGE_BLOCK", 200)  # a few rows at a time
     found = value_and_gradient("smooth_ap", {}, rows, labels)
     assert found[0] == pytest.approx(expected[0], rel=1e-9)
     assert torch.allclose(found[1], expected[1], rtol=1e-9, atol=1e-12)
@@ -125,4 +126,4 @@ def test_sums_over_panels_equal_sums_over_pairs(rising, bend):
     gap = gap if rising else -gap
     expected = (torch.where(gap > bend, 0.3 * gap - 2.0, bell(gap)) * weights.unsqueeze(2)).sum(1)
     assert torch.allclose(found, expected, rtol=1e-11, atol=1e-11)
-    assert torch.equal(at.unsort(at.values, torch.float64), places)
+    assert torch.equal(at.unsort(at.values), places)

@@ -1,4 +1,5 @@
-"""A batch that queries itself and a memory: every loss equals its formula, and moves the batch alone."""
+"""A batch that queries itself and a memory: every loss equals its formula, and moves the batch
+alone."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def unit(values):
 
 
 def pairs(labels, pool_labels):
-    """Yields (query, positives, negatives) as lists of references; the query itself is in neither."""
+    """Yield (query, positives, negatives) as lists of references; the query itself is in
+    neither."""
     for i, label in enumerate(labels.tolist()):
         others = [j for j in range(len(pool_labels)) if j != i]
         yield (
@@ -206,6 +208,7 @@ def test_loss_that_defines_forward_alone_ranks_batch_and_memory():
     batch, memory = torch.tensor([[1.0, 0.0], [0.6, 0.8]]), torch.tensor([[0.0, 1.0], [0.8, 0.6]])
     labels, memory_labels = torch.tensor([0, 0]), torch.tensor([1, 0])
     assert loss.with_memory(batch, labels, memory[:0], memory_labels[:0]) == loss(batch, labels)
-    # same label: all four pairs inside the batch (1, .6, .6, 1) and each image with the second of the memory
+    # same label: all four pairs inside the batch (1, .6, .6, 1) and each image with the second of
+    # the memory
     expected = -(1 + 0.6 + 0.6 + 1 + 0.8 + (0.48 + 0.48)) / 6
     assert loss.with_memory(batch, labels, memory, memory_labels).item() == pytest.approx(expected)

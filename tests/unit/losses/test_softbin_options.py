@@ -55,7 +55,8 @@ def expected(
     ties="ignore",
     **rest,
 ):
-    """The loss written out: 1 - AP of each query that has a positive, then the mean of means or the mean."""
+    """The loss written out: 1 - AP of each query that has a positive, then the mean of means or the
+    mean."""
     own = pool is None
     pool, pool_labels = (embeddings, labels) if own else (pool, pool_labels)
     centers, include_query = rest.get("bins", 20), rest.get("include_query", True)
@@ -84,7 +85,8 @@ def unit(count, width, seed):
 
 @st.composite
 def batches(draw):
-    """Random rows with unequal classes, and references of their own; the first query has a positive in both."""
+    """Random rows with unequal classes, and references of their own; the first query has a positive
+    in both."""
     size, pool = draw(st.integers(3, 12)), draw(st.integers(1, 9))
     width, seed = draw(st.integers(2, 6)), draw(st.integers(0, 10**6))
     labels = torch.tensor(draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
@@ -132,12 +134,13 @@ def test_gradcheck_of_the_batch_and_of_references(options):
 
 
 def test_tie_aware_value_per_query_worked_out_by_hand():
-    # three bins with centers 1, 0, -1: the positives lie in the first two, the negatives in the last two
+    # three bins with centers 1, 0, -1: the positives lie in the first two, the negatives in the
+    # last two
     scores = torch.tensor([[1.0, 0.0, 0.0, -1.0]], dtype=torch.float64)
     targets = torch.tensor([[True, True, False, False]])
-    values = create_loss("softbin_ap", bins=3, ties="aware").per_query(scores, targets)
+    values = create_loss("softbin_ap", bins=3, ties="aware").query_losses(scores, targets)
     assert values.item() == pytest.approx(1 - (2 / 2 + (1 + 1 + 2) / (1 + 2 + 2)) / 2)
-    values = create_loss("softbin_ap", bins=3).per_query(scores, targets)
+    values = create_loss("softbin_ap", bins=3).query_losses(scores, targets)
     assert values.item() == pytest.approx(1 - (1 / 1 + 2 / 3) / 2)
 
 
@@ -148,12 +151,12 @@ def test_tie_aware_ap_lies_between_zero_and_one_which_is_a_perfect_ranking():
     targets = torch.zeros(30, 40, dtype=torch.bool)
     targets[:, :12] = True
     aware, plain = (
-        create_loss("softbin_ap", ties=ties).per_query(scores, targets)
+        create_loss("softbin_ap", ties=ties).query_losses(scores, targets)
         for ties in ("aware", "ignore")
     )
     assert ((aware >= 0) & (aware <= 1)).all() and not torch.allclose(aware, plain, atol=1e-3)
     perfect = torch.where(targets, 0.9, -0.9).double()
-    assert create_loss("softbin_ap", ties="aware").per_query(perfect, targets) == pytest.approx(
+    assert create_loss("softbin_ap", ties="aware").query_losses(perfect, targets) == pytest.approx(
         0.0, abs=1e-12
     )
 
@@ -193,12 +196,12 @@ def test_unknown_choices_are_refused_with_what_is_allowed():
 def test_class_weights_are_those_of_the_batch_when_it_queries_a_memory_too():
     labels, memory = torch.tensor([2, 0, 0, 5, 1]), torch.tensor([1, 0, 4, 0, 1])
     weights = class_weights(
-        Relation.with_memory(labels, memory, torch.device("cpu")), torch.float64
+        Relation.from_labels(labels, memory, torch.device("cpu"), own=True), torch.float64
     )
     assert weights.tolist() == pytest.approx([0, 1 / 4, 1 / 4, 0, 1 / 2])
     rows = unit(10, 4, 2)
     loss = create_loss("softbin_ap", query_weights="class")
-    values = create_loss("softbin_ap").per_query(
+    values = create_loss("softbin_ap").query_losses(
         rows[:5] @ rows.T, torch.cat([labels, memory]) == labels.unsqueeze(1)
     )
     expected = (values[1] + values[2]) / 4 + values[4] / 2

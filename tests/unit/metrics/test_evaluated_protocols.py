@@ -1,4 +1,5 @@
-"""How the embeddings of a run become metrics: judged lists, repeats, query expansion and whitening."""
+"""How the embeddings of a run become metrics: judged lists, repeats, query expansion and
+whitening."""
 
 from __future__ import annotations
 
@@ -251,7 +252,7 @@ def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, m
 
 @pytest.fixture
 def file_run(tmp_path):
-    """Trains SoftBinAP for a step on a small dataset of files; returns the last scores by split."""
+    """Train SoftBinAP for a step on a small dataset of files; returns the last scores by split."""
 
     def run(name: str, params: dict, **evaluation) -> dict:
         spec = tiny_spec(
@@ -288,7 +289,8 @@ def test_a_run_with_random_galleries_finds_each_vehicle_once(tmp_path, file_run)
     make_vehicleid(tmp_path / "vehicleid")
     found = file_run("vehicleid", {"protocol": "random_gallery"})
     assert set(found) == {"small", "medium", "large"}
-    # with one image of each vehicle in the gallery, precision at the first place is all there is to mAP@R
+    # with one image of each vehicle in the gallery, precision at the first place is all there is to
+    # mAP@R
     assert all(
         scores["map_at_r"] == pytest.approx(scores["recall_at_1"]) for scores in found.values()
     )

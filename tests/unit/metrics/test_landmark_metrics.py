@@ -1,4 +1,5 @@
-"""The landmark benchmarks' own mAP, against a table worked out by hand and a slow version of the rule."""
+"""The landmark benchmarks' own mAP, against a table worked out by hand and a slow version of the
+rule."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def on_circle(*degrees: float) -> np.ndarray:
 
 
 def judged(*queries: tuple[list[int], list[int]]) -> Judgements:
-    """Returns the judgements of (relevant, ignored) per query."""
+    """Return the judgements of (relevant, ignored) per query."""
     relevant, ignored = zip(*queries, strict=True)
     return Judgements(
         *(tuple(np.array(part, dtype=np.int64) for part in lists) for lists in (relevant, ignored))
@@ -45,7 +46,8 @@ def slow_map(scores: np.ndarray, judgements: Judgements) -> float:
 
 def test_map_worked_out_by_hand():
     gallery = on_circle(10, 20, 30, 40, 50, 60)
-    # the ranking is 10, 20, ...; without the ignored 20 the relevant 10, 40 and 60 come 1st, 3rd and 5th
+    # the ranking is 10, 20, ...; without the ignored 20 the relevant 10, 40 and 60 come 1st, 3rd
+    # and 5th
     got = landmark_map(on_circle(0), gallery, judged(([0, 3, 5], [1])))
     trapezoids = (1 + 1) / 2, (1 / 2 + 2 / 3) / 2, (2 / 4 + 3 / 5) / 2
     assert got == pytest.approx(sum(trapezoids) / 3)

@@ -52,14 +52,16 @@ def brute_force(
 def test_a_ranking_worked_out_by_hand():
     query, gallery = on_circle(0), on_circle(10, 20, 30, 40, 50)
     got = retrieval_metrics(query, [1], gallery, [2, 1, 1, 2, 1], recall_at=(1, 2, 3))
-    # positives at ranks 2, 3 and 5: precisions 1/2, 2/3 and 3/5; the first R = 3 places hold two of them
+    # positives at ranks 2, 3 and 5: precisions 1/2, 2/3 and 3/5; the first R = 3 places hold two of
+    # them
     assert got["recall_at_1"] == 0.0 and got["recall_at_2"] == 1.0 and got["recall_at_3"] == 1.0
     assert got["map"] == pytest.approx((1 / 2 + 2 / 3 + 3 / 5) / 3)
     assert got["map_at_r"] == pytest.approx((1 / 2 + 2 / 3) / 3)
 
 
 def test_every_item_queries_the_others_and_never_itself():
-    # neighbours in order: 0 -> 1, 2, 3; 10 -> 0, 30, 60; 30 -> 10, 0 and 60 tie (0 first); 60 -> 30, 10, 0
+    # neighbours in order: 0 -> 1, 2, 3; 10 -> 0, 30, 60; 30 -> 10, 0 and 60 tie (0 first); 60 ->
+    # 30, 10, 0
     got = retrieval_metrics(on_circle(0, 10, 30, 60), [1, 2, 1, 2], recall_at=(1, 2))
     assert got["recall_at_1"] == 0.0
     assert got["map"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 2 + 1 / 2) / 4)
@@ -112,7 +114,8 @@ def test_equals_the_accuracy_calculator_of_pytorch_metric_learning(classes, with
 )
 def test_equals_brute_force_with_ties(count, gallery_count, classes, directions, seed):
     rng = np.random.default_rng(seed)
-    # few directions on the axes: scores are exactly 0 or 1, so ties are everywhere and products are exact
+    # few directions on the axes: scores are exactly 0 or 1, so ties are everywhere and products are
+    # exact
     query = np.eye(directions, dtype=np.float32)[rng.integers(0, directions, count)]
     labels = rng.integers(0, classes, count)
     gallery, gallery_labels, items, item_labels = None, None, query, labels

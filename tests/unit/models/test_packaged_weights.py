@@ -1,4 +1,5 @@
-"""Weights that come as a package: every one gets its name in timm, and the network classifies with them."""
+"""Weights that come as a package: every one gets its name in timm, and the network classifies with
+them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ installed = pytest.mark.skipif(
 
 
 def fresh(name: str) -> torch.nn.Module:
-    """Returns a network of timm with random weights, and its classifier."""
+    """Return a network of timm with random weights, and its classifier."""
     prepare_torchvision()
     import timm
 
@@ -29,7 +30,7 @@ def fresh(name: str) -> torch.nn.Module:
 
 
 def names_of_the_package() -> list[str]:
-    """Returns the names of the layers of EfficientNet-Lite0 as its package writes them."""
+    """Return the names of the layers of EfficientNet-Lite0 as its package writes them."""
     layers = ["_conv_stem", "_bn0", "_conv_head", "_bn1", "_fc"]
     for number in range(16):
         parts = ["_depthwise_conv", "_bn1", "_project_conv", "_bn2"] + (

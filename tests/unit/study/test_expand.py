@@ -29,7 +29,7 @@ def test_specifications_are_complete(study_data, write_study):
         "glyphs_tiny/tinynet/smooth_ap_wide/bs16/seed0"
     ]
     assert run.spec.loss.params["tau"] == 0.1
-    assert set(run.spec.loss.params) == set(load_catalogue()["smooth_ap"]["schema"]["properties"])
+    assert set(run.spec.loss.params) == set(load_catalogue()["smooth_ap"].schema["properties"])
     recipe = run.spec.recipe
     assert recipe.training.epochs == 1 and recipe.optimizer == OptimizerConfig()
 

@@ -1,4 +1,5 @@
-"""The number of processes that decode images, and stopping in the middle, change no bit of a run on files."""
+"""The number of processes that decode images, and stopping in the middle, change no bit of a run on
+files."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from benchmark.training.run import train
 
 
 def draw(root: Path, seed: int) -> Path:
-    """Writes eight classes of eight small pictures below ``root``, in the place of what was there."""
+    """Write eight classes of eight small pictures below ``root``, in the place of what was
+    there."""
     generator = np.random.default_rng(seed)
     for label in range(8):
         (root / f"class{label}").mkdir(parents=True, exist_ok=True)
@@ -30,7 +32,7 @@ def draw(root: Path, seed: int) -> Path:
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory) -> Path:
-    """Returns a folder of pictures."""
+    """Return a folder of pictures."""
     return draw(tmp_path_factory.mktemp("images"), 0)
 
 
@@ -45,13 +47,13 @@ def spec_of(root: Path, workers: int) -> RunSpec:
 
 
 def numbers(folder: Path) -> dict:
-    """Returns the result without the digest of a specification that names the number of workers."""
+    """Return the result without the digest of a specification that names the number of workers."""
     return {**json.loads((folder / RESULT).read_text()), "spec_digest": None}
 
 
 @pytest.fixture(scope="module")
 def alone(images, tmp_path_factory) -> Path:
-    """Returns the folder of the run that decodes its images itself."""
+    """Return the folder of the run that decodes its images itself."""
     folder = tmp_path_factory.mktemp("alone")
     train(write_spec_in(folder, spec_of(images, 0)))
     return folder

@@ -1,4 +1,5 @@
-"""Full disks, folders that vanish, files that were torn, edited or swapped: a clear error or a clean recovery."""
+"""Full disks, folders that vanish, files that were torn, edited or swapped: a clear error or a
+clean recovery."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ IDENTITY = {"spec_digest": "a1", "code_version": "1", "platform": "here"}
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """Returns the folder of a run that nothing disturbed."""
+    """Return the folder of a run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("whole")
     train(write_spec_in(folder, tiny_spec(training=OFTEN)))
     return folder
@@ -37,7 +38,7 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def stopped(tmp_path, monkeypatch):
-    """Returns the path of the same specification, stopped after three steps."""
+    """Return the path of the same specification, stopped after three steps."""
     path = write_spec_in(tmp_path, tiny_spec(training=OFTEN))
     with monkeypatch.context() as patch:
         stop_after(3, patch)
@@ -48,7 +49,8 @@ def stopped(tmp_path, monkeypatch):
 
 @pytest.fixture
 def full_disk():
-    """Returns a function that lets no file of this process grow beyond so many bytes; undone by None."""
+    """Return a function that lets no file of this process grow beyond so many bytes; undone by
+    None."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def fill(size: int | None) -> None:
@@ -116,14 +118,14 @@ def test_a_log_without_room_is_a_clear_error(monkeypatch):
 
 
 def test_a_disk_without_any_room_is_noticed_before_training(stopped, full_disk, monkeypatch):
-    monkeypatch.setattr("benchmark.training.run.build_parts", None)  # must not be reached
+    monkeypatch.setattr("benchmark.training.run.build_components", None)  # must not be reached
     full_disk(1000)
     with pytest.raises(RunError, match="free some space"):
         train(stopped)
 
 
 def test_a_place_that_cannot_be_written_to_is_noticed_before_training(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmark.training.run.build_parts", None)
+    monkeypatch.setattr("benchmark.training.run.build_components", None)
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="choose a writable folder"):
         train(write_spec_in(tmp_path, tiny_spec()), tmp_path / "file" / "run")

@@ -1,7 +1,8 @@
-"""A run that dies around any of its writes continues to the same bits; a clock decides nothing about a result.
+"""A run that dies around any of its writes continues to the same bits; a clock decides nothing
+about a result.
 
-The deterministic sibling of ``tests/stress``, where processes are killed: here every call that brings something to
-the disk raises, once before it has done its work and once after.
+The deterministic sibling of ``tests/stress``, where processes are killed: here every call that
+brings something to the disk raises, once before it has done its work and once after.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Died(BaseException):
 
 
 def die_at(number: int, after: bool, patch: pytest.MonkeyPatch) -> None:
-    """Makes the ``number``-th write from now on raise, before it or after it."""
+    """Make the ``number``-th write from now on raise, before it or after it."""
     calls = itertools.count(1)
 
     def mortal(function):
@@ -54,7 +55,7 @@ def die_at(number: int, after: bool, patch: pytest.MonkeyPatch) -> None:
 
 
 def survives(path, number, after, monkeypatch) -> bool:
-    """Returns whether an attempt at the run ended before its ``number``-th write."""
+    """Return whether an attempt at the run ended before its ``number``-th write."""
     with monkeypatch.context() as patch:
         die_at(number, after, patch)
         try:
@@ -66,7 +67,7 @@ def survives(path, number, after, monkeypatch) -> bool:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """Returns the folder of a run that nothing disturbed."""
+    """Return the folder of a run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("whole")
     train(write_spec_in(folder, SPEC_OF()))
     return folder

@@ -30,7 +30,8 @@ def embeddings_of(images, time):
 
 
 def contents(memory, batch):
-    """Returns what the memory offers to ``batch``: (image, time) of each embedding, sorted, and checks labels."""
+    """Return what the memory offers to ``batch``: (image, time) of each embedding, sorted, and
+    checks labels."""
     embeddings, labels = memory.others(np.array(batch))
     assert labels.tolist() == LABELS[embeddings[:, 0].long()].tolist()
     return sorted(map(tuple, embeddings.tolist()))

@@ -1,4 +1,5 @@
-"""One run: deterministic, resumable at any step, matched by seed across losses, honest when it diverges."""
+"""One run: deterministic, resumable at any step, matched by seed across losses, honest when it
+diverges."""
 
 from __future__ import annotations
 

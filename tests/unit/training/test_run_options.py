@@ -1,4 +1,5 @@
-"""Runs with a memory or with micro-batches: resumable to the same bits, and refused where they make no sense."""
+"""Runs with a memory or with micro-batches: resumable to the same bits, and refused where they make
+no sense."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from torch import nn
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULT
-from benchmark.training import parts
+from benchmark.training import components
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
@@ -38,15 +39,15 @@ def spec_of(case):
 
 @pytest.fixture(autouse=True)
 def dropout(monkeypatch):
-    """Puts dropout before the head of every network, so that chance inside the network takes part."""
-    create = parts.create_model
+    """Put dropout before the head of every network, so that the network draws, too."""
+    create = components.create_model
 
     def with_dropout(*arguments):
         model = create(*arguments)
         model.head = nn.Sequential(nn.Dropout(0.5), model.head)
         return model
 
-    monkeypatch.setattr(parts, "create_model", with_dropout)
+    monkeypatch.setattr(components, "create_model", with_dropout)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -40,7 +40,7 @@ class Unit(nn.Linear):
 
 
 def take_steps(loss, labels, remember=False, micro_batch=None):
-    """Takes two steps on meta, the second with what the first left in the memory."""
+    """Take two steps on meta, the second with what the first left in the memory."""
     model, count = Unit(6, 4).to(META), len(labels)
     memory = Memory(MemoryConfig(size=-1), labels.repeat(2), 4, META) if remember else None
     optimizer, scaler = (
@@ -77,7 +77,8 @@ def test_labels_on_the_device_would_be_waited_for():
 
 
 class Seeing(Loss):
-    """A user's loss, which knows nothing of where labels lie; keeps the devices of what it is given."""
+    """A user's loss, which knows nothing of where labels lie; keeps the devices of what it is
+    given."""
 
     def __init__(self):
         super().__init__(self.Config())

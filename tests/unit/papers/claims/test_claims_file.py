@@ -57,7 +57,7 @@ def test_a_level_that_stands_for_the_plain_loss_is_its_default():
         for arm in claim.arms:
             if len(arm.conditions) > 1 and arm.conditions[1] == "":
                 key, _, value = arm.conditions[0].partition("=")
-                fields = load_catalogue()[arm.loss]["schema"]["properties"]
+                fields = load_catalogue()[arm.loss].schema["properties"]
                 if (
                     options.get(key, key) in fields and key != "query_weights"
                 ):  # those are the recipe's
@@ -72,7 +72,7 @@ def test_the_margins_of_calibration_are_what_the_sentences_say():
     (any_margin,) = (
         claim for claim in load_claims() if claim.name == "any_margin_improves_on_sup_ap"
     )
-    alpha = load_catalogue()["roadmap"]["schema"]["properties"]["alpha"]["default"]
+    alpha = load_catalogue()["roadmap"].schema["properties"]["alpha"]["default"]
     margins = [alpha - float(arm.conditions[0].removeprefix("beta=")) for arm in any_margin.first]
     assert min(margins) == pytest.approx(0.1) and max(margins) == pytest.approx(0.6)
 

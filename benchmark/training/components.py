@@ -1,4 +1,4 @@
-"""Builds everything a run needs from its specification; all of it reproducible from the seed."""
+"""Everything that a run needs, made from its specification and reproducible from its seed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from benchmark.core import provenance
+from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe import (
-    EvaluationConfig,
-    MemoryConfig,
-    OptimizerConfig,
-    ScheduleConfig,
-    TrainingConfig,
-    check_memory,
-    memory_problem,
-)
+from benchmark.core.recipe import Recipe, check_memory, memory_problem
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
@@ -26,12 +20,13 @@ from benchmark.input.create import create_input
 from benchmark.input.samplers import Sampler, create_sampler
 from benchmark.losses import LOSSES, create_loss
 from benchmark.models import EmbeddingModel, create_model
+from benchmark.training.checkpoint import Identity
 from benchmark.training.evaluate import Evaluator
-from benchmark.training.stages import check_micro_batch
+from benchmark.training.micro_batches import check_micro_batch
 
 
 @dataclass(frozen=True)
-class Parts:
+class Components:
     """The components of one run; labels (N,) are those of the training images, 0 to C - 1."""
 
     spec: RunSpec
@@ -43,22 +38,28 @@ class Parts:
     model: EmbeddingModel
     loss: nn.Module
     evaluator: Evaluator
-    optimizer: OptimizerConfig
-    schedule: ScheduleConfig
-    training: TrainingConfig
-    memory: MemoryConfig
-    evaluation: EvaluationConfig
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.spec.recipe
+
+    def identity(self) -> Identity:
+        """Return what decides the numbers of this run."""
+        return Identity(
+            spec_digest=self.spec.digest,
+            code_version=code_version(),
+            dataset_fingerprint=self.dataset.fingerprint,
+            platform=provenance.platform_label(),
+        )
 
 
-def build_parts(spec: RunSpec, device: torch.device) -> Parts:
-    """Returns the parts of ``spec``; raises ConfigError or DataError with what to change."""
-    recipe = spec.recipe
-    problem = memory_problem(
-        recipe, spec.loss.name, LOSSES[spec.loss.name].facts["accepts_references"]
-    )
-    found = check_memory(recipe) + ([problem] if problem else [])
-    if found:
-        raise ConfigError(spec.run_id, found)
+def build_components(spec: RunSpec, device: torch.device) -> Components:
+    """Return the components of ``spec``; raise ConfigError or DataError with what to change."""
+    recipe, loss_facts = spec.recipe, LOSSES[spec.loss.name].facts
+    problem = memory_problem(recipe, spec.loss.name, loss_facts["accepts_references"])
+    problems = check_memory(recipe) + ([problem] if problem else [])
+    if problems:
+        raise ConfigError(spec.run_id, problems)
     dataset = load_dataset(spec.dataset.name, spec.dataset.params)
     train = dataset.train
     labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
@@ -70,10 +71,8 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
         batch_size=spec.batch_size,
         seed=spec.seed,
     )
-    model_config, input_config = recipe.model, recipe.input
-    model = create_model(model_config, spec.seed).to(device, memory_format=torch.channels_last)
-    training = recipe.training
-    check_micro_batch(model, training.micro_batch, spec.batch_size)
+    model = create_model(recipe.model, spec.seed).to(device, memory_format=torch.channels_last)
+    check_micro_batch(model, recipe.training.micro_batch, spec.batch_size)
     loss = create_loss(
         spec.loss.name,
         embedding_dim=model.embedding_dim,
@@ -81,22 +80,17 @@ def build_parts(spec: RunSpec, device: torch.device) -> Parts:
         seed=derive(spec.seed, "proxies"),
         **spec.loss.params,
     ).to(device)
-    evaluation = recipe.evaluation
-    return Parts(
+    channels = recipe.model.channels
+    return Components(
         spec=spec,
         device=device,
         dataset=dataset,
         labels=labels,
         sampler=sampler,
-        train_input=create_input(train, input_config, model_config.channels),
+        train_input=create_input(train, recipe.input, channels),
         model=model,
         loss=loss,
         evaluator=Evaluator(
-            dataset, input_config, evaluation, model_config.channels, model.embedding_dim
+            dataset, recipe.input, recipe.evaluation, channels, model.embedding_dim
         ),
-        optimizer=recipe.optimizer,
-        schedule=recipe.schedule,
-        training=training,
-        memory=recipe.memory,
-        evaluation=evaluation,
     )

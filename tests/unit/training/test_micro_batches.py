@@ -15,7 +15,7 @@ from benchmark.core.recipe import MemoryConfig, ModelConfig, TrainingConfig
 from benchmark.losses import create_loss
 from benchmark.models import create_model
 from benchmark.training.memory import Memory
-from benchmark.training.stages import check_micro_batch
+from benchmark.training.micro_batches import check_micro_batch
 from benchmark.training.step import Stepper
 
 CPU = torch.device("cpu")
@@ -148,7 +148,7 @@ def test_scaled_loss_gives_scaled_gradients_and_an_unscaled_update():
 
 
 def peak_saved_bytes(micro_batch):
-    """Returns the most bytes that autograd held at one time for the backward pass, parameters left
+    """Return the most bytes that autograd held at one time for the backward pass, parameters left
     out."""
     model = network()
     own = {parameter.data_ptr() for parameter in [*model.parameters(), *model.buffers()]}

@@ -1,0 +1,233 @@
+"""Forked runs: same bits, same exit status, and nothing lost when either side dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny_runs import curve, tiny_spec, write_spec_in
+
+from benchmark.core.records import RESULT
+from benchmark.training.checkpoint import CHECKPOINT
+from benchmark.training.fork_server.client import train_forked
+from benchmark.training.fork_server.protocol import READ_AT_START, VARIABLE
+from benchmark.training.fork_server.starter import ForkServer
+from benchmark.training.interrupt import EXIT_INTERRUPTED
+from benchmark.training.run import train
+
+QUICK = {"epochs": 1}
+LONG = {"epochs": 5, "checkpoint_seconds": 0.0}
+BY_ITSELF = "started by itself, not forked"
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the fork server needs Linux")
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[dict[str, str]]:
+    """Yield the environment in which commands find a server."""
+    before = os.environ.pop(VARIABLE, None)
+    server = ForkServer()
+    server.start()
+    yield dict(os.environ)
+    server.stop()
+    os.environ.pop(VARIABLE)
+    if before is not None:
+        os.environ[VARIABLE] = before
+
+
+def command(spec: Path) -> list[str]:
+    return [sys.executable, "-m", "benchmark", "train", "--spec", str(spec)]
+
+
+def run(spec: Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        command(spec), env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def start_until_checkpoint(folder: Path, spec, environment: dict[str, str]) -> subprocess.Popen:
+    process = subprocess.Popen(
+        command(write_spec_in(folder, spec)), env=environment, stdout=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while not (folder / CHECKPOINT).exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return process
+
+
+def test_a_run_has_the_bits_and_the_output_of_one_started_by_itself(forking, tmp_path):
+    spec = tiny_spec("smooth_ap", training=QUICK)
+    train(write_spec_in(tmp_path / "alone", spec))
+    done = run(write_spec_in(tmp_path / "forked", spec), forking)
+    assert done.returncode == 0, done.stderr
+    assert "epoch 1/1" in done.stdout + done.stderr
+    assert BY_ITSELF not in done.stderr
+    assert (tmp_path / "forked" / RESULT).read_bytes() == (tmp_path / "alone" / RESULT).read_bytes()
+
+
+def test_a_failing_run_says_why_and_has_the_status_of_one_started_by_itself(forking, tmp_path):
+    path = tmp_path / "spec.json"
+    path.write_text("{}")
+    done = run(path, forking)
+    assert done.returncode == 2
+    assert "is not a run specification" in done.stderr
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_to_the_command_reaches_the_run_which_continues_later(kind, forking, tmp_path):
+    spec = tiny_spec("smooth_ap", training=LONG)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    train(write_spec_in(whole, spec))
+    process = start_until_checkpoint(stopped, spec, forking)
+    process.send_signal(kind)
+    assert process.wait(60) == (-kind if kind == signal.SIGKILL else EXIT_INTERRUPTED)
+    assert not (stopped / RESULT).exists()
+    assert run(stopped / "spec.json", forking).returncode == 0
+    assert (stopped / RESULT).read_bytes() == (whole / RESULT).read_bytes()
+    assert curve(stopped) == curve(whole)
+
+
+@pytest.fixture
+def own_server(monkeypatch) -> Iterator[ForkServer]:
+    """Yield a server of a test's own, which commands with this process's variables find."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    server = ForkServer()
+    server.start()
+    yield server
+    server.stop()
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def test_a_run_that_is_killed_has_the_status_of_a_kill(own_server, tmp_path):
+    process = start_until_checkpoint(tmp_path, tiny_spec("smooth_ap", training=LONG), os.environ)
+    (fork,) = children(own_server._process.pid)
+    os.kill(fork, signal.SIGKILL)
+    assert process.wait(60) == 128 + signal.SIGKILL
+    assert not (tmp_path / RESULT).exists()
+
+
+def test_a_run_goes_on_when_the_server_dies_and_the_next_starts_by_itself(own_server, tmp_path):
+    process = start_until_checkpoint(tmp_path, tiny_spec("smooth_ap", training=LONG), os.environ)
+    own_server._process.kill()
+    assert process.wait(120) == 0
+    assert (tmp_path / RESULT).exists()
+    spec = write_spec_in(tmp_path / "next", tiny_spec("smooth_ap", training=QUICK))
+    assert run(spec, os.environ).returncode == 0
+
+
+class TestVariables:
+    def test_those_of_a_shell_or_a_folder_do_not_matter(self, forking, tmp_path):
+        spec = write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK))
+        others = {"PS1": "(venv) $ ", "VIRTUAL_ENV": "/somewhere", "COLUMNS": "7", "PWD": "/"}
+        done = run(spec, {**forking, **others})
+        assert done.returncode == 0 and BY_ITSELF not in done.stderr, done.stderr
+
+    @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "HF_HOME"])
+    def test_those_read_at_the_start_do(self, name, forking, tmp_path):
+        spec = write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK))
+        done = run(spec, {**forking, name: "3"})
+        assert done.returncode == 0
+        assert f"{BY_ITSELF}, because these differ: {name}" in done.stderr
+
+    def test_the_run_has_all_variables_of_its_command(self, forking, tmp_path):
+        # a run in another folder of data fails as it would by itself
+        spec = write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK))
+        done = run(
+            spec, {**forking, "MLFLOW_TRACKING_URI": "http://127.0.0.1:9", "BENCHMARK_STUDY": "s"}
+        )
+        assert done.returncode == 0 and "MLflow" in done.stderr
+
+    def test_each_has_a_reason(self):
+        assert all(reason for reason in READ_AT_START.values())
+
+
+def talk(path: str, *parts: bytes, streams: bool = True) -> bytes:
+    """Return what a server answers to a client that says these things and then nothing."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(30)
+        connection.connect(path)
+        if streams:
+            socket.send_fds(connection, [b"\0"], [1, 1, 2])
+        for part in parts:
+            connection.sendall(part)
+        connection.shutdown(socket.SHUT_WR)
+        try:
+            return connection.recv(1000)
+        except ConnectionResetError:
+            return b""
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (b"",),
+        (b"nonsense\n",),
+        (b"{}\n",),
+        (b"[1, 2]\n",),
+        (b'{"spec": 1, "out": 2, "started": "x", "folder": 3, "environment": 4, "at_start": 5}\n',),
+        (b"\xff" * 100_000,),
+    ],
+)
+def test_a_request_that_is_none_gets_no_run_and_leaves_the_server_alone(parts, forking, tmp_path):
+    assert b"pid" not in talk(forking[VARIABLE], *parts)
+    assert b"pid" not in talk(forking[VARIABLE], *parts, streams=False)
+    done = run(write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK)), forking)
+    assert done.returncode == 0 and BY_ITSELF not in done.stderr
+
+
+def test_a_client_that_says_nothing_keeps_no_other_waiting(forking, tmp_path):
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.connect(forking[VARIABLE])
+        done = run(write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK)), forking)
+        assert done.returncode == 0 and BY_ITSELF not in done.stderr
+        silent.settimeout(0.1)
+        with pytest.raises(TimeoutError):  # it is still waited for
+            silent.recv(1)
+
+
+def test_code_that_changed_since_the_server_started_is_not_forked(tmp_path, monkeypatch, request):
+    plugin = tmp_path / "plugins" / "nothing.py"
+    plugin.parent.mkdir()
+    plugin.write_text("VALUE = 1\n")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugin.parent))
+    request.getfixturevalue("own_server")
+    spec = tiny_spec("smooth_ap", training=QUICK)
+    first = run(write_spec_in(tmp_path / "first", spec), os.environ)
+    assert first.returncode == 0 and BY_ITSELF not in first.stderr
+    os.utime(plugin, (1, 1))
+    second = run(write_spec_in(tmp_path / "second", spec), os.environ)
+    assert second.returncode == 0
+    assert f"{BY_ITSELF}, because these differ: code" in second.stderr
+
+
+def test_without_a_server_the_caller_trains(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "nothing here"))
+    assert train_forked(tmp_path / "spec.json", None, 0.0) is None
+
+
+def test_a_long_temporary_folder_is_no_place_for_a_socket(tmp_path, monkeypatch, request):
+    long = tmp_path / ("x" * 120)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    request.getfixturevalue("own_server")
+    assert len(os.environ[VARIABLE]) <= 107
+    done = run(write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK)), os.environ)
+    assert done.returncode == 0 and BY_ITSELF not in done.stderr
+
+
+def test_stopping_ends_the_process_and_leaves_no_files(own_server):
+    folder, process = Path(os.environ[VARIABLE]).parent, own_server._process
+    own_server.stop()
+    assert process.wait(60) == 0
+    assert not folder.exists()
