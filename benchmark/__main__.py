@@ -9,7 +9,7 @@ import sys
 import typer
 
 from benchmark import cli
-from benchmark.core.errors import BenchmarkError, tell
+from benchmark.core.errors import BenchmarkError, print_error
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,7 +33,7 @@ def main() -> None:
     try:
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except BenchmarkError as error:
-        sys.exit(tell(error))
+        sys.exit(print_error(error))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The one family of exceptions: every message says what is wrong, where, what is allowed and what to do."""
+"""The one family of exceptions: each message says what is wrong, where, what is allowed, what to do."""
 
 from __future__ import annotations
 
@@ -6,18 +6,46 @@ import difflib
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 
 class BenchmarkError(Exception):
     """Base of all errors that the command line prints without a traceback (exit status 2)."""
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a configuration.
+
+    message     what is wrong, what is allowed, what to do
+    key         dotted place of the value, such as ``blocks.0.losses.2``
+    file, line  where it stands, when that is known; a line counts from 1
+    runs        words that name the runs it touches: "(24 runs, first: ...)"
+    """
+
+    message: str
+    key: str = ""
+    file: str = ""
+    line: int | None = None
+    runs: str = ""
+
+    def __str__(self) -> str:
+        place = self.key
+        if self.line is not None:
+            place = f"{place or 'file'} (line {self.line})"
+        if self.file:
+            place = f"{self.file}: {place}" if place else self.file
+        return f"{place}  {self.message} {self.runs}".strip()
+
+
 class ConfigError(BenchmarkError):
     """One or more problems of a configuration, reported together before anything starts."""
 
-    def __init__(self, source: str, problems: Iterable[str]):
+    def __init__(self, source: str, problems: Iterable[Problem | str]):
         self.source = source
-        self.problems = list(problems)
+        self.problems = [
+            problem if isinstance(problem, Problem) else Problem(problem) for problem in problems
+        ]
         count = len(self.problems)
         head = f"{source}: {count} problem{'s' if count != 1 else ''}, nothing was started"
         super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
@@ -35,20 +63,19 @@ class RunError(BenchmarkError):
     """A run that cannot start, continue or be written."""
 
 
-def tell(error: BenchmarkError) -> int:
-    """Prints ``error`` and returns its exit status, 2: all that can be said when the disk of the log is full."""
+def print_error(error: BenchmarkError) -> int:
+    """Print ``error`` and return its exit status, 2, also when the disk of the log is full."""
     for stream, text in ((sys.stdout, ""), (sys.stderr, f"error: {error}\n")):
         try:
             print(text, end="", file=stream, flush=True)
-        except (
-            OSError
-        ):  # what is left in the buffer must not fail again, at the exit, and change the status
+        except OSError:
+            # what is left in the buffer must not fail again at the exit and change the status
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 2
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """Returns the message for a name that is not registered, with the nearest known ones."""
+    """Return the message for a name that is not registered, with the nearest known one."""
     known = sorted(known)
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
     hint = f"; did you mean '{close[0]}'?" if close else ";"

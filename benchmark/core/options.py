@@ -1,7 +1,7 @@
 """Typed options: a frozen dataclass beside its component is the schema of its YAML.
 
-``option(...)`` attaches bounds and help to a field; ``schema_of`` turns the dataclass into JSON Schema,
-which validates both a live call (``build``) and a study file (without importing the component).
+``option(...)`` attaches bounds and help to a field; ``schema_of`` turns the dataclass into JSON Schema, which
+validates both a live call (``build``) and a study file (without importing the component).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator, TypeChecker
+from jsonschema import Draft202012Validator, TypeChecker, ValidationError
 from jsonschema.validators import extend
 
-from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError, Problem, unknown_name
 
 _TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 _BOUNDS = {
@@ -25,10 +25,11 @@ _BOUNDS = {
     "below": "exclusiveMaximum",
     "at_most": "maximum",
 }
+_EMPTY: dict[str, Any] = {"string": "", "array": [], "object": {}}
 
 
 def _is_integer(_: TypeChecker, value: Any) -> bool:
-    """JSON Schema takes 32.0 for an integer; what is then built with it does not."""
+    """Say whether a value is a whole number; JSON Schema takes 32.0 for one, what is built does not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -42,34 +43,42 @@ _STRICT = Draft202012Validator.TYPE_CHECKER.redefine_many(
 _Validator = extend(Draft202012Validator, type_checker=_STRICT)
 
 
-def option(default: Any = dataclasses.MISSING, *, help: str, **bounds: float) -> Any:
-    """Returns a dataclass field with help and bounds: above, at_least, below, at_most."""
+def option(
+    default: Any = dataclasses.MISSING,
+    *,
+    help: str,
+    schema: Mapping[str, Any] | None = None,
+    **bounds: float,
+) -> Any:
+    """Return a dataclass field with help and bounds: above, at_least, below, at_most.
+
+    ``schema`` holds further keywords of JSON Schema.
+    """
     unknown = set(bounds) - set(_BOUNDS)
     if unknown:
         raise TypeError(f"unknown bounds {sorted(unknown)}; allowed: {sorted(_BOUNDS)}")
-    metadata = {"help": help, "bounds": bounds}
+    extra = {**{_BOUNDS[name]: value for name, value in bounds.items()}, **(schema or {})}
+    metadata = {"help": help, "schema": extra}
     if isinstance(default, (list, dict)):
         return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
 
 
 def schema_of(config: type) -> dict[str, Any]:
-    """Returns the JSON Schema of a Config dataclass: closed, typed, with bounds, defaults and help."""
+    """Return the JSON Schema of a Config dataclass: closed, typed, with bounds, defaults and help."""
     hints = typing.get_type_hints(config)
     properties, required = {}, []
     for item in dataclasses.fields(config):
-        schema = _type_schema(hints[item.name])
-        for bound, value in item.metadata.get("bounds", {}).items():
-            schema[_BOUNDS[bound]] = value
+        schema = _type_schema(hints[item.name]) | dict(item.metadata.get("schema", {}))
         if item.metadata.get("help"):
             schema["description"] = item.metadata["help"]
-        if item.default is not dataclasses.MISSING:
-            schema["default"] = item.default
-        elif item.default_factory is not dataclasses.MISSING:
-            if not dataclasses.is_dataclass(default := item.default_factory()):
-                schema["default"] = default
-        else:
+        default = item.default
+        if item.default_factory is not dataclasses.MISSING:
+            default = item.default_factory()
+        if default is dataclasses.MISSING:
             required.append(item.name)
+        elif not dataclasses.is_dataclass(default):
+            schema["default"] = default
         properties[item.name] = schema
     return {
         "type": "object",
@@ -79,28 +88,57 @@ def schema_of(config: type) -> dict[str, Any]:
     }
 
 
-def problems(schema: Mapping[str, Any], values: Mapping[str, Any], where: str = "") -> list[str]:
-    """Returns one line for each way in which ``values`` breaks ``schema``; empty when all is right.
+def problems(schema: Mapping[str, Any], values: Any, where: str = "") -> list[Problem]:
+    """Return all ways in which ``values`` breaks ``schema``, with keys below ``where``.
 
     Stricter than JSON Schema: whole numbers are written as such, and numbers are finite.
     """
     found = []
-    validator = _Validator(schema)
-    for error in sorted(
-        validator.iter_errors(values), key=lambda error: list(map(str, error.absolute_path))
-    ):
-        place = ".".join([where, *map(str, error.absolute_path)]).strip(".") or "value"
+    errors = _Validator(schema).iter_errors(values)
+    for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path))):
+        key = ".".join([where, *map(str, error.absolute_path)]).strip(".")
         if error.validator == "additionalProperties":
             known = list(error.schema.get("properties", {}))
-            extra = [key for key in error.instance if key not in known]
-            found += [f"{place}  {unknown_name('key', key, known)}" for key in extra]
+            found += [
+                Problem(unknown_name("key", name, known), f"{key}.{name}".strip("."))
+                for name in error.instance
+                if name not in known
+            ]
         else:
-            found.append(f"{place}  {error.message}{_allowed(error)}")
+            found.append(Problem(f"{error.message}{_allowed(error)}", key))
     return found
 
 
+def sound_part(schema: Mapping[str, Any], value: Any) -> Any:
+    """Return ``value`` as a dataclass of this schema can hold it, so that further checks can go on.
+
+    A value of a wrong type, or one that is missing, becomes its default, an empty one or None; an unknown key
+    goes. What ``problems`` has said is not said again.
+    """
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if value is ... or (kinds and not any(_STRICT.is_type(value, kind) for kind in kinds)):
+        return schema.get("default", _empty(schema, kinds))
+    if isinstance(value, Mapping) and "properties" in schema:
+        parts = schema["properties"]
+        is_open = schema.get("additionalProperties") is not False
+        given = {
+            name: sound_part(parts.get(name, {}), item)
+            for name, item in value.items()
+            if name in parts or is_open
+        }
+        missing = [name for name in schema.get("required", []) if name not in given]
+        return given | {name: sound_part(parts[name], ...) for name in missing}
+    if isinstance(value, Mapping) and isinstance(schema.get("additionalProperties"), Mapping):
+        part = schema["additionalProperties"]
+        return {str(name): sound_part(part, item) for name, item in value.items()}
+    if isinstance(value, list) and "items" in schema:
+        return [sound_part(schema["items"], item) for item in value]
+    return value
+
+
 def build(config: type, values: Mapping[str, Any], where: str) -> Any:
-    """Returns ``config(**values)`` after validation; raises ConfigError with all problems at once."""
+    """Return ``config(**values)`` after validation; raise ConfigError with all problems at once."""
     found = problems(schema_of(config), values)
     if found:
         raise ConfigError(where, found)
@@ -108,18 +146,13 @@ def build(config: type, values: Mapping[str, Any], where: str) -> Any:
 
 
 def make(config: type, values: Mapping[str, Any]) -> Any:
-    """Returns ``config(**values)`` without validation; a mapping for a field that is a Config becomes that Config."""
+    """Return ``config(**values)`` without validation; mappings inside become the Configs of their fields."""
     hints = typing.get_type_hints(config)
-    nested = {
-        name: make(part, values[name])
-        for name in values
-        if isinstance(values[name], Mapping) and (part := _config_in(hints.get(name))) is not None
-    }
-    return config(**{**values, **nested})
+    return config(**{name: _made(hints.get(name), value) for name, value in values.items()})
 
 
 def defaults_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the default of every property of a schema that has one."""
+    """Return the default of every property of a schema that has one."""
     return {
         name: entry["default"]
         for name, entry in schema.get("properties", {}).items()
@@ -127,43 +160,50 @@ def defaults_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _config_in(hint: Any) -> type | None:
-    """Returns the Config dataclass that a hint allows, alone or beside None."""
-    return next(
-        (part for part in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(part)), None
-    )
+def _made(hint: Any, value: Any) -> Any:
+    hints = (hint, *typing.get_args(hint))
+    if isinstance(value, Mapping):
+        config = next((each for each in hints if dataclasses.is_dataclass(each)), None)
+        return value if config is None else make(typing.cast(type, config), value)
+    if isinstance(value, list):
+        kind = next((each for each in hints if typing.get_origin(each) in (list, tuple)), None)
+        items = [_made(typing.get_args(kind)[0], item) for item in value] if kind else value
+        return tuple(items) if typing.get_origin(kind) is tuple else items
+    return value
+
+
+def _empty(schema: Mapping[str, Any], kinds: list[str]) -> Any:
+    """Return an empty value of the first kind: a complete mapping, "", [] or None."""
+    if "object" in kinds[:1] and "properties" in schema:
+        return sound_part(schema, {})
+    return _EMPTY.get(kinds[0]) if kinds else None
 
 
 def _type_schema(hint: Any) -> dict[str, Any]:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if dataclasses.is_dataclass(hint):
-        return schema_of(hint)
+        return schema_of(typing.cast(type, hint))
     if origin in (types.UnionType, typing.Union):
+        # one schema instead of alternatives, so that a message names the key inside that is wrong
         parts = [_type_schema(argument) for argument in arguments]
-        if _config_in(hint) is not None:
-            # one schema instead of alternatives, so that a message names the key inside that is wrong
-            return {**schema_of(_config_in(hint)), "type": ["object", "null"]}
-        if all(set(part) == {"type"} for part in parts):
-            return {"type": [part["type"] for part in parts]}
-        return {"anyOf": parts}
+        merged = {key: value for part in parts for key, value in part.items()}
+        return {**merged, "type": [part["type"] for part in parts]}
     if origin is typing.Literal:
         return {"enum": list(arguments)}
     if origin in (list, tuple):
-        return (
-            {"type": "array", "items": _type_schema(arguments[0])}
-            if arguments
-            else {"type": "array"}
-        )
-    if origin is dict or hint is dict:
-        return {"type": "object"}
-    if hint is Any:
-        return {}
-    return {"type": _TYPES[hint]}
+        items = _type_schema(arguments[0]) if arguments else {}
+        return {"type": "array", "items": items} if items else {"type": "array"}
+    if origin is dict:
+        values = _type_schema(arguments[1])
+        return {"type": "object"} | ({"additionalProperties": values} if values else {})
+    if hint in (dict, list):
+        return {"type": {dict: "object", list: "array"}[hint]}
+    return {} if hint is Any else {"type": _TYPES[hint]}
 
 
-def _allowed(error: Any) -> str:
-    """Returns the bounds and help of the field, so that the message says what is allowed."""
-    schema = error.schema
+def _allowed(error: ValidationError) -> str:
+    """Return the bounds and help of the field, so that the message says what is allowed."""
+    schema = typing.cast(dict[str, Any], error.schema)
     words = {value: key.replace("_", " ") for key, value in _BOUNDS.items()}
     bounds = [f"{words[key]} {schema[key]}" for key in words if key in schema]
     help_text = schema.get("description", "")

@@ -6,14 +6,19 @@ Each section is a dataclass whose JSON Schema validates study files. This module
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+import typing
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from benchmark.core.options import make, option, schema_of
+from benchmark.core.errors import Problem
+from benchmark.core.options import make, option
 
 # The backbone that timm does not have, and torchvision's names of its weights under tags in timm's manner.
 GOOGLENET = "googlenet"
 GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
+
+
+Precision = Literal["float32", "bfloat16", "float16"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +118,7 @@ class TrainingConfig:
         at_least=1,
         help="images per pass of multi-stage backpropagation; null means the whole batch at once",
     )
-    precision: Literal["float32", "bfloat16", "float16"] = option(
-        "float32", help="autocast type on CUDA"
-    )
+    precision: Precision = option("float32", help="autocast type on CUDA")
     threads: int = option(1, at_least=1, help="CPU threads of torch")
     deterministic: bool = option(True, help="demand deterministic algorithms")
     checkpoint_seconds: float = option(
@@ -156,7 +159,11 @@ class EvaluationConfig:
     every: int = option(
         1, at_least=1, help="epochs between evaluations; the last epoch is always evaluated"
     )
-    recall_at: list[int] = option([1, 10, 100], help="the K of recall_at_K")
+    recall_at: list[int] = option(
+        [1, 10, 100],
+        help="the K of recall_at_K",
+        schema={"minItems": 1, "items": {"type": "integer", "minimum": 1}},
+    )
     batch_size: int = option(256, at_least=1, help="images per forward pass")
     neighbour_queries: int = option(32, at_least=0, help="queries whose top neighbours are kept")
     neighbours: int = option(10, at_least=1, help="neighbours kept per query")
@@ -192,21 +199,22 @@ class Recipe:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
 
-def check_input(config: InputConfig, channels: int) -> list[str]:
-    """Returns what is wrong with the input options of a network of ``channels``: lines of key and message."""
+def check_input(config: InputConfig, channels: int) -> list[Problem]:
+    """Return what is wrong with the input options of a network of ``channels``."""
     found = []
     if config.resize is not None and config.resize < config.image_size:
-        found.append(
-            f"resize  {config.resize} is smaller than image_size {config.image_size}, so that no crop fits; give at "
-            "least image_size, or null"
+        words = (
+            f"{config.resize} is smaller than image_size {config.image_size}, so that no crop fits"
         )
+        found.append(Problem(f"{words}; give at least image_size, or null", "resize"))
     for key, values in (("mean", config.mean), ("std", config.std)):
         if len(values) != 1 and len(values) < channels:
-            found.append(
-                f"{key}  has {len(values)} values for {channels} channels; give one, or one per channel"
+            words = (
+                f"has {len(values)} values for {channels} channels; give one, or one per channel"
             )
+            found.append(Problem(words, key))
     if any(value <= 0 for value in config.std):
-        found.append(f"std  {config.std} divides the pixels; give values above 0")
+        found.append(Problem(f"{config.std} divides the pixels; give values above 0", "std"))
     for key, values, highest in (
         ("crop_area", config.crop_area, 1.0),
         ("crop_aspect", config.crop_aspect, math.inf),
@@ -214,62 +222,44 @@ def check_input(config: InputConfig, channels: int) -> list[str]:
     ):
         if len(values) != 2 or not 0 < values[0] <= values[1] <= highest:
             limit = "" if highest == math.inf else f" and at most {highest:g}"
-            found.append(f"{key}  {values} is no range; give two increasing numbers above 0{limit}")
+            words = f"{values} is no range; give two increasing numbers above 0{limit}"
+            found.append(Problem(words, key))
     return found
 
 
-def check_memory(recipe: Recipe) -> list[str]:
-    """Returns what is wrong with the memory of a complete recipe: lines of key and message."""
-    size, start = recipe.memory.size, recipe.memory.start_epoch
-    epochs = recipe.training.epochs
-    found = []
-    if size == 0:
-        found.append(
-            "memory.size  0 remembers nothing; give null for no memory, -1 for the size of the training set"
-        )
-    if size is not None and start >= epochs:
-        found.append(
-            f"memory.start_epoch  {start:g} is not before the end of the training ({epochs} epochs), so that the "
-            "memory would never be used; start it earlier, or set memory.size to null"
-        )
-    return found
+def check_recipe(recipe: Recipe) -> list[Problem]:
+    """Return what is wrong between the sections of a recipe, and inside of ``input``.
 
-
-def check_whitening(recipe: Recipe) -> list[str]:
-    """Returns what is wrong with the whitening of a complete recipe: lines of key and message.
-
-    A network without a head has a width that only the network knows: training checks it.
+    The width of a network without a head is known to the network alone: training checks its whitening.
     """
-    kept, width = recipe.evaluation.whitening, recipe.model.embedding_dim
-    if kept is None or width is None or kept <= width:
-        return []
-    return [
-        f"evaluation.whitening  {kept} dimensions are more than the {width} of model.embedding_dim; give at most "
-        f"{width}, or null"
+    found = [
+        replace(problem, key=f"input.{problem.key}")
+        for problem in check_input(recipe.input, recipe.model.channels)
     ]
+    size, start, epochs = recipe.memory.size, recipe.memory.start_epoch, recipe.training.epochs
+    if size == 0:
+        words = "0 remembers nothing; give null for no memory, -1 for the size of the training set"
+        found.append(Problem(words, "memory.size"))
+    if size is not None and start >= epochs:
+        words = (
+            f"{start:g} is not before the end of the training ({epochs} epochs), so that the memory would never "
+            "be used; start it earlier, or set memory.size to null"
+        )
+        found.append(Problem(words, "memory.start_epoch"))
+    kept, width = recipe.evaluation.whitening, recipe.model.embedding_dim
+    if kept is not None and width is not None and kept > width:
+        words = f"{kept} dimensions are more than the {width} of model.embedding_dim; give at most {width}, or null"
+        found.append(Problem(words, "evaluation.whitening"))
+    return found
 
 
 def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str | None:
-    """Returns why ``loss`` cannot be trained with the memory of a complete recipe, or None when it can."""
+    """Return why ``loss`` cannot be trained with the memory of a recipe, or None when it can."""
     if recipe.memory.size is None or accepts_references:
         return None
-    return f"'{loss}' takes no references, so a memory has no place in it; set memory.size to null or choose another"
-
-
-def recipe_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a recipe; the sampler's parameters are checked by its own registry."""
-    schema = schema_of(Recipe)
-    recall_at = schema["properties"]["evaluation"]["properties"]["recall_at"]
-    recall_at |= {"minItems": 1, "items": {"type": "integer", "minimum": 1}}
-    return schema
-
-
-def complete_recipe_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a recipe that leaves no section to its defaults."""
-    schema = recipe_schema()
-    return {**schema, "required": list(schema["properties"])}
+    return f"'{loss}' takes no references, so a memory is of no use to it; set memory.size to null or choose another"
 
 
 def complete_recipe(recipe: dict[str, Any]) -> Recipe:
     """Return the recipe, with the default of every option that it leaves out."""
-    return make(Recipe, recipe)
+    return typing.cast(Recipe, make(Recipe, recipe))

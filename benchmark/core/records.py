@@ -7,6 +7,7 @@ digest of the specification that they belong to.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import re
@@ -17,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.cells import Cell, Setting
-from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.errors import ConfigError, Problem, RunError
 from benchmark.core.files import write_json
-from benchmark.core.options import make, problems
-from benchmark.core.recipe import Recipe, complete_recipe_schema
+from benchmark.core.options import make, option, problems, schema_of
+from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
 RESULTS = Path("results")
@@ -143,33 +144,63 @@ class RunSpec:
     @classmethod
     def from_json(cls, data: Any, source: str) -> RunSpec:
         """Return the specification whose ``as_json`` is ``data``; raise as ``read`` does."""
-        if not isinstance(data, dict) or set(data) != _KEYS or data["schema"] != SCHEMA:
+        names = {item.name for item in dataclasses.fields(_SpecFile)}
+        if not isinstance(data, dict) or set(data) != names or data["schema"] != SCHEMA:
             raise RunError(
                 f"{source} is not a run specification of schema {SCHEMA}; "
                 "write it again with 'python -m benchmark specs STUDY'"
             )
-        found = problems(_schema(), data)
-        if found:
+        if found := problems(_spec_schema(), data):
             raise ConfigError(source, [*found, _ADVICE])
-        label = data["run_id"].partition("/")[0]
-        dataset, loss = data["dataset"], data["loss"]
+        file = make(_SpecFile, data)
         spec = cls(
-            DatasetChoice(label, dataset["name"], dataset["params"]),
-            Setting.from_label(data["setting"]),
-            LossChoice(loss["variant"], loss["name"], loss["params"]),
-            data["batch_size"],
-            data["seed"],
-            make(Recipe, data["recipe"]),
+            DatasetChoice(file.run_id.partition("/")[0], file.dataset.name, file.dataset.params),
+            Setting.from_label(file.setting),
+            LossChoice(file.loss.variant, file.loss.name, file.loss.params),
+            file.batch_size,
+            file.seed,
+            file.recipe,
         )
-        if spec.run_id != data["run_id"]:
-            name = (
-                f"run_id  '{data['run_id']}' is not the name of this run, which is '{spec.run_id}'"
-            )
-            raise ConfigError(source, [name, _ADVICE])
+        if spec.run_id != file.run_id:
+            words = f"'{file.run_id}' is not the name of this run, which is '{spec.run_id}'"
+            raise ConfigError(source, [Problem(words, "run_id"), _ADVICE])
         return spec
 
 
-_KEYS = {"schema", "run_id", "dataset", "setting", "loss", "batch_size", "seed", "recipe"}
+@dataclass(frozen=True)
+class _Named:
+    name: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _NamedVariant(_Named):
+    variant: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SpecFile:
+    """The content of ``spec.json``."""
+
+    schema: int
+    run_id: str = option(
+        help="starts with the dataset's label", schema={"pattern": "^[A-Za-z0-9][^/]*/"}
+    )
+    dataset: _Named
+    setting: str
+    loss: _NamedVariant
+    batch_size: int = option(help="images of a batch", at_least=1)
+    seed: int = option(help="seed of the run", at_least=0)
+    recipe: Recipe
+
+
+@functools.cache
+def _spec_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a specification; in its recipe nothing is left to defaults."""
+    schema = schema_of(_SpecFile)
+    recipe = schema["properties"]["recipe"]
+    recipe["required"] = list(recipe["properties"])
+    return schema
 
 
 def settings_of(spec: RunSpec) -> dict[str, Any]:
@@ -208,35 +239,3 @@ def read_json(path: Path, what: str) -> Any:
 def _digest(data: Mapping[str, Any]) -> str:
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _schema() -> dict[str, Any]:
-    """Return the JSON Schema of a specification; in its recipe nothing is left to defaults."""
-    text = {"type": "string"}
-    named = {"name": text, "params": {"type": "object"}}
-
-    def closed(properties: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-
-    run_id = {
-        **text,
-        "pattern": "^[A-Za-z0-9][^/]*/",
-        "description": "starts with the dataset's label",
-    }
-    return {
-        "type": "object",
-        "properties": {
-            "run_id": run_id,
-            "setting": text,
-            "dataset": closed(named),
-            "loss": closed({**named, "variant": text}),
-            "batch_size": {"type": "integer", "minimum": 1},
-            "seed": {"type": "integer", "minimum": 0},
-            "recipe": complete_recipe_schema(),
-        },
-    }

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
@@ -96,7 +96,7 @@ class Result:
     curve: list[Annotated[CurvePoint, BeforeValidator(_nested_scores)]]
     batch_stream: BatchStream
     dataset: DatasetContent
-    schema: Literal[1] = SCHEMA
+    schema: Literal[1] = 1
 
     def __post_init__(self) -> None:
         for point in self.curve:
@@ -234,7 +234,7 @@ class Provenance:
     package_digests: list[str]
     weights: Weights
     numerics: Numerics
-    schema: Literal[1] = SCHEMA
+    schema: Literal[1] = 1
 
     @property
     def costs(self) -> Costs:
@@ -265,14 +265,15 @@ def _read(kind: type[Record], path: Path, what: str) -> Record:
 
 
 def _parse(kind: type[Record], data: bytes, path: Path, what: str) -> Record:
+    adapter: TypeAdapter[Record] = _adapter(cast(Any, kind))
     try:
-        return _adapter(kind).validate_json(data, strict=True)
+        return adapter.validate_json(data, strict=True)
     except ValidationError as error:
         raise _unreadable(path, what, _words(error)) from error
 
 
 @functools.cache
-def _adapter(kind: type[Record]) -> TypeAdapter[Record]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmark.core.errors import unknown_name
+from benchmark.core.errors import Problem, unknown_name
 from benchmark.core.options import build, problems, schema_of
 from benchmark.core.registry import Registry
 from benchmark.datasets.base import Dataset
@@ -24,14 +24,13 @@ def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
     return loader(config).load()
 
 
-def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[str]:
+def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[Problem]:
     """Return what is wrong with a dataset's name or parameters, without reading its files."""
     if name not in DATASETS.names():
-        return [unknown_name("dataset", name, DATASETS.names())]
+        return [Problem(unknown_name("dataset", name, DATASETS.names()))]
     loader = DATASETS[name].target
-    return problems(
-        schema_of(loader.Config), with_root(name, loader, params or {}), f"dataset '{name}'"
-    )
+    schema = schema_of(loader.Config)
+    return problems(schema, with_root(name, loader, params or {}), f"dataset '{name}'")
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:

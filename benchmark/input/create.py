@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.recipe import InputConfig, check_input
 from benchmark.datasets.base import ImageSet
 from benchmark.input.base import Input
@@ -21,10 +21,11 @@ def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Inp
     problems = check_input(config, channels)
     if config.augmentation == "affine_noise" and not fits:
         shape = "files" if image_set.pixels is None else f"{image_set.pixels.shape[1:3]} pixels"
-        problems.append(
-            f"augmentation  'affine_noise' works on images in memory of image_size {side}, and "
-            f"this dataset has {shape}; use 'crop_flip' or 'none'"
+        words = (
+            f"'affine_noise' works on images in memory of image_size {side}, and this dataset has "
+            f"{shape}; use 'crop_flip' or 'none'"
         )
+        problems.append(Problem(words, "augmentation"))
     if problems:
         raise ConfigError("recipe section input", problems)
     unresized = config.augmentation == "none" and config.resize in (None, side)

@@ -100,13 +100,13 @@ def check_backbone(config: ModelConfig) -> None:
         close = difflib.get_close_matches(tag, tags, n=1)
         hint = f"did you mean '{architecture}.{close[0]}'? " if close else ""
         raise ConfigError(
-            WHERE, [f"backbone: '{architecture}' has no weight tag '{tag}'; {hint}known: {known}"]
+            WHERE, [f"'{architecture}' has no weight tag '{tag}'; {hint}known: {known}"]
         )
     if config.pretrained and config.checkpoint is None and not tag:
         raise ConfigError(
             WHERE,
             [
-                f"backbone: pretrained '{architecture}' needs its weight tag spelled out; known: {known}"
+                f"pretrained '{architecture}' needs its weight tag spelled out; known: {known}"
             ],
         )
 

@@ -82,15 +82,15 @@ def shape_of(run: Run) -> Shape:
 def as_text(found: Plan, shown: int = 10) -> str:
     """Returns the plan as a table for a terminal, with at most ``shown`` troubled runs."""
     head = ("dataset", "setting", "batch", "runs", *STATUSES, "time left")
-    lines = [head]
-    total = Counter()
+    lines: list[tuple[object, ...]] = [head]
+    total: Counter[str] = Counter()
     for row in found.rows:
         total.update(row.statuses)
         left = duration(row.seconds_left)
         counts = (row.statuses[status] for status in STATUSES)
         lines.append((row.shape[0], row.shape[1], row.shape[2], row.runs, *counts, left))
-    known = [row.seconds_left for row in found.rows]
-    whole = duration(None if None in known else sum(known))
+    known = [row.seconds_left for row in found.rows if row.seconds_left is not None]
+    whole = duration(sum(known) if len(known) == len(found.rows) else None)
     lines.append(("all", "", "", found.runs, *(total[status] for status in STATUSES), whole))
     ceiling = (
         f", at most {found.gpu_hours:,.0f} GPU-hours by the resources they ask for"
@@ -118,12 +118,12 @@ def as_text(found: Plan, shown: int = 10) -> str:
 
 def sources_text(study: Study) -> str:
     """Returns where each value of the study's recipes comes from, recipe by recipe."""
-    text = []
-    for block in study.blocks:
-        if block.recipe_name not in {name for name, _ in text}:
-            lines = [f"  {place}: {source}" for place, source in block.sources.items()]
-            text.append((block.recipe_name, "\n".join(lines or ["  no sources given"])))
-    return "\n\n".join(f"recipe {name}\n{lines}" for name, lines in text)
+    sources = {block.recipe_name: block.sources for block in study.blocks}
+    parts = []
+    for name, given in sources.items():
+        lines = [f"  {key}: {source}" for key, source in given.items()] or ["  no sources given"]
+        parts.append("\n".join([f"recipe {name}", *lines]))
+    return "\n\n".join(parts)
 
 
 def duration(seconds: float | None) -> str:

@@ -6,19 +6,19 @@ import functools
 import importlib.util
 from pathlib import Path
 
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 
 
-def backbone_problem(config: ModelConfig) -> str | None:
-    """Return the line of key and message that is wrong with the backbone."""
+def backbone_problem(config: ModelConfig) -> Problem | None:
+    """Return what is wrong with the backbone."""
     if _is_plain(config):
         return None
     return _asked(config)
 
 
 def _is_plain(config: ModelConfig) -> bool:
-    """Says whether timm's text settles it: the architecture is there and the tag, if any, has weights."""
+    """Say whether timm's text settles it: the architecture is there and the tag, if any, has weights."""
     architecture, _, tag = config.backbone.partition(".")
     if architecture == GOOGLENET:
         return tag in GOOGLENET_WEIGHTS
@@ -39,7 +39,7 @@ def _source_text() -> str:
 
 
 @functools.cache
-def _asked(config: ModelConfig) -> str | None:
+def _asked(config: ModelConfig) -> Problem | None:
     from benchmark.models.backbone import check_backbone
     from benchmark.models.vision_ops import prepare_torchvision
 
@@ -47,5 +47,5 @@ def _asked(config: ModelConfig) -> str | None:
     try:
         check_backbone(config)
     except ConfigError as error:
-        return f"model.backbone  {error.problems[0].removeprefix('backbone: ')}"
+        return Problem(error.problems[0].message, "model.backbone")
     return None

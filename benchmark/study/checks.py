@@ -4,220 +4,160 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
+from typing import Any
 
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.core.options import defaults_of
-from benchmark.core.options import problems as schema_problems
+from benchmark.core.options import defaults_of, problems
 from benchmark.core.records import RESERVED, RESERVED_START
 from benchmark.study.blocks import BlockReader
-from benchmark.study.cells import dataset_label, listed
 from benchmark.study.conflicts import conflicts
-from benchmark.study.documents import Document
-from benchmark.study.format import (
-    ComparisonFile,
-    ReferencesFile,
-    ResourcesFile,
-    study_schema,
-)
-from benchmark.study.known import Known
-from benchmark.study.model import (
-    Block,
-    Comparison,
-    References,
-    Resources,
-    Study,
-    Variant,
-)
-from benchmark.study.recipes import placed
+from benchmark.study.model import Block, Study, Variant
 
 
 class Checker(BlockReader):
     """Reads one study document; ``study()`` returns it or raises one ConfigError with every problem."""
 
-    def __init__(self, document: Document, known: Known):
-        super().__init__(document, known)
-        self.problems += placed(document, schema_problems(study_schema(), self.data))
-
     def study(self) -> Study:
-        """Returns the validated study; raises ConfigError naming all problems."""
-        stem = self.document.path.stem
-        if isinstance(self.data.get("study"), str) and self.data["study"] != stem:
-            self.add("study", f"'{self.data['study']}' must equal the file name, '{stem}'")
-        if stem.lower() in RESERVED or stem.lower().startswith(RESERVED_START):
-            self.add(
-                "study",
-                f"'{stem}' is the name of something else in the folder of results; choose another "
-                f"(not allowed: {', '.join(RESERVED)}, {RESERVED_START}...)",
-            )
+        """Return the validated study; raise ConfigError naming all problems."""
+        self.check_name()
         variants = self.variants()
         blocks = [
-            found
-            for number, block in self.written_blocks()
-            for found in self.blocks(number, block, variants)
+            block
+            for number in range(len(self.file.blocks))
+            for block in self.blocks(number, variants)
         ]
-        self.recipe_problems()
-        self.block_names()
-        self.comparison()
-        self.names_of("tables", "table")
-        self.names_of("figures", "figure")
-        self.published()
+        self.check_recipes()
+        self.check_labels()
+        self.check_comparison()
+        self.check_names("tables", self.file.tables, "table")
+        self.check_names("figures", self.file.figures, "figure")
+        self.check_names("published", self.file.references.published, "published table")
         for message in conflicts(blocks):
             self.add("blocks", message)
         if self.problems:
             raise ConfigError(str(self.document.path), self.problems)
         return self.build(blocks)
 
-    def asked_losses(self) -> list[str]:
-        """Returns every loss label that some block asks for."""
-        return [
-            name
-            for _, block in self.written_blocks()
-            for _, name in listed(block.get("losses"), str)
-        ]
+    def check_name(self) -> None:
+        """Check that the study's name is that of its file, and free in the folder of results."""
+        stem = self.document.path.stem
+        if self.file.study and self.file.study != stem:
+            self.add("study", f"'{self.file.study}' must equal the file name, '{stem}'")
+        if stem.lower() in RESERVED or stem.lower().startswith(RESERVED_START):
+            self.add(
+                "study",
+                f"'{stem}' is the name of something else in the folder of results; choose another "
+                f"(not allowed: {', '.join(RESERVED)}, {RESERVED_START}...)",
+            )
+
+    def asked_losses(self) -> set[str]:
+        """Return every loss label that some block asks for."""
+        return {name for block in self.file.blocks for name in block.losses if name}
 
     def variants(self) -> dict[str, Variant]:
-        """Returns the study's named losses that are sound, and every registered loss at its defaults."""
+        """Return the study's sound losses, and every registered loss at its defaults."""
         schemas = self.known.losses
         result = {
             name: Variant(name, name, defaults_of(schema)) for name, schema in schemas.items()
         }
-        written = self.data.get("losses")
-        asked = set(self.asked_losses())
-        for label, entry in (written if isinstance(written, dict) else {}).items():
-            place = f"losses.{label}"
-            name = entry.get("loss") if isinstance(entry, dict) else None
-            if label in schemas:
-                self.add(
-                    place, "is the name of a registered loss; give the variant a label of its own"
-                )
-            elif label not in asked:
-                self.add(
-                    place, "is defined, but no block asks for it; name it in a block or remove it"
-                )
-            if not isinstance(name, str):
-                continue
-            if name not in schemas:
-                self.add(
-                    f"{place}.loss",
-                    unknown_name("loss", name, schemas) + self.touched_by_loss(label),
-                )
-                continue
-            params = {key: value for key, value in entry.items() if key != "loss"}
-            found = placed(self.document, schema_problems(schemas[name], params, place))
-            self.problems += [line + self.touched_by_loss(label) for line in found]
-            if not found and label not in schemas:
-                result[str(label)] = Variant(
-                    str(label), name, {**defaults_of(schemas[name]), **params}, tuple(params)
-                )
+        for label, entry in self.file.losses.items():
+            variant = self.variant(label, entry)
+            if variant is not None and label not in schemas:
+                result[label] = variant
         return result
 
-    def touched_by_loss(self, label: str) -> str:
-        """Returns the words naming the runs of a loss in the first block that asks for it."""
-        words = (self.touched(number, loss=label) for number, _ in self.written_blocks())
-        return next((word for word in words if word), "")
+    def variant(self, label: str, entry: dict[str, Any]) -> Variant | None:
+        """Return one named loss of the study, or None when its name or a hyperparameter is wrong."""
+        key, schemas = f"losses.{label}", self.known.losses
+        if label in schemas:
+            self.add(key, "is the name of a registered loss; give the variant a label of its own")
+        elif label not in self.asked_losses():
+            self.add(key, "is defined, but no block asks for it; name it in a block or remove it")
+        name = entry.get("loss", "")
+        runs = next(
+            (words for each in self.file.blocks if (words := self.runs_of(each, loss=label))), ""
+        )
+        if name not in schemas:
+            if isinstance(name, str) and name:
+                self.add(f"{key}.loss", unknown_name("loss", name, schemas), runs)
+            return None
+        params = {key: value for key, value in entry.items() if key != "loss"}
+        found = problems(schemas[name], params, key)
+        for problem in found:
+            self.add(problem.key, problem.message, runs)
+        if found:
+            return None
+        return Variant(label, name, {**defaults_of(schemas[name]), **params}, tuple(params))
 
-    def recipe_problems(self) -> None:
-        """Reports each broken or missing recipe once, where it is first asked for."""
+    def check_recipes(self) -> None:
+        """Report each broken or missing recipe once, where it is first asked for."""
         reported = set()
-        for number, block in self.written_blocks():
-            for name, _ in self.recipe_names(number, block):
+        for number, block in enumerate(self.file.blocks):
+            for name in block.recipes():
                 if name not in reported:
                     reported.add(name)
                     for problem in self.recipe(name).problems:
-                        self.add(f"blocks.{number}.recipe", problem + self.touched(number))
+                        self.add(f"blocks.{number}.recipe", str(problem), self.runs_of(block))
 
-    def block_names(self) -> None:
-        """Checks that no two blocks share a name, and no two datasets of a block a label."""
-        seen = set()
-        for number, block in self.written_blocks():
-            if block.get("name") in seen:
-                self.add(
-                    f"blocks.{number}.name",
-                    f"'{block['name']}' is used twice; block names are distinct",
-                )
-            seen.add(block.get("name"))
-            labels = set()
-            for position, entry in listed(block.get("datasets"), (str, dict)):
-                label = dataset_label(entry)
-                if label in labels:
-                    place = f"blocks.{number}.datasets.{position}"
-                    self.add(
-                        place, f"label '{label}' is used twice; give one of them another label"
-                    )
+    def check_labels(self) -> None:
+        """Check that no two blocks share a name, and no two datasets of a block a label."""
+        names: set[str] = set()
+        for number, block in enumerate(self.file.blocks):
+            if block.name and block.name in names:
+                words = f"'{block.name}' is used twice; block names are distinct"
+                self.add(f"blocks.{number}.name", words)
+            names.add(block.name)
+            labels: set[str] = set()
+            for position, label in enumerate(block.labels):
+                if label and label in labels:
+                    words = f"label '{label}' is used twice; give one of them another label"
+                    self.add(f"blocks.{number}.datasets.{position}", words)
                 labels.add(label)
 
-    def comparison(self) -> None:
-        """Checks that the losses to be compared are losses that some block asks for."""
-        comparison = self.data.get("comparison")
-        asked = sorted(set(self.asked_losses()))
-        if not isinstance(comparison, dict):
-            return
-        baseline = comparison.get("baseline")
-        named = [("baseline", baseline)] if isinstance(baseline, str) else []
-        named += [
-            (f"ablation.{number}", name) for number, name in listed(comparison.get("ablation"), str)
-        ]
-        for place, name in named:
-            if name not in asked:
-                words = unknown_name("loss", name, asked)
-                self.add(
-                    f"comparison.{place}",
-                    f"{words} (only losses of this study's blocks can be compared)",
-                )
+    def check_comparison(self) -> None:
+        """Check that the losses to be compared are losses that some block asks for."""
+        comparison, asked = self.file.comparison, self.asked_losses()
+        named = {"baseline": comparison.baseline}
+        named |= {f"ablation.{number}": name for number, name in enumerate(comparison.ablation)}
+        for key, name in named.items():
+            if name and name not in asked:
+                words = "only losses of this study's blocks can be compared"
+                self.add(f"comparison.{key}", f"{unknown_name('loss', name, asked)} ({words})")
 
-    def names_of(self, key: str, kind: str) -> None:
-        """Checks a list of names against what is known under ``key``."""
-        for number, name in listed(self.data.get(key), str):
-            known = getattr(self.known, key)
-            if name not in known:
-                self.add(f"{key}.{number}", unknown_name(kind, name, known))
-
-    def published(self) -> None:
-        """Checks the names of published tables."""
-        references = self.data.get("references")
-        if isinstance(references, dict):
-            for number, name in listed(references.get("published"), str):
-                if name not in self.known.published:
-                    place = f"references.published.{number}"
-                    self.add(place, unknown_name("published table", name, self.known.published))
+    def check_names(self, kind: str, names: Iterable[str] | None, word: str) -> None:
+        """Check names against those that ``known`` has of their kind."""
+        above = "references.published" if kind == "published" else kind
+        for number, name in enumerate(names or ()):
+            known: tuple[str, ...] = getattr(self.known, kind)
+            if name and name not in known:
+                self.add(f"{above}.{number}", unknown_name(word, name, known))
 
     def build(self, blocks: list[Block]) -> Study:
-        """Returns the study from data that has passed every check."""
-        data = self.data
-        comparison = ComparisonFile(**data["comparison"])
-        references = ReferencesFile(**data.get("references", {}))
-        resources = ResourcesFile(**data.get("resources", {}))
-        tables, figures = data.get("tables"), data.get("figures")
-        content = json.dumps(
+        """Return the study from a file that has passed every check."""
+        file = self.file
+        resolved = [
             [
-                data,
-                [
-                    [
-                        asdict(block.recipe),
-                        [vars(loss) for loss in block.losses],
-                        *filter(None, [block.loss_precision]),
-                    ]
-                    for block in blocks
-                ],
-            ],
-            sort_keys=True,
-            default=str,
-        )
+                asdict(block.recipe),
+                [vars(loss) for loss in block.losses],
+                *filter(None, [block.loss_precision]),
+            ]
+            for block in blocks
+        ]
+        content = json.dumps([self.document.data, resolved], sort_keys=True, default=str)
         return Study(
-            name=data["study"],
+            name=file.study,
             path=self.document.path,
-            title=data["title"],
-            question=data.get("question", ""),
-            seeds=tuple(data["seeds"]),
+            title=file.title,
+            question=file.question,
+            seeds=file.seeds,
             blocks=tuple(blocks),
-            metrics=tuple(data["metrics"]),
-            comparison=Comparison(
-                comparison.baseline, tuple(comparison.ablation), comparison.alpha
-            ),
-            tables=None if tables is None else tuple(tables),
-            figures=None if figures is None else tuple(figures),
-            references=References(tuple(references.published), references.frozen),
-            resources=Resources(resources.gpus, resources.mem_mb, resources.minutes),
+            metrics=file.metrics,
+            comparison=file.comparison,
+            tables=file.tables,
+            figures=file.figures,
+            references=file.references,
+            resources=file.resources,
             digest=hashlib.sha256(content.encode()).hexdigest()[:16],
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError, Problem, unknown_name
 
 
 class _Loader(yaml.SafeLoader):
@@ -23,27 +23,29 @@ _Loader.add_implicit_resolver(
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Document:
-    """A parsed file: its value, and the line (from 1) of each place such as ``blocks.0.losses.2``."""
+    """A parsed file: its content, the line (from 1) of each key, and keys that are given twice."""
 
     path: Path
-    data: Any
-    lines: dict[str, int]
-    problems: tuple[str, ...] = ()
+    data: dict[str, Any]
+    lines: dict[str, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
 
-    def where(self, place: str) -> str:
-        """Returns ``place`` with its line, or with that of the nearest enclosing value that has one."""
-        parts = place.split(".") if place else []
-        for length in range(len(parts), -1, -1):
-            line = self.lines.get(".".join(parts[:length]))
-            if line is not None:
-                return f"{place or 'file'} (line {line})"
-        return place or "file"
+    def locate(self, problem: Problem, above: str = "") -> Problem:
+        """Return ``problem``, whose key stands below ``above``, with its line.
+
+        A key without a line gets that of the nearest value around it.
+        """
+        key = ".".join(filter(None, (above, problem.key)))
+        around = key
+        while around and around not in self.lines:
+            around = around.rpartition(".")[0]
+        return replace(problem, key=key, line=self.lines.get(around))
 
 
 def read_document(path: Path) -> Document:
-    """Returns the document at ``path``; raises ConfigError when it is missing or not a YAML mapping."""
+    """Return the document at ``path``; raise ConfigError when it is missing or not a YAML mapping."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         node = yaml.compose(text, Loader=_Loader)
@@ -55,40 +57,36 @@ def read_document(path: Path) -> Document:
     except yaml.YAMLError as error:
         raise ConfigError(str(path), [f"is not valid YAML: {_one_line(error)}"]) from error
     if not isinstance(data, dict):
-        raise ConfigError(
-            str(path), ["must be a mapping of keys to values, see docs/architecture.md"]
-        )
-    lines: dict[str, int] = {}
-    doubled: list[str] = []
-    _walk(node, "", lines, doubled)
-    return Document(Path(path), data, lines, tuple(doubled))
+        words = "must be a mapping of keys to values, see docs/architecture.md"
+        raise ConfigError(str(path), [words])
+    document = Document(Path(path), data)
+    assert node is not None  # a mapping has one
+    _note_lines(node, "", document)
+    return document
 
 
 def nearest_file(kind: str, name: str, folders: list[Path]) -> str:
-    """Returns the message for a name that has no YAML file in ``folders``."""
-    known = {path.stem for folder in folders for path in folder.glob("*.yaml")}
-    looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
-    return f"{unknown_name(kind, name, known)} (looked in {looked})"
+    """Return the message for a name that has no YAML file in ``folders``."""
+    names = {path.stem for folder in folders for path in folder.glob("*.yaml")}
+    searched = ", ".join(dict.fromkeys(str(folder) for folder in folders))
+    return f"{unknown_name(kind, name, names)} (looked in {searched})"
 
 
-def _walk(node: yaml.Node, place: str, lines: dict[str, int], doubled: list[str]) -> None:
-    lines.setdefault(place, node.start_mark.line + 1)
+def _note_lines(node: yaml.Node, key: str, document: Document) -> None:
+    document.lines.setdefault(key, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
-        seen: dict[str, int] = {}
-        for key, value in node.value:
-            name = str(key.value)
-            line = key.start_mark.line + 1
-            below = f"{place}.{name}".strip(".")
-            if name in seen:
-                doubled.append(
-                    f"{below} (line {line})  key given twice, first in line {seen[name]}; keep one"
-                )
-            seen[name] = line
-            lines[below] = line
-            _walk(value, below, lines, doubled)
+        first: dict[str, int] = {}
+        for name, value in node.value:
+            line = name.start_mark.line + 1
+            below = f"{key}.{name.value}".strip(".")
+            if name.value in first:
+                words = f"key given twice, first in line {first[name.value]}; keep one"
+                document.problems.append(Problem(words, below, line=line))
+            first[name.value] = document.lines[below] = line
+            _note_lines(value, below, document)
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
-            _walk(value, f"{place}.{number}".strip("."), lines, doubled)
+            _note_lines(value, f"{key}.{number}".strip("."), document)
 
 
 def _one_line(error: yaml.YAMLError) -> str:

@@ -10,56 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.cells import SEPARATOR
 from benchmark.core.options import option, schema_of
-from benchmark.core.recipe import recipe_schema
+from benchmark.core.recipe import Precision, Recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
 # Labels become folder names; "~" is kept for options and "/" for folders.
 LABEL = "^[A-Za-z0-9][A-Za-z0-9_.+-]*$"
 OPTIONS = "^[A-Za-z0-9][A-Za-z0-9_.+-]*(~[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudyFile:
-    """The top level of ``workflow/config/<study>.yaml``."""
-
-    study: str = option(help="name of the study; equals the file name")
-    title: str = option(help="one line")
-    question: str = option("", help="what is asked")
-    seeds: list[int] = option(help="seeds of every block that names none of its own")
-    losses: dict = option(
-        {}, help="named variants: label -> {loss: registry name, hyperparameters}"
-    )
-    blocks: list[Any] = option(help="parts of the grid")
-    metrics: list[str] = option(help="metrics of the tables, the headline metric first")
-    comparison: dict = option(help="what is tested against what")
-    tables: list[str] | None = option(None, help="names of tables; null means all")
-    figures: list[str] | None = option(None, help="names of figures; null means all")
-    references: dict = option({}, help="what the results are judged against")
-    resources: dict = option({}, help="what one run needs")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlockFile:
-    """One block: the product of datasets, losses, batch sizes and seeds, under one recipe."""
-
-    name: str = option(help="name of the block")
-    datasets: list[Any] = option(help="registry names, or {name, label, params}")
-    recipe: Any = option(help="name of a file in recipes/, or {dataset label: name}")
-    losses: list[str] = option(help="registry names or labels of variants")
-    batch_sizes: list[int] = option(help="batch sizes")
-    seeds: list[int] | None = option(None, help="instead of the study's")
-    metrics: list[str] | None = option(
-        None, help="those of the study's metrics that this block gives; null means all"
-    )
-    resources: dict = option({}, help="what one run needs, where it differs from the study's")
-    override: dict = option({}, help="partial recipe laid over the block's; needs an option")
-    # last, because it hides the function of the same name
-    option: str | None = option(
-        None,
-        help="option of the recipe, or a name for the override; becomes '~name' in the setting; join several by ~",
-    )
+SOME = {"minItems": 1}
+DISTINCT = {"minItems": 1, "uniqueItems": True}
+SEEDS = {**DISTINCT, "items": {"type": "integer", "minimum": 0}}
+SIZES = {**DISTINCT, "items": {"type": "integer", "minimum": 2}}
+NAMED_LOSS = {
+    "type": "object",
+    "required": ["loss"],
+    "properties": {"loss": {"type": "string", "description": "registry name of the loss"}},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,29 +35,21 @@ class DatasetFile:
     """A dataset with parameters."""
 
     name: str = option(help="registry name")
-    label: str | None = option(None, help="name in paths and tables; null means the registry name")
-    params: dict = option({}, help="parameters of the dataset")
+    label: str | None = option(
+        None,
+        help="name in paths and tables; null means the registry name",
+        schema={"pattern": LABEL},
+    )
+    params: dict[str, Any] = option({}, help="parameters of the dataset")
+
+    @property
+    def key(self) -> str:
+        """The name in paths and tables."""
+        return self.label or self.name
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonFile:
-    """The comparisons fixed before the runs."""
-
-    baseline: str = option(help="the loss every other is tested against")
-    ablation: list[str] = option([], help="losses of the ablation, from simplest to complete")
-    alpha: float = option(0.05, above=0.0, below=1.0, help="family-wise error rate")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReferencesFile:
-    """What results are judged against."""
-
-    published: list[str] = option([], help="published tables")
-    frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResourcesFile:
+@dataclass(frozen=True)
+class Resources:
     """What the scheduler sets aside for one run; no part of its specification."""
 
     gpus: int = option(0, at_least=0, help="GPUs")
@@ -97,144 +57,192 @@ class ResourcesFile:
     minutes: int = option(60, at_least=1, help="longest run time, minutes")
 
 
-def study_schema() -> dict[str, Any]:
-    """Returns the JSON Schema of a study file."""
-    schema = schema_of(StudyFile)
-    fields = schema["properties"]
-    block = schema_of(BlockFile)
-    dataset = {**schema_of(DatasetFile), "type": ["string", "object"]}
-    _label(fields["study"], dataset["properties"]["label"], block["properties"]["name"])
-    block["properties"]["option"]["pattern"] = OPTIONS
-    block["properties"]["recipe"] |= {
-        "type": ["string", "object"],
-        "minProperties": 1,
-        "additionalProperties": {"type": "string"},
-    }
-    resources = schema_of(ResourcesFile)
-    block["properties"]["resources"] |= resources | {"required": []}
-    _items(block["properties"]["datasets"], dataset)
-    _unique(block["properties"]["losses"])
-    _items(block["properties"]["metrics"], {"type": "string"})
-    _items(block["properties"]["batch_sizes"], {"type": "integer", "minimum": 2})
-    _items(block["properties"]["seeds"], {"type": "integer", "minimum": 0})
-    _items(fields["seeds"], {"type": "integer", "minimum": 0})
-    _items(fields["blocks"], block)
-    _items(fields["metrics"], {"type": "string"})
-    for name in ("tables", "figures"):
-        _items(fields[name], {"type": "string"}, at_least=0)
-    fields["losses"] |= {
-        "propertyNames": {"pattern": LABEL},
-        "additionalProperties": {
-            "type": "object",
-            "required": ["loss"],
-            "properties": {"loss": {"type": "string", "description": "registry name of the loss"}},
-        },
-    }
-    nested = {
-        "comparison": ComparisonFile,
-        "references": ReferencesFile,
-        "resources": ResourcesFile,
-    }
-    for name, config in nested.items():
-        fields[name] = {**schema_of(config), "description": fields[name]["description"]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Study", **schema}
+PARTIAL_RESOURCES = schema_of(Resources)
 
 
-def recipe_file_schema() -> dict[str, Any]:
-    """Returns the JSON Schema of a recipe file: the recipe's sections, and what belongs to the file alone."""
-    schema = recipe_schema()
-    losses = {
-        "type": "object",
-        "description": "hyperparameters of losses under this recipe: {registry name: {hyperparameter: value}}",
-        "additionalProperties": {"type": "object"},
-    }
-    partial = {
+@dataclass(frozen=True, kw_only=True)
+class BlockFile:
+    """One block: the product of datasets, losses, batch sizes and seeds, under one recipe."""
+
+    name: str = option(help="name of the block", schema={"pattern": LABEL})
+    datasets: tuple[str | DatasetFile, ...] = option(
+        help="registry names, or {name, label, params}", schema=SOME
+    )
+    recipe: str | dict[str, str] = option(
+        help="name of a file in recipes/, or {dataset label: name}", schema={"minProperties": 1}
+    )
+    losses: tuple[str, ...] = option(help="registry names or labels of variants", schema=DISTINCT)
+    batch_sizes: tuple[int, ...] = option(help="batch sizes", schema=SIZES)
+    seeds: tuple[int, ...] | None = option(None, help="instead of the study's", schema=SEEDS)
+    metrics: tuple[str, ...] | None = option(
+        None,
+        help="those of the study's metrics that this block gives; null means all",
+        schema=DISTINCT,
+    )
+    resources: dict[str, int] = option(
+        {}, help="what one run needs, where it differs from the study's", schema=PARTIAL_RESOURCES
+    )
+    override: dict[str, Any] = option(
+        {}, help="partial recipe laid over the block's; needs an option"
+    )
+    # last, because it hides the function of the same name
+    option: str | None = option(
+        None,
+        help="option of the recipe, or a name for the override; becomes '~name' in the setting; join several by ~",
+        schema={"pattern": OPTIONS},
+    )
+
+    @property
+    def option_names(self) -> tuple[str, ...]:
+        """The named options, one by one."""
+        return tuple(self.option.split(SEPARATOR)) if self.option else ()
+
+    @property
+    def entries(self) -> tuple[DatasetFile, ...]:
+        """The datasets in their long form."""
+        return tuple(
+            DatasetFile(name=entry) if isinstance(entry, str) else entry for entry in self.datasets
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each dataset."""
+        return tuple(entry.key for entry in self.entries)
+
+    def recipes(self) -> dict[str, list[DatasetFile]]:
+        """Return the names of the block's recipes, each with its datasets."""
+        if isinstance(self.recipe, str):
+            return {self.recipe: list(self.entries)} if self.recipe else {}
+        result: dict[str, list[DatasetFile]] = {}
+        for entry in self.entries:
+            if name := self.recipe.get(entry.key):
+                result.setdefault(name, []).append(entry)
+        return result
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparisons fixed before the runs."""
+
+    baseline: str = option(help="the loss every other is tested against")
+    ablation: tuple[str, ...] = option((), help="losses of the ablation, from simplest to complete")
+    alpha: float = option(0.05, above=0.0, below=1.0, help="family-wise error rate")
+
+
+@dataclass(frozen=True)
+class References:
+    """What results are judged against."""
+
+    published: tuple[str, ...] = option((), help="published tables")
+    frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFile:
+    """The top level of ``workflow/config/<study>.yaml``."""
+
+    study: str = option(help="name of the study; equals the file name", schema={"pattern": LABEL})
+    title: str = option(help="one line")
+    question: str = option("", help="what is asked")
+    seeds: tuple[int, ...] = option(
+        help="seeds of every block that names none of its own", schema=SEEDS
+    )
+    losses: dict[str, dict[str, Any]] = option(
+        {},
+        help="named variants: label -> {loss: registry name, hyperparameters}",
+        schema={"propertyNames": {"pattern": LABEL}, "additionalProperties": NAMED_LOSS},
+    )
+    blocks: tuple[BlockFile, ...] = option(help="parts of the grid", schema=SOME)
+    metrics: tuple[str, ...] = option(
+        help="metrics of the tables, the headline metric first", schema=DISTINCT
+    )
+    comparison: Comparison = option(help="what is tested against what")
+    tables: tuple[str, ...] | None = option(
+        None, help="names of tables; null means all", schema={"uniqueItems": True}
+    )
+    figures: tuple[str, ...] | None = option(
+        None, help="names of figures; null means all", schema={"uniqueItems": True}
+    )
+    references: References = option(References(), help="what the results are judged against")
+    resources: Resources = option(Resources(), help="what one run needs")
+
+
+LOSSES: dict[str, Any] = {"additionalProperties": {"type": "object"}}
+
+
+def _partial_recipe() -> dict[str, Any]:
+    """Return the schema of a part of a recipe, where what is left out stays as it is."""
+    sections = {
         name: {
             **section,
             "required": [],
-            "properties": _without_defaults(section.get("properties", {})),
+            "properties": {
+                key: {word: value for word, value in part.items() if word != "default"}
+                for key, part in section["properties"].items()
+            },
         }
-        for name, section in schema["properties"].items()
+        for name, section in schema_of(Recipe)["properties"].items()
     }
-    own = {
-        "label": {
-            "type": "string",
-            "description": "backbone label of paths and tables",
-            "pattern": LABEL,
-        },
-        "extends": {
-            "type": "string",
-            "description": "name of the recipe that this one is laid over",
-        },
-        "source": {"type": "string", "description": "where the settings come from"},
-        "sources": {
-            "type": "object",
-            "description": "place in the recipe (optimizer.lr, or a whole section) -> where its value comes from",
-            "additionalProperties": {"type": "string", "minLength": 1},
-        },
-        "stand_in": {
-            "type": "string",
-            "description": "name of the recipe that takes its place on a stand-in dataset",
-        },
-        "resources": schema_of(ResourcesFile)
-        | {"description": "what one run needs, where it differs from the study's"},
-        "losses": losses,
-        "loss_precision": {
-            "type": "object",
-            "description": "losses that train in a precision of their own: {registry name: precision}",
-            "additionalProperties": {
-                "enum": schema["properties"]["training"]["properties"]["precision"]["enum"]
-            },
-        },
-        "options": {
-            "type": "object",
-            "description": "named partial recipes that a block asks for with 'option'",
-            "propertyNames": {"pattern": LABEL},
-            "additionalProperties": {
-                "type": "object",
-                "properties": {**partial, "losses": losses},
-                "additionalProperties": False,
-            },
-        },
-    }
+    losses = {"type": "object", **LOSSES}
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Recipe",
-        **schema,
-        "properties": {**own, **schema["properties"]},
-        "required": ["label", *schema["required"]],
+        "type": "object",
+        "properties": {**sections, "losses": losses},
+        "additionalProperties": False,
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeKeys:
+    """What a recipe file holds besides the sections of a recipe."""
+
+    label: str = option(help="backbone label of paths and tables", schema={"pattern": LABEL})
+    extends: str | None = option(None, help="name of the recipe that this one is laid over")
+    source: str = option("", help="where the settings come from")
+    sources: dict[str, str] = option(
+        {},
+        help="place in the recipe (optimizer.lr, or a whole section) -> where its value comes from",
+        schema={"additionalProperties": {"type": "string", "minLength": 1}},
+    )
+    stand_in: str | None = option(
+        None, help="name of the recipe that takes its place on a stand-in dataset"
+    )
+    resources: dict[str, int] = option(
+        {}, help="what one run needs, where it differs from the study's", schema=PARTIAL_RESOURCES
+    )
+    losses: dict[str, dict[str, Any]] = option(
+        {},
+        help="hyperparameters of losses under this recipe: {registry name: {hyperparameter: value}}",
+        schema=LOSSES,
+    )
+    loss_precision: dict[str, Precision] = option(
+        {},
+        help="losses that train in a precision of their own: {registry name: precision}",
+    )
+    options: dict[str, dict[str, Any]] = option(
+        {},
+        help="named partial recipes that a block asks for with 'option'",
+        schema={"propertyNames": {"pattern": LABEL}, "additionalProperties": _partial_recipe()},
+    )
+
+
+def study_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a study file."""
+    return _titled("Study", schema_of(StudyFile))
+
+
+def recipe_file_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a recipe file: the recipe's sections, and the keys of the file."""
+    keys, recipe = schema_of(RecipeKeys), schema_of(Recipe)
+    properties = {**keys["properties"], **recipe["properties"]}
+    required = [*keys["required"], *recipe["required"]]
+    return _titled("Recipe", {**recipe, "properties": properties, "required": required})
 
 
 def schema_files() -> dict[Path, str]:
-    """Returns the text of each committed schema by its path."""
+    """Return the text of each committed schema by its path."""
     schemas = {"study.schema.json": study_schema(), "recipe.schema.json": recipe_file_schema()}
     return {SCHEMAS / name: json.dumps(schema, indent=2) + "\n" for name, schema in schemas.items()}
 
 
-def _label(*schemas: dict[str, Any]) -> None:
-    for schema in schemas:
-        schema["pattern"] = LABEL
-
-
-def _unique(schema: dict[str, Any]) -> None:
-    if schema.get("type") == "array":
-        schema |= {"minItems": 1, "uniqueItems": True}
-
-
-def _items(schema: dict[str, Any], items: dict[str, Any], at_least: int = 1) -> None:
-    """Turns ``schema`` into a list of ``items``, distinct when plain; an optional list stays optional."""
-    optional = "anyOf" in schema
-    schema.pop("anyOf", None)
-    schema["type"] = ["array", "null"] if optional else "array"
-    schema |= {"items": items, "minItems": at_least}
-    if "properties" not in items:  # mappings are told apart by their names, with a better message
-        schema["uniqueItems"] = True
-
-
-def _without_defaults(properties: dict[str, Any]) -> dict[str, Any]:
-    """Returns the properties of a partial section, where what is left out stays as it is."""
-    return {
-        name: {key: value for key, value in schema.items() if key != "default"}
-        for name, schema in properties.items()
-    }
+def _titled(title: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}

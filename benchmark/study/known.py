@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from benchmark.core.errors import Problem, unknown_name
+from benchmark.core.records import DatasetChoice
+from benchmark.core.registry import registered_names
 from benchmark.metrics.names import check_metric, metric_of
 
 
@@ -19,8 +22,8 @@ class Known:
     samplers           registry names
     without_references names of the losses that rank nothing but the batch or their proxies
     without_training   names of the datasets that are for evaluation only
-    dataset_problems   (name, params) -> messages
-    sampler_problems   (name, params, batch_size) -> messages
+    check_params       (dataset, params) -> problems, with a key for each wrong parameter
+    sampler_problems   (name, params, batch_size) -> problems
     """
 
     losses: dict[str, dict[str, Any]]
@@ -28,54 +31,58 @@ class Known:
     samplers: tuple[str, ...]
     without_references: tuple[str, ...]
     without_training: tuple[str, ...]
-    dataset_problems: Callable[[str, dict[str, Any]], list[str]]
-    sampler_problems: Callable[[str, dict[str, Any], int], list[str]]
+    check_params: Callable[[str, dict[str, Any]], list[Problem]]
+    sampler_problems: Callable[[str, dict[str, Any], int], list[Problem]]
 
     def metric_problem(self, metric: str, recall_at: Sequence[int]) -> str | None:
-        """Returns why ``metric`` is unknown, or not measured with these K; None when it is measured."""
+        """Return why ``metric`` is unknown, or not measured with these K; None when it is."""
         problem = check_metric(metric)
         if problem is not None:
             return problem
         k = metric.removeprefix("recall_at_")
         if k != metric and int(k) not in recall_at:
-            return f"'{metric}' is not measured: the recipe's evaluation.recall_at is {list(recall_at)}"
+            words = f"the recipe's evaluation.recall_at is {list(recall_at)}"
+            return f"'{metric}' is not measured: {words}"
         return None
 
-    def training_problem(self, dataset: str) -> str | None:
-        """Returns why nothing can be trained on ``dataset``, or None when something can."""
-        if dataset not in self.without_training:
+    def dataset_problems(self, name: str, params: dict[str, Any]) -> list[Problem]:
+        """Return why a run cannot train on a dataset; a wrong parameter has a key."""
+        if name not in self.datasets:
+            return [Problem(unknown_name("dataset", name, self.datasets))]
+        if name in self.without_training:
+            words = "name the dataset to train on: sfm120k is evaluated on this one"
+            return [Problem(f"'{name}' has no training images; {words}")]
+        return self.check_params(name, params)
+
+    def missing_metric(self, dataset: DatasetChoice, metric: str) -> str | None:
+        """Return that ``dataset`` cannot give ``metric``, or None when it can."""
+        families = self.datasets[dataset.name]
+        measured = metric_of(metric)
+        if measured is not None and measured.family in families:
             return None
-        return f"'{dataset}' has no training images; name the dataset to train on: sfm120k is evaluated on this one"
+        return f"dataset '{dataset.label}' cannot give '{metric}'; it gives: {', '.join(families)}"
 
-    def gives(self, dataset: str, metric: str) -> bool:
-        """Says whether ``dataset`` can give ``metric``."""
-        return metric_of(metric).family in self.datasets[dataset]
-
-    # The registries below are walked only when a study names an entry: that imports every one of its files.
+    # Folders are read only when a study names an entry.
     @cached_property
     def tables(self) -> tuple[str, ...]:
-        """Returns the names of all tables."""
-        from benchmark.report.tables import TABLES
-
-        return tuple(TABLES.names())
+        """The names of all tables."""
+        return registered_names("TABLES", "report/tables")
 
     @cached_property
     def figures(self) -> tuple[str, ...]:
-        """Returns the names of all figures."""
-        from benchmark.report.figures import FIGURES
-
-        return tuple(FIGURES.names())
+        """The names of all figures."""
+        return registered_names("FIGURES", "report/figures")
 
     @cached_property
     def published(self) -> tuple[str, ...]:
-        """Returns the names under which published results can be asked for."""
+        """The names under which published results can be asked for."""
         from benchmark.papers.references import published_names
 
         return tuple(published_names())
 
 
 def load_known() -> Known:
-    """Returns what is registered in this installation, plugins included."""
+    """Return what is registered in this installation, plugins included."""
     from benchmark.datasets import DATASETS, check_dataset_params, dataset_metrics
     from benchmark.input.samplers import SAMPLERS, check
     from benchmark.losses.catalogue import load_catalogue
@@ -89,6 +96,6 @@ def load_known() -> Known:
             name for name, facts in catalogue.items() if not facts.accepts_references
         ),
         without_training=tuple(entry.name for entry in DATASETS if not entry.target.trains),
-        dataset_problems=check_dataset_params,
+        check_params=check_dataset_params,
         sampler_problems=check,
     )

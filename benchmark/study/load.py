@@ -27,7 +27,7 @@ def find_study(path_or_name: str | Path) -> Path:
     """
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
-        if not Path(text).is_file() and not (base_of(text) and Path(base_of(text)).is_file()):
+        if not Path(text).is_file() and not (Path(base_of(text)).is_file()):
             raise ConfigError(text, [_no_file(Path(text))])
         return Path(text)
     for name in filter(None, (text, base_of(text))):

@@ -9,8 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.cells import Setting
-from benchmark.core.recipe import Recipe
+from benchmark.core.recipe import Precision, Recipe
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
+from benchmark.study.format import Comparison, References, Resources
+
+__all__ = [
+    "Block",
+    "Comparison",
+    "DatasetChoice",
+    "References",
+    "Resources",
+    "Study",
+    "Variant",
+]
 
 
 @dataclass(frozen=True)
@@ -27,15 +38,6 @@ class Variant(LossChoice):
     def choice(self) -> LossChoice:
         """The loss as a specification names it."""
         return LossChoice(self.label, self.name, self.params)
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What one run needs from the scheduler."""
-
-    gpus: int
-    mem_mb: int
-    minutes: int
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,9 @@ class Block:
     stand_in: str | None = None
     resources: Resources | None = None
     recipe_name: str = ""
-    sources: dict[str, str] = field(
-        default_factory=dict
-    )  # place in the recipe -> where its value comes from
-    loss_precision: dict[str, str] = field(default_factory=dict)
+    # place in the recipe -> where its value comes from
+    sources: dict[str, str] = field(default_factory=dict)
+    loss_precision: dict[str, Precision] = field(default_factory=dict)
 
     def specs(self) -> Iterator[RunSpec]:
         """Yield the specification of every run."""
@@ -77,23 +78,6 @@ class Block:
             return self.recipe
         training = replace(self.recipe.training, precision=self.loss_precision[loss])
         return replace(self.recipe, training=training)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Labels of losses: the baseline, the ablation from simplest to complete; and the error rate."""
-
-    baseline: str
-    ablation: tuple[str, ...]
-    alpha: float
-
-
-@dataclass(frozen=True)
-class References:
-    """Published tables by name, and the path of frozen runs as written in the study, or None."""
-
-    published: tuple[str, ...]
-    frozen: str | None
 
 
 @dataclass(frozen=True)
@@ -112,16 +96,14 @@ class Study:
     figures: tuple[str, ...] | None
     references: References
     resources: Resources
-    digest: str = field(default="")  # of the file and its recipes: derived files follow it
-    stand_in: str | None = (
-        None  # the dataset that stands in for the study's own, which the report must say
-    )
+    digest: str = ""  # of the file and its recipes: derived files follow it
+    stand_in: str | None = None  # the proxy dataset, which the report must name
 
     @property
     def losses(self) -> dict[str, Variant]:
-        """Returns the variants that some block asks for, by label, in the order of the file."""
+        """The variants that some block asks for, by label, in the order of the file."""
         return {variant.label: variant for block in self.blocks for variant in block.losses}
 
     def folder(self, results: Path) -> Path:
-        """Returns the folder of everything derived for this study."""
+        """Return the folder of everything derived for this study."""
         return Path(results) / self.name

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.cells import Setting
-from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.recipe import Recipe
 from benchmark.study.conflicts import conflicts
 from benchmark.study.known import Known
-from benchmark.study.model import Block, DatasetChoice, References, Resources, Study, Variant
+from benchmark.study.model import Block, DatasetChoice, Resources, Study, Variant
 from benchmark.study.recipes import RecipeFile, overlay, read_recipe
 
 JOINT = "-on-"
@@ -40,7 +40,7 @@ KEPT: dict[str, tuple[str, ...]] = {
 
 
 def stand_in_name(study: str | Path, dataset: str) -> str:
-    """Returns the name or path under which ``study`` on ``dataset`` is loaded."""
+    """Return the name or path under which ``study`` on ``dataset`` is loaded."""
     text = str(study)
     stem, suffix = (
         (text, "") if not text.endswith((".yaml", ".yml")) else (text.rpartition(".")[0], ".yaml")
@@ -48,17 +48,17 @@ def stand_in_name(study: str | Path, dataset: str) -> str:
     return f"{stem}{JOINT}{dataset}{suffix}"
 
 
-def base_of(name: str) -> str | None:
-    """Returns the name or path of the study that a stand-in's name or path speaks of; None for any other."""
+def base_of(name: str) -> str:
+    """Return the name or path of the study that a stand-in's name or path speaks of, "" for any other."""
     stem, joint, dataset = name.rpartition(JOINT)
     if not joint or not stem or "/" in dataset:
-        return None
+        return ""
     suffix = ".yaml" if dataset.endswith((".yaml", ".yml")) else ""
     return f"{stem}{suffix}"
 
 
 def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
-    """Returns ``study`` on ``dataset``; raises ConfigError when there is no such dataset or no recipe for it."""
+    """Return ``study`` on ``dataset``; raises ConfigError when there is no such dataset or no recipe for it."""
     choice = DatasetChoice(dataset, dataset, {})
     _check(study, choice, known)
     blocks: list[Block] = []
@@ -67,15 +67,15 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
     for block in study.blocks:
         if any(block.name == other.name for other in blocks):
             continue
-        if block.stand_in not in recipes:
-            recipes[block.stand_in] = _recipe(study, block.stand_in)
-        found = _block(study, block, recipes[block.stand_in], choice)
+        name = block.stand_in or ""  # checked: no block is without
+        if name not in recipes:
+            recipes[name] = _recipe(study, name)
+        found = _block(study, block, recipes[name], choice)
         sampler = found.recipe.sampler
         for size in found.batch_sizes:
             for problem in known.sampler_problems(sampler.name, sampler.params, size):
-                raise ConfigError(
-                    str(study.path), [f"block '{block.name}' on {dataset}: {problem}"]
-                )
+                where = f"block '{block.name}' on {dataset}"
+                raise ConfigError(str(study.path), [Problem(str(problem), where)])
         chosen = tuple(
             losses.setdefault((found.setting, loss.label), loss) for loss in found.losses
         )
@@ -91,9 +91,7 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
         title=f"{study.title} (on {dataset}, a stand-in)",
         seeds=study.seeds[:SEEDS],
         blocks=tuple(blocks),
-        references=References(
-            study.references.published, None
-        ),  # for the arrangement of its tables
+        references=replace(study.references, frozen=None),
         resources=RESOURCES,
         digest=hashlib.sha256(f"{study.digest} {name} {blocks}".encode()).hexdigest()[:16],
         stand_in=dataset,
@@ -101,57 +99,53 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
 
 
 def _check(study: Study, choice: DatasetChoice, known: Known) -> None:
-    problems = []
-    if choice.name not in known.datasets:
-        problems.append(unknown_name("dataset", choice.name, known.datasets))
-    elif untrained := known.training_problem(choice.name):
-        problems.append(untrained)
-    else:
-        problems += known.dataset_problems(choice.name, {})
-        for metric in study.metrics:
-            if not known.gives(choice.name, metric):
-                problems.append(
-                    f"dataset '{choice.name}' cannot give '{metric}', which the study asks for"
-                )
+    found = known.dataset_problems(choice.name, {})
+    if not found:
+        missing = [known.missing_metric(choice, metric) for metric in study.metrics]
+        found += [Problem(words) for words in missing if words]
     for block in study.blocks:
         if block.stand_in is None:
-            problems.append(
-                f"block '{block.name}': recipe '{block.recipe_name}' names no stand_in; add the name of a recipe "
-                f"that trains on {choice.name}"
+            words = (
+                f"block '{block.name}': recipe '{block.recipe_name}' names no stand_in; add the "
+                f"name of a recipe that trains on {choice.name}"
             )
-    if problems:
-        raise ConfigError(f"{study.path} on {choice.name}", list(dict.fromkeys(problems)))
+            found.append(Problem(words))
+    if found:
+        raise ConfigError(f"{study.path} on {choice.name}", list(dict.fromkeys(found)))
 
 
 def _recipe(study: Study, name: str) -> RecipeFile:
     file = read_recipe(name, study.path)
     if file.problems:
-        raise ConfigError(str(study.path), [f"stand_in: {problem}" for problem in file.problems])
+        raise ConfigError(
+            str(study.path), [Problem(str(problem), "stand_in") for problem in file.problems]
+        )
     return file
 
 
 def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) -> Block:
-    recipe, problems = overlay(file.sections, kept(block.overrides))
+    recipe, found = overlay(file.sections or {}, kept(block.overrides))
     if recipe is None:
         raise ConfigError(
-            str(study.path), [f"block '{block.name}' on {choice.name}: {line}" for line in problems]
+            str(study.path),
+            [Problem(str(each), f"block '{block.name}' on {choice.name}") for each in found],
         )
     return replace(
         block,
-        setting=Setting(file.label or "?", block.setting.options),
+        setting=Setting(file.keys.label or "?", block.setting.options),
         datasets=(choice,),
         batch_sizes=capped(block.batch_sizes),
         seeds=block.seeds[:SEEDS],
         recipe=_measured(recipe, study),
         resources=None,
         recipe_name=file.name,
-        sources=file.sources,
-        loss_precision=file.loss_precision,
+        sources=file.keys.sources,
+        loss_precision=file.keys.loss_precision,
     )
 
 
 def capped(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the batch sizes on a stand-in, each once."""
+    """Return the batch sizes on a stand-in, each once."""
     if len(sizes) > 2 and min(sizes) > LARGEST_BATCH:
         rising = sorted(sizes)
         return tuple(LARGEST_BATCH << rising.index(size) for size in sizes)
@@ -159,7 +153,7 @@ def capped(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def kept(overrides: dict[str, Any]) -> dict[str, Any]:
-    """Returns the parts of an override that are laid over a stand-in's recipe as well."""
+    """Return the parts of an override that are laid over a stand-in's recipe as well."""
     parts = {
         section: {key: value for key, value in overrides.get(section, {}).items() if key in keys}
         for section, keys in KEPT.items()
@@ -168,7 +162,7 @@ def kept(overrides: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measured(recipe: Recipe, study: Study) -> Recipe:
-    """Returns the recipe, measuring recall at every K that some block or metric of the study names.
+    """Return the recipe, measuring recall at every K that some block or metric of the study names.
 
     All blocks measure the same, since on a stand-in they may share runs.
     """

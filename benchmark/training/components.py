@@ -9,8 +9,8 @@ from torch import nn
 
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
-from benchmark.core.errors import ConfigError
-from benchmark.core.recipe import Recipe, check_memory, memory_problem
+from benchmark.core.errors import ConfigError, Problem
+from benchmark.core.recipe import Recipe, check_recipe, memory_problem
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
@@ -57,7 +57,7 @@ def build_components(spec: RunSpec, device: torch.device) -> Components:
     """Return the components of ``spec``; raise ConfigError or DataError with what to change."""
     recipe, loss_facts = spec.recipe, LOSSES[spec.loss.name].facts
     problem = memory_problem(recipe, spec.loss.name, loss_facts["accepts_references"])
-    problems = check_memory(recipe) + ([problem] if problem else [])
+    problems = check_recipe(recipe) + ([Problem(problem, "memory.size")] if problem else [])
     if problems:
         raise ConfigError(spec.run_id, problems)
     dataset = load_dataset(spec.dataset.name, spec.dataset.params)

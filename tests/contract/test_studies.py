@@ -78,12 +78,12 @@ def test_every_recipe_belongs_to_a_study():
 def test_every_value_of_a_papers_recipes_has_a_source(name):
     for block in load_study(name).blocks:
         recipe = read_recipe(block.recipe_name, CONFIG / "study.yaml")
-        parts = {"losses": recipe.losses, "options": recipe.options}
+        parts = {"losses": recipe.keys.losses, "options": recipe.keys.options}
         places = leaves({**recipe.sections, **{name: part for name, part in parts.items() if part}})
         without = [
             place
             for place in places
-            if not any(f"{place}.".startswith(f"{key}.") for key in recipe.sources)
+            if not any(f"{place}.".startswith(f"{key}.") for key in recipe.keys.sources)
         ]
         assert not without, f"{block.recipe_name}: no source for {without}"
 

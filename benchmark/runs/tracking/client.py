@@ -78,6 +78,7 @@ def send(
 
     start = run.info.start_time
     values = [Param(key, value) for key, value in (params or {}).items()]
+    batch: Any
     for batch in itertools.zip_longest(batches(points), [values] if values else [], fillvalue=[]):
         metrics = [
             Metric(item.name, item.value, start + round(1000 * item.seconds), item.step)

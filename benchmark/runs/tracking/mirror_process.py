@@ -75,7 +75,8 @@ def main() -> int:
     )  # Ctrl-C is for the training; the pipe's end is for this process
     os.nice(10)
     study, folder = sys.argv[1], Path(sys.argv[2])
-    spec = RunSpec.from_json(json.loads(sys.stdin.buffer.raw.readline()), "standard input")
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as unbuffered:
+        spec = RunSpec.from_json(json.loads(unbuffered.readline()), "standard input")
     try:
         mirror(study, folder, spec, sys.stdin.fileno())
     except TrackingError as error:

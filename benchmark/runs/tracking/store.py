@@ -100,7 +100,7 @@ def speaking_plainly(results: Path) -> Iterator[None]:
 def unusable(uri: str, results: Path, reason: str) -> str:
     """Returns the message for a store that cannot be used: which, why, and what to do."""
     if is_own(uri, results):
-        store, advice = Path(results) / DATABASE, "free some space, or delete the file"
+        store, advice = f"{Path(results) / DATABASE}", "free some space, or delete the file"
     else:
         store, advice = without_password(uri), f"start the server or unset {TRACKING_URI.name}"
     return f"MLflow store {store} cannot be used ({reason}); {advice}"

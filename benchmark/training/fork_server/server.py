@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from benchmark.core.code_version import code_version
-from benchmark.core.errors import BenchmarkError, tell
+from benchmark.core.errors import BenchmarkError, print_error
 from benchmark.training.fork_server.protocol import Request, facts_at_start
 
 PATIENCE = 10.0  # seconds for a client to say what it wants
@@ -131,7 +131,7 @@ def _run(request: Request) -> int:
         out = None if request.out is None else Path(request.out)
         return attempt(Path(request.spec), out, request.started)
     except BenchmarkError as error:
-        return tell(error)
+        return print_error(error)
     except BaseException:  # whatever ends a run, its log must say so
         traceback.print_exc()
         return 1

@@ -208,7 +208,7 @@ def test_default_options_of_an_input_are_sound():
 )
 def test_each_unsound_option_is_named(options, channels, key):
     found = check_input(InputConfig(**options), channels)
-    assert [line.split("  ")[0] for line in found] == ([key] if channels != 4 else ["mean", "std"])
+    assert [problem.key for problem in found] == ([key] if channels != 4 else ["mean", "std"])
 
 
 def test_all_problems_of_an_input_are_reported_at_once(photos):
@@ -217,5 +217,5 @@ def test_all_problems_of_an_input_are_reported_at_once(photos):
     )
     with pytest.raises(ConfigError) as caught:
         create_input(photos, config, 3)
-    keys = [line.split("  ")[0] for line in caught.value.problems]
+    keys = [problem.key for problem in caught.value.problems]
     assert keys == ["resize", "mean", "scale", "augmentation"]

@@ -85,7 +85,7 @@ def test_unknown_runs_are_met_with_near_names_both_at_once(cells):
     with pytest.raises(ConfigError) as found:
         compare_text("glyphs_1k/r10/smoth_ap/bs32", "glyphs/r10/sup_ap/bs32/seed7", cells)
     assert len(found.value.problems) == 2
-    assert "glyphs_1k/r10/smooth_ap/bs32" in found.value.problems[0]
+    assert "glyphs_1k/r10/smooth_ap/bs32" in str(found.value.problems[0])
     with pytest.raises(ConfigError, match="nothing has been run there"):
         compare_text("a", "b", cells / "elsewhere")
 

@@ -42,7 +42,7 @@ def test_another_one_is_named_with_its_place_and_what_there_is(
     recipe_data["model"] = model
     with pytest.raises(ConfigError) as caught:
         load_study(write_study(study_data))
-    (problem,) = caught.value.problems
+    (problem,) = map(str, caught.value.problems)
     assert "tiny.yaml: model.backbone (line " in problem
     assert message in problem
 

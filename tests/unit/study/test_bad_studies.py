@@ -15,7 +15,7 @@ def problems_of(write_study):
     def problems(study) -> list[str]:
         with pytest.raises(ConfigError) as caught:
             load_study(write_study(study))
-        return caught.value.problems
+        return [str(problem) for problem in caught.value.problems]
 
     return problems
 

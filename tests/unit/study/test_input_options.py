@@ -14,7 +14,7 @@ def test_unsound_input_of_a_recipe_is_named_with_its_file_and_runs(
     recipe_data["input"] = {"image_size": 32, "resize": 24, "scale": [2.0, 1.0]}
     with pytest.raises(ConfigError) as caught:
         load_study(write_study(study_data))
-    first, second = caught.value.problems
+    first, second = map(str, caught.value.problems)
     assert "tiny.yaml: input.resize (line " in first
     assert "smaller than image_size 32" in first
     assert "12 runs" in first
@@ -25,6 +25,6 @@ def test_unsound_input_of_an_override_is_named_at_the_override(study_data, write
     study_data["blocks"][0] |= {"option": "large", "override": {"input": {"resize": 100}}}
     with pytest.raises(ConfigError) as caught:
         load_study(write_study(study_data))
-    (problem,) = caught.value.problems
+    (problem,) = map(str, caught.value.problems)
     assert problem.startswith("blocks.0.override.input.resize (line ")
     assert "image_size 224" in problem

@@ -16,7 +16,7 @@ def problem_of(write_study):
         with pytest.raises(ConfigError) as caught:
             load_study(write_study(study))
         (found,) = caught.value.problems
-        return found
+        return str(found)
 
     return problem
 

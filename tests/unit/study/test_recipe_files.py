@@ -28,7 +28,7 @@ def write_recipe(tmp_path):
 def problems_of(path) -> str:
     with pytest.raises(ConfigError) as caught:
         load_study(path)
-    return "\n".join(caught.value.problems)
+    return "\n".join(map(str, caught.value.problems))
 
 
 def run_of(path, setting="tinynet", loss="roadmap", dataset="glyphs_tiny"):

@@ -48,14 +48,18 @@ def test_numbers_and_keys_that_no_study_would_have_written_are_all_named(tmp_pat
     path.write_text(json.dumps(data))
     with pytest.raises(ConfigError) as caught:
         train(path)
-    places = {problem.split("  ")[0] for problem in caught.value.problems[:-1]}
+    places = {problem.key for problem in caught.value.problems[:-1]}
     training, optimizer = (
         ("recipe.training.epochs", "recipe.training.threads"),
         ("lr", "weight_decay"),
     )
-    assert places == {"batch_size", "seed", "dataset", "recipe.evaluation.recall_at", *training} | {
-        f"recipe.optimizer.{name}" for name in optimizer
-    }
+    assert places == {
+        "batch_size",
+        "seed",
+        "dataset.path",
+        "recipe.evaluation.recall_at",
+        *training,
+    } | {f"recipe.optimizer.{name}" for name in optimizer}
     assert "unknown key 'path'" in str(caught.value)
 
 
@@ -75,7 +79,7 @@ def test_a_specification_under_a_name_that_is_not_its_own_starts_nothing(changes
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(ConfigError) as caught:
         train(path)
-    assert len(caught.value.problems) == 2 and named in caught.value.problems[0]
+    assert len(caught.value.problems) == 2 and named in str(caught.value.problems[0])
     assert [entry.name for entry in tmp_path.iterdir()] == [SPEC]
 
 

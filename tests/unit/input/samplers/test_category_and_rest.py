@@ -52,5 +52,5 @@ def test_data_that_cannot_fill_a_batch_are_refused(changes, words):
 
 
 def test_a_batch_of_an_odd_number_of_classes_is_refused():
-    assert "choose a multiple of 8" in check("category_and_rest", {}, 36)[0]
+    assert "choose a multiple of 8" in str(check("category_and_rest", {}, 36)[0])
     assert check("category_and_rest", {}, 40) == []

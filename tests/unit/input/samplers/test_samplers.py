@@ -73,7 +73,7 @@ def test_category_pairs_without_categories_says_what_to_use():
 )
 def test_batch_size_that_does_not_fit_is_reported_without_data(name, size):
     (problem,) = check(name, {}, size)
-    assert str(size) in problem
+    assert str(size) in problem.message
 
 
 def test_too_few_classes_for_one_batch_is_an_error():
@@ -82,4 +82,4 @@ def test_too_few_classes_for_one_batch_is_an_error():
 
 
 def test_unknown_sampler_names_the_nearest():
-    assert "did you mean 'm_per_class'" in check("m_per_clas", {}, 32)[0]
+    assert "did you mean 'm_per_class'" in str(check("m_per_clas", {}, 32)[0])
