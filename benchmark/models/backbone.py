@@ -105,9 +105,7 @@ def check_backbone(config: ModelConfig) -> None:
     if config.pretrained and config.checkpoint is None and not tag:
         raise ConfigError(
             WHERE,
-            [
-                f"pretrained '{architecture}' needs its weight tag spelled out; known: {known}"
-            ],
+            [f"pretrained '{architecture}' needs its weight tag spelled out; known: {known}"],
         )
 
 

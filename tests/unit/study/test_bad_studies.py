@@ -259,14 +259,6 @@ def test_key_given_twice(study_data, problems_of, write_study):
     assert "title (line " in message and "given twice" in message
 
 
-def test_invalid_yaml_names_the_line(problems_of):
-    assert "is not valid YAML" in only(problems_of("study: small\nblocks: [\n"))
-
-
-def test_file_that_is_no_mapping(problems_of):
-    assert "must be a mapping" in only(problems_of("- a\n- b\n"))
-
-
 def test_all_problems_come_at_once(study_data, recipe_data, problems_of):
     study_data["metric"] = []
     study_data["metrics"] = ["map_at_k"]
@@ -302,20 +294,3 @@ def test_wrong_types_everywhere_do_not_hide_each_other(problems_of):
         "metrics",
         "comparison",
     } <= places
-
-
-def test_unknown_study_names_the_nearest():
-    with pytest.raises(ConfigError, match="unknown study 'embeded'; did you mean 'embedded'"):
-        load_study("embeded")
-
-
-def test_missing_path_lists_the_shipped_studies(tmp_path):
-    with pytest.raises(ConfigError, match=r"no such study file.*embedded, .*smoke"):
-        load_study(tmp_path / "none.yaml")
-
-
-@pytest.mark.parametrize("name", ["runs", "Runs", "cache", "mlartifacts", "mlflow.db", "reference"])
-def test_a_study_cannot_be_called_like_something_else_in_the_results(name, study_data, write_study):
-    path = write_study({**study_data, "study": name}, name)
-    with pytest.raises(ConfigError, match=f"'{name}' is the name of something else"):
-        load_study(path)
