@@ -27,6 +27,9 @@ class Loss(nn.Module):
     # embeddings' device. A loss that reads labels first would wait there for all earlier work.
     labels_on_cpu = False
 
+    # Whether labels may have a column for each level of relevance, (B, L), the finest first.
+    hierarchical = False
+
     @dataclass(frozen=True, kw_only=True)
     class Config:
         """No hyperparameters."""
@@ -99,12 +102,12 @@ class ComparingLoss(Loss):
         generator=None,
     ):
         references = (reference_embeddings, reference_labels)
-        check_inputs(embeddings, labels, *references)
+        check_inputs(embeddings, labels, *references, levels=self.hierarchical)
         own = reference_embeddings is None
         return self.compare(embeddings, labels, *references, own, generator)
 
     def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
-        check_inputs(embeddings, labels, memory, memory_labels)
+        check_inputs(embeddings, labels, memory, memory_labels, levels=self.hierarchical)
         return self.compare(embeddings, labels, memory, memory_labels, True, generator)
 
 
@@ -222,9 +225,17 @@ class SoftRankLoss(RankingLoss):
 
 
 def check_inputs(
-    embeddings: Tensor, labels: Tensor, references: Tensor | None, reference_labels: Tensor | None
+    embeddings: Tensor,
+    labels: Tensor,
+    references: Tensor | None,
+    reference_labels: Tensor | None,
+    *,
+    levels: bool = False,
 ) -> None:
-    """Raise RunError for embeddings, labels and references that do not fit together."""
+    """Raise RunError for embeddings, labels and references that do not fit together.
+
+    ``levels``: labels may be (B, L) and (M, L).
+    """
     if (references is None) != (reference_labels is None):
         raise RunError(
             "reference_embeddings and reference_labels belong together: pass both or neither"
@@ -238,9 +249,10 @@ def check_inputs(
         shape = tuple(rows.shape)
         if rows.ndim != 2 or not rows.is_floating_point():
             raise RunError(f"{name} must be floating-point (B, D); got {rows.dtype} {shape}")
-        if numbers.shape != shape[:1] or numbers.is_floating_point():
+        allowed = shape[:1] + (tuple(labels.shape[1:2]) if levels else ())
+        if numbers.shape != allowed or numbers.is_floating_point():
             raise RunError(
-                f"{name} of shape {shape} need integer labels of shape ({shape[0]},); "
+                f"{name} of shape {shape} need integer labels of shape {allowed}; "
                 f"got {numbers.dtype} {tuple(numbers.shape)}"
             )
         if shape[1] != embeddings.shape[1]:

@@ -11,7 +11,8 @@ from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
 from benchmark.losses.kernels.blocks import block_elements, block_losses, count_at_least
-from benchmark.losses.kernels.ranking import NEGATIVES, POSITIVES, AveragePrecision
+from benchmark.losses.kernels.measures import AveragePrecision
+from benchmark.losses.kernels.ranking import NEGATIVES, POSITIVES
 from benchmark.losses.kernels.relation import Group
 from benchmark.losses.kernels.steps import Exact, Pairs
 
@@ -50,7 +51,7 @@ class BlackBoxAP(RankingLoss):
     def rank(self, scores, relation, scale, gradient, generator):
         include, step = self.config.include_query, self.config.lambda_val
         ranked = relation.references - (relation.own and not include)
-        elements, measure = block_elements(scores.device), AveragePrecision()
+        elements, measure, every = block_elements(scores.device), AveragePrecision(), slice(None)
         noise = self._noise(scores, generator)
 
         def read(block: Group) -> tuple[Tensor, Tensor]:
@@ -62,15 +63,18 @@ class BlackBoxAP(RankingLoss):
                 own -= push.gather(1, block.columns)
             return rows, own
 
-        def evaluate(own: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        def evaluate(
+            block: Group, own: Tensor, negatives: Tensor
+        ) -> tuple[Tensor, Tensor | None, Tensor | None]:
             count = own.shape[1]
             ranker = _Sorted if count >= SORT_FROM_POSITIVES else _Compared
             ranks = ranker(own, negatives, elements)
             rank = ranks.positive + ranks.negative
-            losses = 1.0 - measure.gain(ranks.positive, rank).sum(1) / count
+            losses = 1.0 - measure.gain(ranks.positive, rank, block, every) / count
             if not gradient:
                 return losses, None, None
-            _, falls = measure.slopes(ranks.positive, rank, step * scale * ranked / count)
+            factor = step * scale * ranked / count
+            _, falls = measure.slopes(ranks.positive, rank, factor, block, every)
             changes = ranks.changes(own + falls)
             return losses, *(change.div_(step * ranked) for change in changes)
 

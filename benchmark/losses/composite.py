@@ -20,6 +20,7 @@ class Composite(ScoreLoss):
         self.losses = nn.ModuleList(
             create_loss(name, **sizes, **setting) for _, name, setting in self.composition()
         )
+        self.hierarchical = any(loss.hierarchical for loss in self.losses)
 
     def composition(self) -> list[tuple[float, str, dict]]:
         """Return weight, registered name and hyperparameters of each component."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import SoftRankLoss
-from benchmark.losses.kernels.ranking import AveragePrecision, SoftRanks
+from benchmark.losses.kernels.measures import AveragePrecision
+from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.steps import Exact, UpperBound
 
 
@@ -43,7 +44,10 @@ class SupAP(SoftRankLoss):
         start: float = option(0.5, at_least=0.0, help="added to the sigmoid at and above a tie")
 
     def soft_ranks(self):
-        config = self.config
-        bend, slope = config.delta / config.tau, config.rho * config.tau
-        bound = UpperBound(bend, slope, config.start, config.offset)
-        return SoftRanks(config.tau, Exact(), bound, AveragePrecision())
+        return SoftRanks(self.config.tau, Exact(), upper_bound(self.config), AveragePrecision())
+
+
+def upper_bound(config: SupAP.Config) -> UpperBound:
+    """Return h, in units of tau."""
+    bend, slope = config.delta / config.tau, config.rho * config.tau
+    return UpperBound(bend, slope, config.start, config.offset)

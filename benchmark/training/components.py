@@ -27,7 +27,10 @@ from benchmark.training.micro_batches import check_micro_batch
 
 @dataclass(frozen=True)
 class Components:
-    """The components of one run; labels (N,) are those of the training images, 0 to C - 1."""
+    """The components of one run; labels (N,) of the training images are 0 to C - 1.
+
+    A loss with levels of relevance gets labels (N, 2), class and category, where there are any.
+    """
 
     spec: RunSpec
     device: torch.device
@@ -80,6 +83,8 @@ def build_components(spec: RunSpec, device: torch.device) -> Components:
         seed=derive(spec.seed, "proxies"),
         **spec.loss.params,
     ).to(device)
+    if getattr(loss, "hierarchical", False) and train.categories is not None:
+        labels = torch.stack([labels, torch.from_numpy(train.categories)], dim=1)
     channels = recipe.model.channels
     return Components(
         spec=spec,

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 import torch
+from losses_formulas import SOFT_AMONG_POSITIVES
 
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError
 from benchmark.core.options import schema_of
@@ -89,9 +90,12 @@ def test_imperfect_batch_has_gradient(name):
 def test_perfect_ranking_is_lowest_and_costs_nothing(name):
     labels = torch.arange(CLASSES).repeat_interleave(4)
     perfect = torch.eye(DIM)[labels]
+    if name in SOFT_AMONG_POSITIVES:  # a tie would cost them more than its random order
+        noise = torch.randn(perfect.shape, generator=rng())
+        perfect = torch.nn.functional.normalize(perfect + 0.2 * noise, dim=1)
     loss = make(name)
     lowest = loss(perfect, labels, generator=rng()).item()
-    assert lowest == pytest.approx(0.0, abs=1e-5)
+    assert name in SOFT_AMONG_POSITIVES or lowest == pytest.approx(0.0, abs=1e-5)
     assert all(loss(*batch(seed=seed), generator=rng()).item() > lowest for seed in range(5))
 
 
@@ -169,13 +173,17 @@ def test_losses_without_references_say_so(name):
         make(name)(embeddings, labels, embeddings, labels)
 
 
-@pytest.mark.parametrize("name", [n for n in MEANS if has_option(n, "include_query")])
+# recall_at_k ranks the query, and yet it is never one of its own positives
+@pytest.mark.parametrize(
+    "name", [n for n in MEANS if has_option(n, "include_query") and n != "recall_at_k"]
+)
 def test_batch_as_its_own_references_gives_the_same(name):
     embeddings, labels = batch((2, 3, 5, 7, 3, 4), dtype=torch.float64)
-    own, own_gradient = value_and_gradient(make(name), embeddings, labels)
+    loss = make(name, include_query=True)
+    own, own_gradient = value_and_gradient(loss, embeddings, labels)
     references = embeddings.clone().requires_grad_()
     others = {"reference_embeddings": references, "reference_labels": labels}
-    value, gradient = value_and_gradient(make(name), embeddings, labels, **others)
+    value, gradient = value_and_gradient(loss, embeddings, labels, **others)
     assert value.item() == pytest.approx(own.item(), rel=1e-9)
     assert torch.allclose(gradient + references.grad, own_gradient, rtol=1e-7, atol=1e-11)
 

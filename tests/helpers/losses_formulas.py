@@ -1,10 +1,20 @@
-"""The losses written straight from their formulas, one query, one positive and one item at a time."""
+"""The losses written straight from their formulas: one query, one positive, one item at a time."""
 
 from __future__ import annotations
 
 import math
 
 import torch
+
+# Their ranks are soft among positives too, or the worst of a tie: a perfect ranking costs a little.
+SOFT_AMONG_POSITIVES = (
+    "approx_ndcg",
+    "recall_at_k",
+    "smooth_ndcg",
+    "smooth_recall",
+    "sup_ndcg",
+    "sup_recall",
+)
 
 
 def sigmoid(t):

@@ -35,6 +35,13 @@ FLOOR_BOUNDS = {
     "fast_ap": 4,
     "softbin_ap": 4,
     "blackbox_ap": 6,
+    "recall_at_k": 4,
+    "smooth_recall": 4,
+    "sup_recall": 4,
+    "smooth_ndcg": 4,
+    "sup_ndcg": 4,
+    "approx_ndcg": 4,
+    "pnp": 4,
 }
 LIBRARY_BOUNDS = {"smooth_ap": 150, "sup_ap": 100}
 JUDGED_FROM, LARGEST = 384, 4096

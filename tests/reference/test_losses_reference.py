@@ -7,78 +7,64 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from replay_losses import case_named, compare, compared, main, read_cases
 
 from benchmark.losses import create_loss
 
-DATA = np.load(Path(__file__).parent / "official_losses.npz")
+FOLDER = Path(__file__).parent
+FILES = ("official_losses.npz", "later_losses.npz")
+DATA = {name: dict(np.load(FOLDER / name)) for name in FILES}
+EVERY = [(name, *item) for name in FILES for item in compared(DATA[name])]
 BATCHES = ["balanced32/10", "imbalanced48/10", "random96/10"]
-CASES = {
-    "smoothap": ("smooth_ap", {}),
-    "smoothap_tau05": ("smooth_ap", {"tau": 0.05}),
-    "supap_paper": ("sup_ap", {}),
-    "supap_official_offset": ("sup_ap", {"offset": 1.44}),
-    "softbin20": ("softbin_ap", {}),
-    "fastap10": ("fast_ap", {}),
-    "blackbox_nomargin": ("blackbox_ap", {"margin": 0.0}),
-    "calibration_pml": ("calibration", {"reduction": "nonzero"}),
-}
 
 
-def run(batch, name, hyperparameters):
-    embeddings = torch.tensor(DATA[f"{batch}/embeddings"], requires_grad=True)
-    loss = create_loss(name, **hyperparameters)(embeddings, torch.tensor(DATA[f"{batch}/labels"]))
-    loss.backward()
-    return loss.item(), embeddings.grad, embeddings.detach()
-
-
-def along_the_sphere(gradient, embeddings):
-    return gradient - (gradient * embeddings).sum(1, keepdim=True) * embeddings
-
-
-def relative(ours, theirs):
-    return ((ours - theirs).norm() / theirs.norm()).item()
-
-
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("case", CASES)
-def test_value_and_gradient_equal_published_code(batch, case):
-    value, gradient, embeddings = run(batch, *CASES[case])
-    expected = torch.tensor(DATA[f"{batch}/{case}/grad"])
-    tolerance = 1e-9
-    if case == "blackbox_nomargin":  # the published code adds 1e-5 to the number of positives
-        # 1 - AP itself may be small, so the tolerance is that of AP
-        assert 1 - value == pytest.approx(1 - DATA[f"{batch}/{case}/loss"].item(), rel=1e-5)
-        assert relative(gradient, expected) < 1e-5
-        return
-    if case == "softbin20":
-        gradient, expected = (along_the_sphere(part, embeddings) for part in (gradient, expected))
-    assert value == pytest.approx(DATA[f"{batch}/{case}/loss"].item(), rel=tolerance)
-    assert relative(gradient, expected) < tolerance
+@pytest.mark.parametrize(("file", "batch", "name"), EVERY)
+def test_value_and_gradient_equal_published_code(file, batch, name):
+    comparison = compare(DATA[file], batch, name, case_named(name))
+    assert comparison.agrees, comparison
 
 
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("weights", [None, [1.0, 1.0]])
 def test_roadmap_equals_weighted_published_parts(batch, weights):
-    value, gradient, _ = run(batch, "roadmap", {"reduction": "nonzero", "weights": weights})
-    first, second = weights or [0.5, 0.5]
-    parts = [(first, "supap_paper"), (second, "calibration_pml")]
-    assert value == pytest.approx(
-        sum(w * DATA[f"{batch}/{c}/loss"].item() for w, c in parts), rel=1e-9
+    data, shares = DATA[FILES[0]], weights or [0.5, 0.5]
+    parts = [f"{batch}/{case}" for case in ("supap_paper", "calibration_pml")]
+    rows = torch.tensor(data[f"{batch}/embeddings"], requires_grad=True)
+    loss = create_loss("roadmap", reduction="nonzero", weights=weights)
+    value = loss(rows, torch.tensor(data[f"{batch}/labels"]))
+    value.backward()
+    expected = sum(w * data[f"{part}/loss"].item() for w, part in zip(shares, parts, strict=True))
+    gradient = sum(
+        w * torch.tensor(data[f"{part}/grad"]) for w, part in zip(shares, parts, strict=True)
     )
-    expected = sum(w * torch.tensor(DATA[f"{batch}/{c}/grad"]) for w, c in parts)
-    assert relative(gradient, expected) < 1e-9
+    assert value.item() == pytest.approx(expected, rel=1e-9)
+    assert (rows.grad - gradient).norm() < 1e-9 * gradient.norm()
 
 
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("case", CASES)
-def test_float32_stays_close_to_published_float64(batch, case):
-    name, hyperparameters = CASES[case]
-    embeddings = torch.tensor(DATA[f"{batch}/embeddings"]).float().requires_grad_()
-    loss = create_loss(name, **hyperparameters)(embeddings, torch.tensor(DATA[f"{batch}/labels"]))
-    loss.backward()
-    unit = embeddings.detach().double()
-    ours = along_the_sphere(embeddings.grad.double(), unit)
-    theirs = along_the_sphere(torch.tensor(DATA[f"{batch}/{case}/grad"]), unit)
+@pytest.mark.parametrize(("file", "batch", "name"), EVERY)
+def test_float32_stays_close_to_published_float64(file, batch, name):
+    data = dict(DATA[file])
+    data[f"{batch}/embeddings"] = data[f"{batch}/embeddings"].astype(np.float32)
+    comparison = compare(data, batch, name, case_named(name))
     # tau 0.01 magnifies the rounding of a score (6e-8) a hundred times; the sums average it out
-    assert loss.item() == pytest.approx(DATA[f"{batch}/{case}/loss"].item(), rel=1e-4)
-    assert relative(ours, theirs) < 1e-3
+    assert comparison.value < 1e-4 and comparison.gradient < 1e-3, comparison
+
+
+def test_replay_of_a_file_tells_what_agrees_what_differs_and_what_it_does_not_know(
+    tmp_path, monkeypatch, capsys
+):
+    batch, data = "balanced32/0", DATA[FILES[1]]
+    found = {key: value for key, value in data.items() if key.startswith(batch)}
+    kept = {key: found[key] for key in (f"{batch}/embeddings", f"{batch}/labels")}
+    for name, source in (("rs_at_k_1_2_4_8_16", 0), ("pnp_o", 1e-6), ("mine", 0)):
+        origin = "pnp_d_s" if name == "mine" else name
+        kept[f"{batch}/{name}/loss"] = found[f"{batch}/{origin}/loss"] * (1 + source)
+        kept[f"{batch}/{name}/grad"] = found[f"{batch}/{origin}/grad"]
+    path, cases = tmp_path / "more.npz", tmp_path / "cases.yaml"
+    np.savez(path, **kept)
+    monkeypatch.setattr("sys.argv", ["replay_losses.py", str(path)])
+    assert main() == 1
+    mine, differs, agrees = capsys.readouterr().out.splitlines()
+    assert "unknown case" in mine and differs.endswith("DIFFERS") and agrees.endswith("agrees")
+    cases.write_text("mine: {loss: pnp, options: {variant: D_s}}")
+    assert compare(kept, batch, "mine", read_cases(cases)["mine"]).agrees

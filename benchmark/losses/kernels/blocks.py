@@ -21,9 +21,10 @@ LEFT_OUT_FROM = 64
 
 # From a block to its rows of scores (b, R), as a copy, and the scores of its positives (b, P).
 Read = Callable[[Group], tuple[Tensor, Tensor]]
-# From scores of positives (b, P) and of negatives (b, N) to losses (b,), and the derivatives with
-# respect to both scores where a gradient is asked for. A negative of HIDDEN is no item.
-Evaluate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor | None, Tensor | None]]
+# From a block, scores of positives (b, P) and of negatives (b, N) to losses (b,), and the
+# derivatives with respect to both scores where a gradient is asked for. A negative of HIDDEN is no
+# item.
+Evaluate = Callable[[Group, Tensor, Tensor], tuple[Tensor, Tensor | None, Tensor | None]]
 
 
 def block_losses(
@@ -40,7 +41,7 @@ def block_losses(
     for block in blocks:
         rows, positives = read(block)
         negatives, columns = _negatives(rows, relation.hidden(block))
-        losses, of_positives, of_negatives = evaluate(positives, negatives)
+        losses, of_positives, of_negatives = evaluate(block, positives, negatives)
         values[block.queries] = losses
         if derivative is not None:
             if columns is not None:

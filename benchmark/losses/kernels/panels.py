@@ -128,6 +128,10 @@ class Points:
         """Return how many of these points are at or above each bound (b, m), as floating point."""
         return (self.values.shape[1] - torch.searchsorted(self.values, bounds)).to(bounds.dtype)
 
+    def sort(self, values: Tensor) -> Tensor:
+        """Return values (b, n), given in the order of the scores, at these points."""
+        return values.gather(1, self._order)
+
     def unsort(self, values: Tensor) -> Tensor:
         """Return values (b, n) at these points in the order in which the scores were given."""
         return torch.empty_like(values).scatter_(1, self._order, values)
@@ -211,17 +215,19 @@ class Panels:
         self.sides, self.steps = [Points(grid, side) for side in sides], steps
 
     def count(self, side: int, part: slice, base: Tensor | float) -> Count:
-        """Return ``base`` + the number of items of a side above the ascending anchors (b, p)."""
+        """Return ``base`` + the number of items of a side above the anchors (b, p)."""
         items, anchors, step = self.sides[side], self.sides[0], self.steps[side]
-        total = base + torch.zeros_like(anchors.values)
+        total = torch.zeros_like(anchors.values)
         if step.curve is not None:
             total += items.sums(step.curve, anchors, rising=True)
         if step.jump:
             total += step.jump * items.at_or_above(anchors.values)
+        total = base + anchors.unsort(total)
         if step.slope is None:
             return total, None
 
         def derivative(weights: Tensor) -> tuple[Tensor, Tensor]:
+            weights = anchors.sort(weights)
             of_items = anchors.sums(step.slope, items, rising=False, weights=weights)
             of_anchors = weights * items.sums(step.slope, anchors, rising=True)
             return items.unsort(of_items), anchors.unsort(of_anchors)

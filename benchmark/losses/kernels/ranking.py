@@ -1,12 +1,13 @@
 """Losses of ranks: ranks of positives, what is made of them, and the derivative.
 
 A loss is given by two things: the steps that count how many items rank above a positive
-(``benchmark.losses.kernels.steps``), and what is made of the ranks (a ``Measure``).
+(``benchmark.losses.kernels.steps``), and what is made of the ranks
+(``benchmark.losses.kernels.measures``).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,45 +15,12 @@ import torch
 from torch import Tensor
 
 from benchmark.losses.kernels.blocks import block_elements, block_losses
+from benchmark.losses.kernels.measures import Measure
 from benchmark.losses.kernels.panels import LARGE_BLOCK, MANY_POSITIVES, Grid, Panels
 from benchmark.losses.kernels.relation import Group, Relation
 from benchmark.losses.kernels.steps import Pairs, Step
 
 POSITIVES, NEGATIVES = 0, 1  # the two sides of a block
-
-
-class Measure(ABC):
-    """What a loss makes of ranks: 1 - (sum over positives of their gain) / ``best``.
-
-    ``among`` (b, p) is the rank of a positive among the positives, ``rank`` (b, p) among all items.
-    """
-
-    @abstractmethod
-    def best(self, positives: int) -> float:
-        """Return the sum of the gains of a perfect ranking."""
-
-    @abstractmethod
-    def gain(self, among: Tensor, rank: Tensor) -> Tensor:
-        """Return the gain of each positive (b, p)."""
-
-    @abstractmethod
-    def slopes(self, among: Tensor, rank: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-        """Return how ``scale`` x gain (b, p) grows with each positive above, falls with
-        negatives."""
-
-
-class AveragePrecision(Measure):
-    """The gain of a positive is the precision at its rank: rank among positives / rank."""
-
-    def best(self, positives):
-        return positives
-
-    def gain(self, among, rank):
-        return among / rank
-
-    def slopes(self, among, rank, scale):
-        fall = scale * among / rank.square()
-        return scale / rank - fall, fall
 
 
 @dataclass(frozen=True)
@@ -76,6 +44,7 @@ class SoftRanks:
         Queries without a positive have 0. Without ``gradient`` the derivative is None.
         """
         elements, steps = block_elements(scores.device), (self.positives, self.negatives)
+        most = sys.maxsize if self.measure.whole else elements
         grid = Grid.over(scores, relation, self.tau, self.negatives.bend)
         expansions = () if grid is None else [step.expand(grid) for step in steps]
 
@@ -83,14 +52,14 @@ class SoftRanks:
             rows = scores[block.queries] / self.tau
             return rows, rows.gather(1, block.columns)
 
-        def evaluate(*sides: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            count = sides[POSITIVES].shape[1]
-            best = self.measure.best(count)
+        def evaluate(block: Group, *sides: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            best = self.measure.best(block)
             step = scale / (best * self.tau) if gradient else None
-            if grid is not None and count >= MANY_POSITIVES:
-                gain, *slopes = self._gain(Panels(sides, expansions, grid), sides, step)
+            if grid is not None and sides[POSITIVES].shape[1] >= MANY_POSITIVES:
+                counter: Pairs | Panels = Panels(sides, expansions, grid)
             else:
-                gain, *slopes = self._gain(Pairs(sides, steps, elements), sides, step)
+                counter = Pairs(sides, steps, most)
+            gain, *slopes = self._gain(counter, block, sides, step)
             return 1.0 - gain / best, *slopes
 
         linear = None if grid is None else (MANY_POSITIVES, LARGE_BLOCK)
@@ -98,7 +67,7 @@ class SoftRanks:
         return block_losses(scores, relation, blocks, read, evaluate, gradient)
 
     def _gain(
-        self, counter: Pairs | Panels, sides: Sequence[Tensor], scale: float | None
+        self, counter: Pairs | Panels, block: Group, sides: Sequence[Tensor], scale: float | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the summed gain of each query (b,), and minus ``scale`` x its derivatives with
         respect to the scores of positives (b, P) and negatives (b, N); 0 without ``scale``."""
@@ -109,10 +78,10 @@ class SoftRanks:
         for part in counter.parts:
             among, pull = counter.count(POSITIVES, part, base)
             rank, push = counter.count(NEGATIVES, part, among)
-            gain += self.measure.gain(among, rank).sum(1)
+            gain += self.measure.gain(among, rank, block, part)
             if scale is None:
                 continue
-            grows, falls = self.measure.slopes(among, rank, scale)
+            grows, falls = self.measure.slopes(among, rank, scale, block, part)
             change, anchors = push(falls)
             of_negatives += change
             of_anchors = -anchors

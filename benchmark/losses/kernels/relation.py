@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -29,18 +29,33 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Level:
+    """The relation of a coarser level, without queries that have no positive at the finest.
+
+    Its positives include those of the next finer level: the pairs of equal numbers in
+    ``of_queries`` (Q,) and ``of_references`` (R,).
+    """
+
+    relation: Relation
+    of_queries: Tensor
+    of_references: Tensor
+
+
+@dataclass(frozen=True)
 class Relation:
     """The positives of ``queries`` queries among ``references`` references.
 
     ``own``: the references begin with the queries themselves (and continue with a memory, if there
     is one), so that entry (i, i) of the score matrix is the query. It never appears in ``groups``.
-    Queries without a positive appear in no group.
+    Queries without a positive appear in no group. ``coarser``: levels of lower relevance, where
+    labels have several.
     """
 
     groups: tuple[Group, ...]
     queries: int
     references: int
     own: bool
+    coarser: tuple[Level, ...] = ()
 
     @property
     def valid(self) -> int:
@@ -53,21 +68,29 @@ class Relation:
     ) -> Relation:
         """Return the relation "same label" of labels (B,) to labels (M,) of others, on ``device``.
 
-        With ``own`` (the default without others) the labels come first among the references
-        themselves. Groups are made on the CPU, because their shapes depend on the data: labels on a
-        GPU have to wait for all that it has yet to do, labels on the CPU, where training keeps
-        them, wait for nothing.
+        Labels (B, L) and (M, L) have a column for each level, the finest first; the relation is
+        that of the finest. With ``own`` (the default without others) the labels come first among
+        the references themselves. Groups are made on the CPU, because their shapes depend on the
+        data: labels on a GPU have to wait for all that it has yet to do, labels on the CPU, where
+        training keeps them, wait for nothing.
         """
         labels = labels.cpu()
         own = others is None if own is None else own
         pool = [labels] if own else []
         if others is not None:
             pool.append(others.cpu())
-        ordered, order = torch.sort(torch.cat(pool), stable=True)
-        first = torch.searchsorted(ordered, labels)
-        count = torch.searchsorted(ordered, labels, right=True) - first
-        groups = _groups(first, count, order, own, device)
-        return Relation(groups, len(labels), len(ordered), own)
+        references = torch.cat(pool)
+        if labels.ndim == 1:
+            return _same(labels, references, own, device)
+        (finest, *coarser), size = _level_numbers(torch.cat([labels, references])), len(labels)
+        relation = _same(finest[:size], finest[size:], own, device)
+        levels, finer = [], finest
+        for numbers in coarser:
+            level = _same(numbers[:size], numbers[size:], own, device, relation.groups)
+            ids = finer.to(device, non_blocking=True)
+            levels.append(Level(level, ids[:size], ids[size:]))
+            finer = numbers
+        return replace(relation, coarser=tuple(levels))
 
     @staticmethod
     def from_targets(targets: Tensor, own: bool, device: torch.device) -> Relation:
@@ -78,6 +101,13 @@ class Relation:
         count = targets.sum(1)
         groups = _groups(count.cumsum(0) - count, count, targets.nonzero()[:, 1], False, device)
         return Relation(groups, targets.shape[0], targets.shape[1], own)
+
+    def counts(self, include_query: bool) -> Tensor:
+        """Return the number of positives of each query (Q,), 0 for queries of no group."""
+        result = torch.zeros(self.queries, dtype=torch.long, device=self.groups[0].queries.device)
+        for group in self.groups:
+            result[group.queries] = group.columns.shape[1] + (include_query and self.own)
+        return result
 
     def targets(self, include_query: bool) -> Tensor:
         """Return which reference is a positive of which query, boolean (Q, R)."""
@@ -118,6 +148,35 @@ class Relation:
         if not self.own or block.with_query:
             return block.columns
         return torch.cat([block.queries.unsqueeze(1), block.columns], dim=1)
+
+
+def _level_numbers(labels: Tensor) -> list[Tensor]:
+    """Return numbers (N,) for each column of labels (N, L), equal where all coarser ones are."""
+    columns = range(labels.shape[1])
+    return [torch.unique(labels[:, i:], dim=0, return_inverse=True)[1] for i in columns]
+
+
+def _same(
+    labels: Tensor,
+    references: Tensor,
+    own: bool,
+    device: torch.device,
+    only: tuple[Group, ...] | None = None,
+) -> Relation:
+    """Return the relation "same number" of labels (B,) to references (R,).
+
+    ``only``: groups of the queries to which it is limited; without it all of them.
+    """
+    ordered, order = torch.sort(references, stable=True)
+    first = torch.searchsorted(ordered, labels)
+    count = torch.searchsorted(ordered, labels, right=True) - first
+    if only is not None:
+        inside = torch.zeros(len(labels), dtype=torch.bool)
+        for group in only:
+            inside[group.queries.cpu()] = True
+        count = count * inside
+    groups = _groups(first, count, order, own, device)
+    return Relation(groups, len(labels), len(ordered), own)
 
 
 def _groups(

@@ -54,6 +54,18 @@ class Exact(Step):
         return Expansion(jump=1.0)
 
 
+class Uncounted(Step):
+    """h(t) = 0, even against the item itself: such items have no part in the rank."""
+
+    at_tie, bend = 1.0, 0.0
+
+    def count(self, items, anchors, base):
+        return base + anchors.new_zeros(anchors.shape[:2]), None
+
+    def expand(self, grid):
+        return Expansion()
+
+
 class Sigmoid(Step):
     """h(t) = sigmoid(t) (Smooth-AP, Eq. 5)."""
 

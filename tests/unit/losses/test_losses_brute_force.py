@@ -161,6 +161,10 @@ def test_blocks_do_not_change_the_result(monkeypatch):
         ("smooth_ap", {"include_query": False}),
         ("sup_ap", {}),
         ("sup_ap", {"offset": 1.44}),
+        ("recall_at_k", {}),
+        ("sup_recall", {}),
+        ("smooth_ndcg", {}),
+        ("pnp", {}),
     ]
     for name, extra in [*cases, ("blackbox_ap", {"margin": 0.0})]:
         results = []

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from losses_formulas import SOFT_AMONG_POSITIVES
 
 from benchmark.core.errors import RunError
 from benchmark.losses import LOSSES, create_loss
@@ -77,7 +78,7 @@ def test_contrastive_pushes_negatives_apart_where_there_is_no_positive_pair():
     assert gradient[:2].norm(dim=1).min() > 0.1
 
 
-@pytest.mark.parametrize("name", RANKING)
+@pytest.mark.parametrize("name", [n for n in RANKING if n not in SOFT_AMONG_POSITIVES])
 @settings(max_examples=6, deadline=None)
 @given(count=st.integers(2, 25), dim=st.integers(2, 12), seed=st.integers(0, 99))
 def test_a_single_class_is_ranked_perfectly(name, count, dim, seed):

@@ -17,6 +17,14 @@ CASES = [
     ("calibration", {}),
     ("calibration", {"reduction": "nonzero", "beta": -0.1}),
     ("roadmap", {"tau": 0.1, "rho": 3.0, "weights": [1.0, 0.3]}),
+    ("recall_at_k", {"tau": 0.1}),
+    ("recall_at_k", {"tau": 0.1, "include_query": False, "ks": [2]}),
+    ("smooth_recall", {"tau": 0.1}),
+    ("sup_recall", {"tau": 0.1, "rho": 3.0, "delta": 0.2}),
+    ("smooth_ndcg", {"tau": 0.1}),
+    ("sup_ndcg", {"tau": 0.1, "rho": 3.0, "delta": 0.2}),
+    ("approx_ndcg", {"alpha": 10.0}),
+    *(("pnp", {"tau": 0.1, "variant": name}) for name in ("D_s", "D_q", "I_u", "I_b", "O")),
 ]
 LABELS = torch.tensor([0, 0, 1, 1, 1, 2, 2, 2, 2])
 

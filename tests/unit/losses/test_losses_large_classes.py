@@ -20,6 +20,10 @@ CASES = [
     ("sup_ap", {"start": 0.0, "tau": 0.03, "rho": 7.0}),
     ("blackbox_ap", {"margin": 0.0}),
     ("blackbox_ap", {"margin": 0.0, "include_query": False}),
+    ("recall_at_k", {}),
+    ("sup_recall", {}),
+    ("smooth_ndcg", {"include_query": False}),
+    ("pnp", {}),
 ]
 
 

@@ -25,6 +25,7 @@ CASES = {
         "smooth_ap",
         {"training": {"micro_batch": 12}, "model": FROZEN, "memory": {"size": 100}},
     ),
+    "sup_ndcg, levels of relevance, memory of all images": ("sup_ndcg", {"memory": {"size": -1}}),
 }
 
 
@@ -105,3 +106,13 @@ def test_micro_batches_of_trained_batch_norms_are_refused_before_training(tmp_pa
     with pytest.raises(ConfigError, match="freeze_batch_norm"):
         train(write_spec_in(tmp_path, spec))
     assert not (tmp_path / RESULT).exists()
+
+
+@pytest.mark.parametrize(("loss", "columns"), [("sup_ndcg", (2,)), ("sup_recall", ())])
+def test_losses_with_levels_get_the_category_of_each_class(loss, columns):
+    built = components.build_components(tiny_spec(loss), torch.device("cpu"))
+    assert built.labels.shape == (len(built.dataset.train), *columns)
+    if columns:
+        classes, categories = built.labels.T
+        assert torch.equal(categories, torch.from_numpy(built.dataset.train.categories))
+        assert len(categories.unique()) < len(classes.unique())

@@ -1,0 +1,76 @@
+"""The Recall@k surrogate, with similarity mixup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from benchmark.core.errors import ConfigError
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
+from benchmark.losses.base import SoftRankLoss
+from benchmark.losses.kernels.measures import Recall
+from benchmark.losses.kernels.ranking import SoftRanks
+from benchmark.losses.kernels.steps import Sigmoid
+
+CUTOFFS = {"items": {"type": "integer", "minimum": 1}, "minItems": 1}
+WIDTHS = {"items": {"type": "number", "exclusiveMinimum": 0}, "minItems": 1}
+
+
+@LOSSES.register("recall_at_k", display="Recall@k surrogate", paper="Patel et al., CVPR 2022")
+class RecallAtK(SoftRankLoss):
+    """Mean over queries of 1 - the mean over k of a soft Recall@k (Patel et al., Eq. 6 to 8).
+
+    For query q with positives P and score s_p of positive p::
+
+        r_p  = 1 + sum over all j != p of sigmoid((s_j - s_p) / tau)
+        R_k  = min(k, sum over p in P of sigmoid((k - r_p) / t_k)) / min(k, |P|)
+
+    The query is never its own positive, but it is ranked with the others. ``simix`` adds virtual
+    images to the batch: for each pair of images of a class a point between their embeddings, drawn
+    evenly (section 3.3). They are queries and references like the others. A class of n images then
+    has n (n + 1) / 2, so that time and memory grow with the square of (n + 1) / 2.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(SoftRankLoss.Config):
+        include_query: bool = option(
+            True, help="rank the query of the batch with the others, as the published code does"
+        )
+        tau: float = option(0.01, above=0.0, help="sigmoid temperature of ranks, cosine units")
+        ks: list[int] = option([1, 2, 4, 8, 16], help="the k of Recall@k", schema=CUTOFFS)
+        temperatures: list[float] = option(
+            [1.0], help="sigmoid temperature t_k of each k, or one for all, in ranks", schema=WIDTHS
+        )
+        simix: bool = option(False, help="add virtual images between those of a class")
+
+    def __init__(self, config, **sizes):
+        super().__init__(config, **sizes)
+        if len(config.temperatures) not in (1, len(config.ks)):
+            problem = f"temperatures  {config.temperatures} (allowed: one, or one for each of ks)"
+            raise ConfigError("loss 'recall_at_k'", [problem])
+
+    def soft_ranks(self):
+        config = self.config
+        count = len(config.ks)
+        temperatures = config.temperatures * (count if len(config.temperatures) == 1 else 1)
+        measure = Recall(tuple(config.ks), tuple(temperatures), saturating=True)
+        return SoftRanks(config.tau, Sigmoid(), Sigmoid(), measure)
+
+    def compare(self, embeddings, labels, others, other_labels, own, generator):
+        if self.config.simix:
+            embeddings, labels = mixed(embeddings, labels.cpu(), generator)
+        return super().compare(embeddings, labels, others, other_labels, own, generator)
+
+
+def mixed(embeddings: Tensor, labels: Tensor, generator: Generator | None) -> tuple[Tensor, Tensor]:
+    """Return embeddings (B, D) and labels (B,) of a batch, followed by a virtual image for each
+    pair of a class."""
+    first, second = torch.triu(labels.unsqueeze(1) == labels, diagonal=1).nonzero(as_tuple=True)
+    source = embeddings.device if generator is None else generator.device
+    share = torch.rand(len(first), 1, generator=generator, device=source, dtype=torch.float64)
+    share = share.to(embeddings)
+    virtual = torch.lerp(embeddings[second], embeddings[first], share)
+    return torch.cat([embeddings, virtual]), torch.cat([labels, labels[first]])
