@@ -28,6 +28,7 @@ localrules:
     stats,
     verdicts,
     claims,
+    papers,
     gallery,
     tables,
     figures,

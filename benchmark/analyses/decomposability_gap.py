@@ -23,7 +23,8 @@ from benchmark.analyses.gap_shown import CALIBRATED, PLAIN, gap_figure, gap_tabl
 from benchmark.analyses.recording import Recording
 from benchmark.analyses.shown import listed, rising
 from benchmark.core.seeding import derive
-from benchmark.papers.references.published import published_results
+from benchmark.papers.paper import load_papers
+from benchmark.papers.printed.gap import GAP
 from benchmark.stats.intervals import t_interval
 
 QUERIES = 800  # a fixed sample of the test set
@@ -122,11 +123,8 @@ def _by_batch_size(means: pd.DataFrame) -> Claim:
 
 
 def _decreases(means: pd.DataFrame) -> list[Claim]:
-    published = published_results()
-    table10 = published[
-        (published["paper"] == "roadmap2021v2") & (published["metric"] == "gap_decrease")
-    ]
-    printed = " and ".join(f"{row.value:g}% ({row.row_label})" for row in table10.itertuples())
+    table10 = [each for each in load_papers()["roadmap2021"].table("table10") if each.metric == GAP]
+    printed = " and ".join(f"{each.text}% ({each.row_label})" for each in table10)
     claims = []
     for size in sorted(means["trained_at"].unique()):
         part = means[(means["trained_at"] == size) & (means["measured_at"] == size)]

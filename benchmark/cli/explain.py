@@ -14,7 +14,7 @@ LISTED = 25  # verdicts that fit and are named
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Add the verb."""
     app.command()(explain)
 
 
@@ -31,49 +31,45 @@ def explain(
         str, typer.Option(help="last: the headline; best: best test epoch")
     ] = "last",
 ) -> None:
-    """Print how a verdict came about: raw runs, reference, standard error, both tests, margin, Holm, seeds to decide.
+    """Print how a verdict came about: raw runs, reference, standard error, both tests and Holm.
 
-    CELL is any words of the verdict's row, in any order: of the printed table or of the run; '*' stands for anything.
+    CELL is any words of the verdict's row, in any order: of the printed table or of the run.
+    '*' stands for anything.
 
     Example: python -m benchmark explain glyphs_1k/sup_ap/bs32/map_at_r
 
-    Example: python -m benchmark explain roadmap2021v2/table1/SmoothAP/cub/recall_at_1 --study roadmap
+    Example: python -m benchmark explain roadmap2021v2/table1/SmoothAP/cub --study roadmap
 
     Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
-    from benchmark.cli.verdicts import judged
     from benchmark.core.errors import ConfigError
-    from benchmark.papers.claims import judge_claims, load_claims
+    from benchmark.papers.candidates import candidates
     from benchmark.papers.claims.explain import explain_claim
-    from benchmark.papers.references import load_frozen
+    from benchmark.papers.claims.judge import judge_claims
+    from benchmark.papers.library import all_claims
     from benchmark.papers.verdicts.explain import explain as explain_verdict
-    from benchmark.papers.verdicts.facts import study_facts
     from benchmark.papers.verdicts.search import find_verdicts, key_of
-    from benchmark.stats import load_runs
+    from benchmark.papers.verdicts.study import judge_study
+    from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
     loaded = load_study(study)
-    runs = load_runs(loaded.folder(results) / "runs.csv")
-    claims = {claim.name: claim for claim in load_claims()}
+    table = RunTable.read(loaded.folder(results))
+    claims = {claim.name: claim for claim in all_claims()}
     if cell in claims:
-        verdicts, parts = judge_claims(runs, [claims[cell]], study_facts(loaded))
-        typer.echo(explain_claim(cell, verdicts, parts))
+        typer.echo(explain_claim(*judge_claims(table, [claims[cell]], candidates(loaded))))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):
-        raise ConfigError(
-            f"cell {cell}",
-            [f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"],
-        )
-    table = judged(loaded, results, selection)
-    found = find_verdicts(table, cell)
+        words = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"
+        raise ConfigError(f"cell {cell}", [words])
+    verdicts = judge_study(loaded, table, selection)
+    found = find_verdicts(verdicts, cell)
     if len(found) == 1:
-        path = Path(loaded.references.frozen) if loaded.references.frozen else None
-        frozen = load_frozen(path) if path and path.is_file() else None
-        typer.echo(explain_verdict(found[0], table, runs, frozen))
+        typer.echo(explain_verdict(found[0], verdicts, table))
         return
     typer.echo(f"{len(found)} verdicts fit '{cell}'; add words of the one you mean:")
-    for row in found[:LISTED]:
-        typer.echo(f"  {key_of(row)}: {row['verdict']}")
+    for each in found[:LISTED]:
+        typer.echo(f"  {key_of(each)}: {each.outcome.verdict}")
     if len(found) > LISTED:
         typer.echo(f"  and {len(found) - LISTED} more")
     raise typer.Exit(2)

@@ -58,7 +58,7 @@ def judge(
     """
     import json
 
-    from benchmark.papers.references.margins import load_margins, margin_of
+    from benchmark.papers.margins import load_margins, margin_of
     from benchmark.stats.judgement.judge import judge as answer
     from benchmark.stats.judgement.judge import record
     from benchmark.stats.judgement.question import question

@@ -12,7 +12,9 @@ from benchmark.core.records import RESULTS
 
 StudyName = Annotated[str, typer.Argument(help="name or path of a study file")]
 Results = Annotated[Path, typer.Option(help="root of the results")]
-STEPS = ("collect", "stats", "verdicts", "claims", "gallery", "tables", "plots", "report")
+STEPS = (
+    "collect", "stats", "verdicts", "claims", "papers", "gallery", "tables", "plots", "report",
+)  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:

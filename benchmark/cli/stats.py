@@ -1,4 +1,4 @@
-"""``python -m benchmark stats``: the statistics of a study from its long table."""
+"""``python -m benchmark stats``: the statistics of a study from its collected runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Results = Annotated[Path, typer.Option(help="folder of all results", file_okay=F
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Add the verb."""
     app.command()(stats)
 
 
@@ -23,16 +23,12 @@ def stats(
 
     Example: python -m benchmark stats embedded
     """
-    from benchmark.stats import analyse, load_runs, write_stats
+    from benchmark.runs.table import RunTable
+    from benchmark.stats.analysis import analyse, write_stats
     from benchmark.study import load_study
 
     loaded = load_study(study)
     folder = loaded.folder(results)
-    comparison = {
-        "baseline": loaded.comparison.baseline,
-        "ablation": loaded.comparison.ablation,
-        "alpha": loaded.comparison.alpha,
-    }
-    tables = analyse(load_runs(folder / "runs.csv"), comparison, loaded.metrics)
+    tables = analyse(RunTable.read(folder), loaded.comparison, loaded.metrics)
     for path in write_stats(tables, folder / "stats"):
         typer.echo(f"wrote {path}")

@@ -1,11 +1,14 @@
-"""The verbs around references: ``verdicts``, ``check``, ``claims``, ``freeze`` and ``simulate``."""
+"""The verbs around references: verdicts, check, claims, papers, freeze and simulate."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="name or path of the study")]
 Results = Annotated[Path, typer.Option(help="folder of all results", file_okay=False)]
@@ -15,27 +18,29 @@ Selection = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verbs."""
-    for verb in (verdicts, check, claims, freeze, simulate):
+    """Add the verbs."""
+    for verb in (verdicts, check, claims, papers, freeze, simulate):
         app.command()(verb)
 
 
-def verdicts(
-    study: StudyName, results: Results = Path("results"), selection: Selection = "last"
-) -> None:
-    """Judge every reference number of STUDY: results/STUDY/verdicts.csv (verdicts_best.csv for --selection best).
+def verdicts(study: StudyName, results: Results = Path("results")) -> None:
+    """Judge every reference number of STUDY: results/STUDY/verdicts.csv and verdicts_best.csv.
 
-    Example: python -m benchmark verdicts embedded --selection best
+    Example: python -m benchmark verdicts embedded
     """
-    from benchmark.core.files import write_text
+    from benchmark.papers.verdicts.records import table_of
+    from benchmark.papers.verdicts.study import frozen_path, judge_study
+    from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
     loaded = load_study(study)
-    table = judged(loaded, results, selection)
-    name = "verdicts.csv" if selection == "last" else f"verdicts_{selection}.csv"
-    path = loaded.folder(results) / name
-    write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
-    typer.echo(f"wrote {path}")
+    folder, frozen = loaded.folder(results), frozen_path(loaded)
+    if frozen and not frozen.is_file():
+        advice = f"'python -m benchmark freeze {loaded.name}' writes them"
+        typer.echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
+    table = RunTable.read(folder)
+    for name, selection in (("verdicts.csv", "last"), ("verdicts_best.csv", "best")):
+        _write(folder / name, table_of(judge_study(loaded, table, selection)))
 
 
 def check(
@@ -45,11 +50,15 @@ def check(
 
     Example: python -m benchmark check embedded
     """
-    from benchmark.papers.verdicts import summary_text
+    from benchmark.papers.verdicts.records import table_of
+    from benchmark.papers.verdicts.study import judge_study
+    from benchmark.papers.verdicts.summary import summary_text
     from benchmark.papers.verdicts.vocabulary import DRIFTED
+    from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
-    table = judged(load_study(study), results, selection)
+    loaded = load_study(study)
+    table = table_of(judge_study(loaded, RunTable.read(loaded.folder(results)), selection))
     typer.echo(summary_text(table))
     if (table["verdict"] == DRIFTED).any():
         raise typer.Exit(1)
@@ -68,28 +77,37 @@ def claims(
 
     Example: python -m benchmark claims sweeps
     """
-    from benchmark.core.files import write_text
-    from benchmark.papers.claims import judge_claims, list_text, load_claims, summary_text
-    from benchmark.papers.verdicts.facts import study_facts
-    from benchmark.stats import load_runs
+    from benchmark.papers.candidates import candidates
+    from benchmark.papers.claims.judge import judge_claims
+    from benchmark.papers.claims.summary import list_text, summary_text
+    from benchmark.papers.library import all_claims
+    from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
     if listing:
-        typer.echo(list_text(load_claims()))
+        typer.echo(list_text(all_claims()))
         return
     if study is None:
         raise typer.BadParameter("give the name of a study, or --list")
     loaded = load_study(study)
     folder = loaded.folder(results)
-    verdicts, parts = judge_claims(
-        load_runs(folder / "runs.csv"), load_claims(), study_facts(loaded)
-    )
-    for name, table in (("claims.csv", verdicts), ("claims_parts.csv", parts)):
-        write_text(
-            folder / name, table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-        )
-        typer.echo(f"wrote {folder / name}")
-    typer.echo(summary_text(verdicts))
+    judged, parts = judge_claims(RunTable.read(folder), all_claims(), candidates(loaded))
+    _write(folder / "claims.csv", judged)
+    _write(folder / "claims_parts.csv", parts)
+    typer.echo(summary_text(judged))
+
+
+def papers(study: StudyName, results: Results = Path("results")) -> None:
+    """Compute what papers' tables and figures show of STUDY: results/STUDY/papers/*.json.
+
+    Example: python -m benchmark papers roadmap
+    """
+    from benchmark.papers.printed.study import compute_printed
+    from benchmark.study import load_study
+
+    loaded = load_study(study)
+    for path in compute_printed(loaded, results).write(loaded.folder(results)):
+        typer.echo(f"wrote {path}")
 
 
 def freeze(
@@ -106,14 +124,15 @@ def freeze(
 
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
     """
-    from benchmark.papers.references import freeze as freeze_runs
-    from benchmark.stats import load_runs
+    from benchmark.papers.frozen import freeze as freeze_runs
+    from benchmark.papers.verdicts.study import frozen_path
+    from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
     loaded = load_study(study)
-    target = out or Path(loaded.references.frozen or results / "reference" / f"{loaded.name}.csv")
-    runs = load_runs(loaded.folder(results) / "runs.csv")
-    count = freeze_runs(runs, target, metrics=list(loaded.metrics), partial=partial)
+    target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
+    table = RunTable.read(loaded.folder(results))
+    count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
     typer.echo(f"froze {count} runs in {target}")
 
 
@@ -130,12 +149,12 @@ def simulate(
         Path | None, typer.Option(help="SVG file to draw the rates in", dir_okay=False)
     ] = None,
 ) -> None:
-    """Print the error rates and the power of the verdict rule on simulated tables; exit status 1 beyond 5%.
+    """Print error rates and power of the verdict rule on simulated tables; exit status 1 beyond 5%.
 
     Example: python -m benchmark simulate --tables 4000 --figure rates.svg
     """
-    from benchmark.papers.verdicts.simulate import LIMITED, beyond_limits, worst
-    from benchmark.papers.verdicts.simulate import simulate as run
+    from benchmark.stats.simulation import LIMITED, beyond_limits, worst
+    from benchmark.stats.simulation import simulate as run
 
     if figure and (stress or of_claims):
         raise typer.BadParameter("--figure draws the rule itself: leave out --stress and --claims")
@@ -143,23 +162,19 @@ def simulate(
         _simulate_claims(tables, seed)
         return
     table = run(tables, stress=stress, seed=seed)
-    shown = (
-        worst(table)
-        if not stress
-        else table[["ours_n", "reference", "sigma", "ratio", "pooled", *LIMITED]]
-    )
-    typer.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
+    facts = ["ours_n", "reference", "sigma", "ratio", "pooled"]
+    shown = table[[*facts, *LIMITED]] if stress else worst(table)
+    _print(shown)
     if figure:
         from benchmark.core.files import write_text
-        from benchmark.papers.verdicts.rates_figure import draw_rates
         from benchmark.report.figures.drawing import to_svg
+        from benchmark.report.figures.error_rates import draw_rates
 
         write_text(figure, to_svg(draw_rates(shown, tables)))
         typer.echo(f"wrote {figure}")
     over = beyond_limits(table)
-    typer.echo(
-        f"{len(over)} of {len(table)} scenarios exceed 5% by more than Monte Carlo error ({tables} tables each)"
-    )
+    tail = f"exceed 5% by more than Monte Carlo error ({tables} tables each)"
+    typer.echo(f"{len(over)} of {len(table)} scenarios {tail}")
     if len(over) and not stress:
         raise typer.Exit(1)
 
@@ -168,36 +183,20 @@ def _simulate_claims(tables: int, seed: int) -> None:
     from benchmark.papers.claims.simulate import RATES, beyond_limits, simulate_claims
 
     table = simulate_claims(tables, seed=seed)
-    shown = table[["scenario", "seeds", *RATES]]
-    typer.echo(shown.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
+    _print(table[["scenario", "seeds", *RATES]])
     over = beyond_limits(table)
-    typer.echo(
-        f"{len(over)} of {len(table)} rows exceed 5% by more than Monte Carlo error ({tables} claims each)"
-    )
+    tail = f"exceed 5% by more than Monte Carlo error ({tables} claims each)"
+    typer.echo(f"{len(over)} of {len(table)} rows {tail}")
     if len(over):
         raise typer.Exit(1)
 
 
-def judged(study, results: Path, selection: str):
-    """Returns the verdicts of a loaded study; missing runs are an error, missing references are not."""
-    from benchmark.core.errors import ConfigError, unknown_name
-    from benchmark.papers.references import asked_results, load_frozen, load_margins
-    from benchmark.papers.verdicts import References, judge
-    from benchmark.papers.verdicts.facts import study_facts
-    from benchmark.stats import load_runs
-    from benchmark.stats.analysis import SELECTIONS
+def _print(table: pd.DataFrame) -> None:
+    typer.echo(table.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
 
-    if selection not in SELECTIONS:
-        raise ConfigError("--selection", [unknown_name("selection rule", selection, SELECTIONS)])
-    frozen = Path(study.references.frozen) if study.references.frozen else None
-    if frozen and not frozen.is_file():
-        typer.echo(
-            f"no frozen runs at {frozen} yet: 'python -m benchmark freeze {study.name}' writes them",
-            err=True,
-        )
-    references = References(
-        published=asked_results(study.references.published),
-        frozen=load_frozen(frozen) if frozen and frozen.is_file() else None,
-    )
-    runs = load_runs(study.folder(results) / "runs.csv")
-    return judge(runs, references, load_margins(), selection=selection, facts=study_facts(study))
+
+def _write(path: Path, table: pd.DataFrame) -> None:
+    from benchmark.core.files import write_text
+
+    write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+    typer.echo(f"wrote {path}")

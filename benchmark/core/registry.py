@@ -83,8 +83,8 @@ class Registry:
             import_plugin(path)
 
 
-def plugin_files() -> list[Path]:
-    """Return the Python files of all plugin folders, in a fixed order."""
+def plugin_folders() -> list[Path]:
+    """Return the folders named in ``BENCHMARK_PLUGINS``; raise ConfigError for a missing one."""
     folders = [Path(part) for part in PLUGINS.value().split(os.pathsep) if part]
     missing = [str(folder) for folder in folders if not folder.is_dir()]
     if missing:
@@ -92,7 +92,25 @@ def plugin_files() -> list[Path]:
             f"environment variable {PLUGINS.name}",
             [f"no such folder: {path}; name existing folders or unset it" for path in missing],
         )
-    return [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    return folders
+
+
+def plugin_files() -> list[Path]:
+    """Return the Python files of all plugin folders, in a fixed order."""
+    return [path for folder in plugin_folders() for path in sorted(folder.glob("*.py"))]
+
+
+def data_folders(package: Path, marker: str) -> dict[str, Path]:
+    """Return by name the folders with a file ``marker`` in ``package`` and in the plugin folders."""
+    found: dict[str, Path] = {}
+    for parent in (package, *plugin_folders()):
+        for path in sorted(parent.glob(f"*/{marker}")):
+            if path.parent.name in found:
+                first = found[path.parent.name]
+                words = f"'{path.parent.name}' is there twice: {first} and {path.parent}"
+                raise ConfigError(f"folders with {marker}", [f"{words}; rename one"])
+            found[path.parent.name] = path.parent
+    return found
 
 
 def registered_names(registry: str, folder: str) -> tuple[str, ...]:

@@ -1,111 +1,144 @@
 """Which published numbers the shipped studies cover, and which of those have finished runs.
 
-Counted are the numbers of ``benchmark.papers.references.countable_results``: printed tables of the four papers, trained by
-their authors. A number is *finished* or *planned* when a run of some study belongs to it (the matching of verdicts),
-*outside* with a reason that stands beside the numbers, and *missing* otherwise.
+A number is *finished* or *planned* when a run of some study belongs to it (the matching of
+verdicts), *outside* with a reason that stands beside the numbers, and *missing* otherwise.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from benchmark.metrics.names import check_metric, metric_of
-from benchmark.papers.references import countable_results
-from benchmark.papers.verdicts.facts import study_facts
-from benchmark.papers.verdicts.matching import fitting_cells, match_published
-from benchmark.report.tables.papers.gaps import GAP, gap_decreases
+from benchmark.datasets import dataset_metrics
+from benchmark.metrics.names import metric_of
+from benchmark.papers.candidates import Candidate, candidates
+from benchmark.papers.library import countable_numbers, vocabulary_of
+from benchmark.papers.matching import fits, match, stated_by
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.printed.gap import GAP, gap_decreases
+from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.runs.status import status_of
 from benchmark.study import Study
-from benchmark.study.grid import Run, expand
-from benchmark.study.known import Known, load_known
+from benchmark.study.grid import expand
 
 FINISHED, PLANNED, OUTSIDE, MISSING = "finished", "planned", "outside", "missing"
 STATES = (FINISHED, PLANNED, OUTSIDE, MISSING)
-# Numbers that are no scores: what of a run they are read from. They are shown, and not judged.
-MEASURED = {
-    "backbone_time": "timing",
-    "loss_time": "timing",
-    "minutes_per_epoch": "timing",
-    GAP: "'analyse decomposability_gap'",
-}
-COLUMNS = [
-    "paper",
-    "table",
-    "row_label",
-    "dataset",
-    "protocol",
-    "metric",
-    "value",
-    "state",
-    "study",
-    "run",
-    "reason",
-]
 
 
 @dataclass(frozen=True)
-class Planned:
-    """The cells of one study (as the long table names them), their runs, and what is known of them."""
+class Coverage:
+    """The state of one published number: its run, or the reason why there is none."""
 
-    study: Study
-    cells: dict[tuple, list[Run]]
-    facts: dict[tuple[str, str], dict[str, Any]]
-    families: dict[str, tuple[str, ...]]  # dataset label -> metric families it gives
+    paper: str
+    table: str
+    row_label: str
+    dataset: str
+    protocol: str
+    metric: str
+    value: float
+    line: int
+    state: str
+    study: str = ""
+    run: str = ""
+    reason: str = ""
 
 
 def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
-    """Returns one row per countable number (``COLUMNS``); a number is covered by studies that name its paper."""
-    known = load_known()
-    planned = [_planned(study, known) for study in studies]
-    rows = [_row(row, planned, Path(results)) for row in countable_results().to_dict("records")]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    """Return one row per countable number, with the fields of ``Coverage``.
+
+    A number is covered by studies that name its paper or table.
+    """
+    grids = [(study, list(candidates(study).values())) for study in studies]
+    rows = [asdict(_covered(number, grids, results)) for number in countable_numbers()]
+    return pd.DataFrame(rows, columns=[item.name for item in fields(Coverage)])
+
+
+def _covered(
+    number: PublishedNumber, grids: Iterable[tuple[Study, list[Candidate]]], results: Path
+) -> Coverage:
+    def found(state: str, study: str = "", run: str = "", reason: str = "") -> Coverage:
+        printed = (number.source, number.table, number.row_label, number.dataset, number.protocol)
+        value = float(number.value)
+        return Coverage(*printed, number.metric, value, number.line, state, study, run, reason)
+
+    if number.outside:
+        return found(OUTSIDE, reason=number.outside)
+    reasons = ["there is no study"]
+    for study, grid in grids:
+        if not {number.source, f"{number.source}/{number.table}"} & set(study.references.published):
+            continue
+        candidate, words = _candidate(number, grid)
+        if candidate is None:
+            reasons.append(words)
+            continue
+        state = FINISHED if _finished(number, candidate, study, results) else PLANNED
+        return found(state, study.name, candidate.cell.label, words)
+    # the study of the paper's own datasets knows best what is missing: its reason is the longest
+    return found(MISSING, reason=max(reasons[1:] or reasons, key=len))
+
+
+def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidate | None, str]:
+    """Return the candidate that a number belongs to with a remark, or None and the reason."""
+    stated = stated_by(number, vocabulary_of(number.source))
+    if not number.is_score:
+        quantity = load_vocabulary().quantities.get(number.metric)
+        fitting = [each for each in grid if fits(stated, each)] if quantity else []
+        if quantity is None or not fitting:
+            return None, f"'{number.metric}' is not measured by any run"
+        return fitting[0], f"no score: measured by {quantity.source}, not judged"
+    found = match(stated, grid)
+    if found.candidate is None:
+        return None, found.reason
+    if not _measures(found.candidate, number.metric):
+        return None, f"'{number.metric}' is not measured in {found.candidate.cell.setting}"
+    return found.candidate, ""
+
+
+def _measures(candidate: Candidate, metric: str) -> bool:
+    k = metric.removeprefix("recall_at_")
+    family = metric_of(metric)
+    families = dataset_metrics(candidate.settings["dataset.name"])
+    asked = k == metric or int(k) in candidate.recall_at
+    return asked and family is not None and family.family in families
+
+
+def _finished(number: PublishedNumber, candidate: Candidate, study: Study, results: Path) -> bool:
+    """Return whether a run, or for the gap an analysis, measured the number."""
+    if number.metric == GAP:
+        gaps = gap_decreases(study.folder(results))
+        return any(each.dataset == number.dataset for each in gaps)
+    runs = [run for run in expand(study).values() if run.spec.cell == candidate.cell]
+    return any(status_of(run, results).status == "ok" for run in runs)
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
-    """Returns the number of rows in each state, one row per paper and table, with their sum as ``numbers``."""
-    found = (
-        table.groupby(["paper", "table", "state"], sort=False).size().unstack("state", fill_value=0)
-    )
-    found = found.reindex(columns=list(STATES), fill_value=0).rename_axis(columns=None)
-    found.insert(0, "numbers", found.sum(axis=1))
-    return found.reset_index().sort_values(
-        ["paper", "table"], key=_in_print_order, ignore_index=True
-    )
+    """Return the count of each state per paper and table, with their sum as ``numbers``."""
+    states = pd.crosstab([table["paper"], table["table"]], table["state"])
+    states = states.reindex(columns=list(STATES), fill_value=0).rename_axis(columns=None)
+    states.insert(0, "numbers", states.sum(axis=1))
+    order = ["paper", "table"]
+    return states.reset_index().sort_values(order, key=_in_print_order, ignore_index=True)
 
 
-def _in_print_order(names: pd.Series) -> pd.Series:
-    """Returns what papers and tables are sorted by: table2 before table10, and both before tableS1."""
+def _in_print_order(names: pd.Series[str]) -> pd.Series[str]:
+    """Return keys that sort table2 before table10, and both before tableS1."""
     return names.map(lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(4), name))
 
 
 def as_text(table: pd.DataFrame) -> str:
-    """Returns the coverage as a table for a terminal, and all numbers that no run covers with the reason."""
-    found = counts(table)
-    total = found.drop(columns=["paper", "table"]).sum()
-    lines = [("paper", "table", "numbers", "in a study", "finished", "outside", "missing")]
-    for row in [*found.to_dict("records"), {"paper": "all", "table": "", **total}]:
-        values = (
-            row["numbers"],
-            row[FINISHED] + row[PLANNED],
-            row[FINISHED],
-            row[OUTSIDE],
-            row[MISSING],
-        )
-        lines.append((row["paper"], row["table"], *map(str, values)))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = [
-        "  ".join(
-            value.ljust(width) if at < 2 else value.rjust(width)
-            for at, (value, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
+    """Return the coverage for a terminal, and why some numbers have no run."""
+    shown = counts(table)
+    shown.loc[len(shown)] = {
+        "paper": "all",
+        "table": "",
+        **shown.drop(columns=["paper", "table"]).sum(),
+    }
+    shown.insert(3, "in a study", shown[FINISHED] + shown[PLANNED])
+    text = [shown.drop(columns=PLANNED).to_string(index=False)]
     for state, head in ((OUTSIDE, "outside of the studies"), (MISSING, "missing")):
         part = table[table["state"] == state]
         if len(part):
@@ -115,81 +148,3 @@ def as_text(table: pd.DataFrame) -> str:
             for (paper, name), rows in group.groupby(["paper", "table"], sort=False):
                 text.append(f"      {paper} {name}: {', '.join(dict.fromkeys(rows['row_label']))}")
     return "\n".join(text)
-
-
-def _planned(study: Study, known: Known) -> Planned:
-    cells: dict[tuple, list[Run]] = {}
-    for run in expand(study).values():
-        found = run.spec.cell
-        cell = (found.dataset, found.setting.label, found.loss, found.base_loss, found.batch_size)
-        cells.setdefault(cell, []).append(run)
-    families = {
-        choice.label: known.datasets[choice.name]
-        for block in study.blocks
-        for choice in block.datasets
-    }
-    return Planned(study, cells, study_facts(study), families)
-
-
-def _row(row: dict[str, Any], planned: list[Planned], results: Path) -> dict[str, Any]:
-    facts = {name: row[name] for name in COLUMNS if name in row}
-    if row["outside"]:
-        return {**facts, "state": OUTSIDE, "study": "", "run": "", "reason": row["outside"]}
-    reasons = []
-    for part in planned:
-        asked = part.study.references.published
-        if row["paper"] not in asked and f"{row['paper']}/{row['table']}" not in asked:
-            continue
-        cell, reason = _cell(row, part)
-        if cell is None:
-            reasons.append((part.study.name, reason))
-            continue
-        runs = part.cells[cell]
-        done = _done(row, runs, part.study, results)
-        words = (
-            "" if row["score"] else f"no score: measured by {MEASURED[row['metric']]}, not judged"
-        )
-        place = runs[0].spec.run_id.rpartition("/")[0]
-        return {
-            **facts,
-            "state": FINISHED if done else PLANNED,
-            "study": part.study.name,
-            "run": place,
-            "reason": words,
-        }
-    # the study of the paper's own datasets knows best what is missing: its reason is the longest
-    reason = max((words for _, words in reasons), key=len, default="there is no study")
-    return {**facts, "state": MISSING, "study": "", "run": "", "reason": reason}
-
-
-def _done(row: dict[str, Any], runs: list[Run], study: Study, results: Path) -> bool:
-    """Returns whether something measured the number: a run, or the analysis that trains networks of its own."""
-    if row["metric"] == GAP:
-        return row["dataset"] in set(gap_decreases(study.folder(results))["dataset"])
-    return any(status_of(run, results).status == "ok" for run in runs)
-
-
-def _cell(row: dict[str, Any], part: Planned) -> tuple[tuple | None, str]:
-    """Returns the cell that a number belongs to, or None and the reason."""
-    cells = list(part.cells)
-    if not row["score"]:
-        fitting = fitting_cells(row, cells, part.facts) if row["metric"] in MEASURED else []
-        return (
-            (fitting[0], "") if fitting else (None, f"'{row['metric']}' is not measured by any run")
-        )
-    match = match_published(row, cells, {}, part.facts)
-    if match.cell is None:
-        return None, match.reason
-    facts = part.facts[match.cell[0], match.cell[1]]
-    k = row["metric"].removeprefix("recall_at_")
-    measured = k == row["metric"] or int(k) in facts["recall_at"]
-    if (
-        check_metric(row["metric"])
-        or metric_of(row["metric"]).family not in part.families[match.cell[0]]
-    ):
-        measured = False
-    return (
-        (match.cell, "")
-        if measured
-        else (None, f"'{row['metric']}' is not measured in {match.cell[1]}")
-    )

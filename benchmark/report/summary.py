@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.core.records import STATE, STATUSES
-from benchmark.papers.verdicts import summary_text
+from benchmark.papers.verdicts.summary import summary_text
 from benchmark.runs.plan import plan
 from benchmark.runs.status import status_of
 from benchmark.study import Study

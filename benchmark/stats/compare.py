@@ -1,92 +1,119 @@
-"""Two runs, or two groups of runs that differ in their seeds alone, side by side: what was asked, and what came out."""
+"""Two runs, or two cells, side by side: settings, origin and scores."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.records import PROVENANCE, RESULT, SPEC, read_json
+from benchmark.core.records import PROVENANCE, RESULT, SPEC, RunSpec, settings_of
+from benchmark.core.results import Provenance, Result
 from benchmark.metrics.names import display_name
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import paired_tests
 
-_SEED = "seed"
-_SHOWN_ELSEWHERE = ("run_id", _SEED, "schema", "setting", "loss.variant")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Side:
-    """The runs of one side by seed: their specifications, results and provenance."""
+class ComparedRuns:
+    """One run, or the runs of one cell: their records by seed."""
 
     name: str
-    specs: dict[int, dict[str, Any]]
-    results: dict[int, dict[str, Any]]
-    provenance: dict[int, dict[str, Any]]
+    specs: Mapping[int, RunSpec]
+    results: Mapping[int, Result]
+    provenance: Mapping[int, Provenance]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was asked for, apart from the seed."""
+        spec = next(iter(self.specs.values()))
+        names = {
+            "dataset": spec.dataset.label,
+            "loss": spec.loss.name,
+            "batch_size": spec.batch_size,
+        }
+        return {**names, **settings_of(spec)}
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """The versions of code, packages and data behind the results, all where runs differ."""
+        found: dict[str, set[str]] = {}
+        for seed, result in self.results.items():
+            facts = {"code version": result.code_version, "data": result.dataset.fingerprint}
+            if source := self.provenance.get(seed):
+                facts |= {"platform": source.platform}
+                facts |= {"vector instructions": str(source.numerics.instructions)}
+                facts |= {f"package {name}": version for name, version in source.packages.items()}
+            for name, value in facts.items():
+                found.setdefault(name, set()).add(value)
+        return {name: ", ".join(sorted(values)) for name, values in found.items()}
+
+    @property
+    def scores(self) -> dict[tuple[str, str], dict[int, float]]:
+        """The scores after the last epoch in percent, by split and metric, then seed."""
+        found: dict[tuple[str, str], dict[int, float]] = {}
+        for seed, result in sorted(self.results.items()):
+            for split, metrics in result.metrics.last.items():
+                for metric, value in metrics.items():
+                    found.setdefault((split, metric), {})[seed] = 100 * value
+        return found
 
 
 def compare_text(first: str, second: str, results: Path) -> str:
-    """Returns the comparison of two runs (dataset/setting/loss/bs32/seed0) or cells (the same without the seed).
+    """Return the comparison of two runs (dataset/setting/loss/bs32/seed0) or cells (no seed).
 
-    Differences of the specifications and of what computed them; every score; and, where both sides have a seed in
-    common, whether the runs saw the same batches, and a paired t-test over the common seeds. Raises ConfigError with
-    near names for a run that is not there.
+    Differences of settings and origin; every score; and, over the seeds that both have, whether the
+    runs saw the same batches, and a paired t-test. Raise ConfigError with near names for a run that
+    is not there.
     """
-    sides, problems = [], []
-    for name in (first, second):
-        try:
-            sides.append(load_side(name, results))
-        except ConfigError as error:
-            problems += error.problems
+    problems: list[str] = []
+    found = [load_runs(name, results, problems) for name in (first, second)]
     if problems:
         raise ConfigError("compare", problems)
-    common = sorted(sides[0].results.keys() & sides[1].results.keys())
+    ours, theirs = (each for each in found if each is not None)
     lines = [
-        f"A: {sides[0].name} ({_seeds(sides[0])})",
-        f"B: {sides[1].name} ({_seeds(sides[1])})",
+        *(f"{label}: {side.name} ({_seeds(side)})" for label, side in (("A", ours), ("B", theirs))),
         "",
-    ]
-    lines += [
         "specification",
-        *_differences(*[_flat(next(iter(side.specs.values()))) for side in sides]),
+        *_differences(ours.settings, theirs.settings),
         "",
+        "computed by",
+        *_differences(ours.origin, theirs.origin),
+        "",
+        *_scores(ours, theirs),
     ]
-    lines += ["computed by", *_differences(*[_computed_by(side) for side in sides]), ""]
-    lines += _scores(sides, common)
-    if common:
-        lines += ["", _batches(sides, common)]
+    if common := sorted(ours.results.keys() & theirs.results.keys()):
+        streams = ([side.results[seed].batch_stream for seed in common] for side in (ours, theirs))
+        same = sum(a == b for a, b in zip(*streams, strict=True))
+        lines += ["", f"same first batches in {same} of {len(common)} common seeds"]
     return "\n".join(lines)
 
 
-def load_side(name: str, results: Path) -> Side:
-    """Returns the runs called ``name``: one run, or all seeds of a cell; raises ConfigError with near names."""
+def load_runs(name: str, results: Path, problems: list[str]) -> ComparedRuns | None:
+    """Return the runs called ``name``: one, or all seeds of a cell; add a problem for none."""
     root = Path(results) / "runs"
     name = name.rstrip("/").removeprefix(f"{root.as_posix()}/")
     folder = root / name
-    found = [folder] if (folder / SPEC).is_file() else sorted(folder.glob("seed*"))
-    found = [path for path in found if (path / SPEC).is_file()]
-    if not found:
-        raise ConfigError("compare", [f"no run '{name}' below {root}{_near(name, root)}"])
-    specs = {path: read_json(path / SPEC, "a run specification") for path in found}
-    seeds = {path: int(spec[_SEED]) for path, spec in specs.items()}
+    single = (folder / SPEC).is_file()
+    folders = [folder] if single else [path.parent for path in sorted(folder.glob(f"seed*/{SPEC}"))]
+    if not folders:
+        problems.append(f"no run '{name}' below {root}{_near(name, root)}")
+        return None
+    specs = {path: RunSpec.read(path / SPEC) for path in folders}
 
-    def records(file: str) -> dict[int, dict[str, Any]]:
-        return {
-            seeds[path]: read_json(path / file, "a record of a run")
-            for path in found
-            if (path / file).is_file()
-        }
+    def records(file: str, read: Callable[[Path], T]) -> dict[int, T]:
+        paths = {spec.seed: path / file for path, spec in specs.items()}
+        return {seed: read(path) for seed, path in paths.items() if path.is_file()}
 
-    return Side(
-        name,
-        {seeds[path]: spec for path, spec in specs.items()},
-        records(RESULT),
-        records(PROVENANCE),
-    )
+    by_seed = {spec.seed: spec for spec in specs.values()}
+    read = records(RESULT, Result.read), records(PROVENANCE, Provenance.read)
+    return ComparedRuns(name, by_seed, *read)
 
 
 def _near(name: str, root: Path) -> str:
@@ -98,103 +125,51 @@ def _near(name: str, root: Path) -> str:
     return f"; near: {', '.join(close)}" if close else f"; for example {runs[0]}"
 
 
-def _seeds(side: Side) -> str:
-    finished = ", ".join(map(str, sorted(side.results))) or "none"
-    return f"seeds finished: {finished}"
+def _seeds(side: ComparedRuns) -> str:
+    return f"seeds finished: {', '.join(map(str, sorted(side.results))) or 'none'}"
 
 
-def _flat(value: Any, place: str = "") -> dict[str, Any]:
-    """Returns {dotted place: value} of the leaves of nested mappings."""
-    if not isinstance(value, dict):
-        return {place: value}
-    inner = (_flat(part, f"{place}.{key}" if place else key) for key, part in value.items())
-    return {name: leaf for found in inner for name, leaf in found.items()}
-
-
-def _differences(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
-    places = [place for place in {**first, **second} if place not in _SHOWN_ELSEWHERE]
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     lines = [
-        f"  {place}: {first.get(place, 'absent')} | {second.get(place, 'absent')}"
-        for place in places
-        if first.get(place) != second.get(place)
+        f"  {key}: {first.get(key, 'absent')} | {second.get(key, 'absent')}"
+        for key in {**first, **second}
+        if first.get(key) != second.get(key)
     ]
     return lines or ["  no difference"]
 
 
-def _computed_by(side: Side) -> dict[str, Any]:
-    """Returns the versions behind a side's results, all of them where its runs differ."""
-    found: dict[str, set[str]] = {}
-    for seed, result in side.results.items():
-        source = side.provenance.get(seed, {})
-        facts = {"code version": result.get("code_version"), "platform": source.get("platform")}
-        facts["vector instructions"] = source.get("numerics", {}).get("instructions")
-        facts |= {
-            f"package {name}": version for name, version in source.get("packages", {}).items()
-        }
-        facts["data"] = result.get("dataset", {}).get("fingerprint")
-        for name, value in facts.items():
-            found.setdefault(name, set()).add(str(value))
-    return {name: ", ".join(sorted(values)) for name, values in found.items()}
-
-
-def _scores(sides: list[Side], common: list[int]) -> list[str]:
-    values = [_values(side) for side in sides]
-    keys = list(dict.fromkeys([*values[0], *values[1]]))
+def _scores(ours: ComparedRuns, theirs: ComparedRuns) -> list[str]:
+    first, second = ours.scores, theirs.scores
+    if not first and not second:
+        return ["no scores yet"]
     lines = ["scores after the last epoch, percent: A | B | B - A, over the common seeds"]
-    for split, metric in keys:
-        mine = [found.get((split, metric), {}) for found in values]
-        shown = " | ".join(_mean(list(found.values())) for found in mine)
-        label = f"{display_name(metric)}" + ("" if split == "test" else f" on {split}")
-        lines.append(f"  {label}: {shown} | {_test(*mine)}")
+    for split, metric in {**first, **second}:
+        a, b = (scores.get((split, metric), {}) for scores in (first, second))
+        label = display_name(metric) + ("" if split == "test" else f" on {split}")
+        lines.append(f"  {label}: {_mean(a)} | {_mean(b)} | {_test(a, b)}")
     diverged = [
         f"{name} seed {seed}"
-        for name, side in zip("AB", sides, strict=True)
-        for seed in _diverged(side)
+        for name, side in (("A", ours), ("B", theirs))
+        for seed, result in sorted(side.results.items())
+        if result.status == "diverged"
     ]
-    return [
-        *(lines if keys else ["no scores yet"]),
-        *([f"  diverged: {', '.join(diverged)}"] if diverged else []),
-    ]
+    return [*lines, f"  diverged: {', '.join(diverged)}"] if diverged else lines
 
 
-def _values(side: Side) -> dict[tuple[str, str], dict[int, float]]:
-    found: dict[tuple[str, str], dict[int, float]] = {}
-    for seed, result in sorted(side.results.items()):
-        for split, metrics in result.get("metrics", {}).get("last", {}).items():
-            for metric, value in metrics.items():
-                found.setdefault((split, metric), {})[seed] = float(value)
-    return found
-
-
-def _mean(values: list[float]) -> str:
-    if not values:
+def _mean(by_seed: Mapping[int, float]) -> str:
+    if not by_seed:
         return "none"
-    found = t_interval(100 * np.array(values))
+    found = t_interval(list(by_seed.values()))
     return f"{found.mean:.2f}" + (f" ± {found.sd:.2f} (n {found.n})" if found.n > 1 else "")
 
 
-def _test(first: dict[int, float], second: dict[int, float]) -> str:
+def _test(first: Mapping[int, float], second: Mapping[int, float]) -> str:
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
         return "no common seed"
-    pair = [100 * np.array([[side[seed] for seed in seeds]]) for side in (second, first)]
-    row = paired_tests(*pair).iloc[0]
+    ours, theirs = (np.array([[side[seed] for seed in seeds]]) for side in (first, second))
+    row = paired_tests(theirs, ours).iloc[0]
     if not np.isfinite(row["p"]):
         return f"{row['difference']:+.2f} ({row['note'] or 'no test'})"
     interval = f"[{row['ci_low']:+.2f}, {row['ci_high']:+.2f}]"
     return f"{row['difference']:+.2f} {interval}, paired t-test p = {row['p']:.2g}, n {len(seeds)}"
-
-
-def _diverged(side: Side) -> list[int]:
-    return sorted(
-        seed for seed, result in side.results.items() if result.get("status") == "diverged"
-    )
-
-
-def _batches(sides: list[Side], common: list[int]) -> str:
-    streams = [
-        [side.results[seed].get("batch_stream", {}).get("sha256") for seed in common]
-        for side in sides
-    ]
-    same = sum(a == b and a is not None for a, b in zip(*streams, strict=True))
-    return f"same first batches in {same} of {len(common)} common seeds"

@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:
-    """Returns Holm-adjusted p-values in the given order; each row of the last axis is a family of its own.
+    """Return Holm-adjusted p-values in the given order; each row of the last axis is a family.
 
-    NaN stands for a comparison that could not be tested: it stays NaN and does not count in the family.
-    Written out because statsmodels' version, which the tests compare it with, collects garbage on every call
-    and takes a tenth of a second for any family; the simulation of the verdicts corrects thousands.
+    NaN stands for a comparison that could not be tested: it stays NaN and does not count in the
+    family. Written out because statsmodels' version, which the tests compare it with, collects
+    garbage on every call and takes a tenth of a second; the simulation of the verdicts corrects
+    thousands of families.
     """
     p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, axis=-1, kind="stable")  # NaN last
@@ -27,6 +28,6 @@ def holm(p_values: ArrayLike) -> np.ndarray:
 def holm_by_family(
     table: pd.DataFrame, p: str = "p", family: str = "family"
 ) -> tuple[pd.Series, pd.Series]:
-    """Returns adjusted p-values and the size of each row's family, both aligned with ``table``."""
+    """Return adjusted p-values and the size of each row's family, both aligned with ``table``."""
     groups = table.groupby(family, sort=False)[p]
     return groups.transform(lambda column: holm(column.to_numpy())), groups.transform("count")

@@ -9,18 +9,18 @@ from scipy import optimize, stats
 
 
 def power(effect: float, n: int, alpha: float = 0.05) -> float:
-    """Returns the probability that a two-sided paired t-test of ``n`` pairs rejects at d_z = ``effect``."""
+    """Return the probability that a two-sided t-test of ``n`` pairs rejects at d_z = ``effect``."""
     df = n - 1
     critical = stats.t.ppf(1 - alpha / 2, df)
     shift = effect * np.sqrt(n)
     lower = stats.nct.cdf(-critical, df, shift)
-    # SciPy returns NaN where this tail is too small for its series (two pairs and a large effect): it is then 0.
+    # SciPy returns NaN where this tail is too small for its series: it is then 0.
     return float(stats.nct.sf(critical, df, shift) + np.nan_to_num(lower))
 
 
 @functools.lru_cache(maxsize=1024)
 def detectable_effect(n: int, alpha: float = 0.05, target: float = 0.8) -> float:
-    """Returns the smallest d_z that ``n`` pairs detect with probability ``target``; NaN below two pairs."""
+    """Return the least d_z that ``n`` pairs detect with probability ``target``; NaN below two."""
     if n < 2:
         return float("nan")
     high = 1.0
@@ -29,8 +29,3 @@ def detectable_effect(n: int, alpha: float = 0.05, target: float = 0.8) -> float
     return float(
         optimize.brentq(lambda effect: power(effect, n, alpha) - target, 0.0, high, xtol=1e-9)
     )
-
-
-def detectable_difference(n: int, sd: float, alpha: float = 0.05, target: float = 0.8) -> float:
-    """Returns the smallest true mean difference that n pairs detect, in the unit of ``sd``."""
-    return detectable_effect(n, alpha, target) * sd

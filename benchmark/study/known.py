@@ -11,6 +11,7 @@ from benchmark.core.errors import Problem, unknown_name
 from benchmark.core.records import DatasetChoice
 from benchmark.core.registry import registered_names
 from benchmark.metrics.names import check_metric, metric_of
+from benchmark.study.papers import published_names
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,7 @@ class Known:
     @cached_property
     def published(self) -> tuple[str, ...]:
         """The names under which published results can be asked for."""
-        from benchmark.papers.references import published_names
-
-        return tuple(published_names())
+        return published_names()
 
 
 def load_known() -> Known:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from long_tables import long_table
+from long_tables import long_table, run_table
+from made_up_candidates import candidates_of
 from reference_checks import drift_report
 
-from benchmark.papers.references import asked_results, freeze, load_frozen
+from benchmark.papers.frozen import freeze, load_frozen
+from benchmark.papers.library import asked_numbers
 
 MEANS = {"smooth_ap": 0.62, "sup_ap": 0.63, "roadmap": 0.64}
 
 
 @pytest.fixture
 def frozen(tmp_path):
-    freeze(long_table(MEANS, batch_sizes=(32, 128)), tmp_path / "frozen.csv")
+    runs = long_table(MEANS, batch_sizes=(32, 128))
+    freeze(run_table(runs), tmp_path / "frozen.csv")
     return load_frozen(tmp_path / "frozen.csv")
 
 
 def test_sound_runs_with_other_seeds_pass(frozen):
-    assert drift_report(long_table(MEANS, batch_sizes=(32, 128), seed=7), frozen=frozen) == ""
+    runs = long_table(MEANS, batch_sizes=(32, 128), seed=7)
+    assert drift_report(run_table(runs), frozen=frozen) == ""
 
 
 def test_a_planted_drift_is_found_with_cell_values_counts_and_rule(frozen):
@@ -27,7 +31,7 @@ def test_a_planted_drift_is_found_with_cell_values_counts_and_rule(frozen):
         (runs["loss"] == "sup_ap") & (runs["batch_size"] == 128) & (runs["metric"] == "map_at_r")
     )
     runs.loc[planted, "value"] -= 0.05
-    report = drift_report(runs, frozen=frozen)
+    report = drift_report(run_table(runs), frozen=frozen)
     line = next(line for line in report.splitlines() if line.startswith("glyphs/"))
     assert line.startswith("glyphs/tiny/sup_ap/bs128 test map_at_r")
     assert (
@@ -41,7 +45,8 @@ def test_a_planted_drift_is_found_with_cell_values_counts_and_rule(frozen):
 
 def test_a_planted_drift_from_a_published_number_is_found():
     runs = long_table({"fast_ap": 0.55}, dataset="cub", setting="resnet50", batch_sizes=(128,))
-    report = drift_report(runs, published=asked_results(["roadmap2021v2/table5"]))
+    numbers, grid = asked_numbers(["roadmap2021v2/table5"]), candidates_of(runs)
+    report = drift_report(run_table(runs), published=numbers, candidates=grid)
     assert (
         "cub/resnet50/fast_ap/bs128 test recall_at_1" in report and "61.28 (sd 0.37, n 5)" in report
     )

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from reference_checks import drift_report
 
-from benchmark.papers.references import asked_results, load_frozen
-from benchmark.papers.verdicts.facts import study_facts
-from benchmark.stats import load_runs
+from benchmark.papers.candidates import candidates
+from benchmark.papers.frozen import load_frozen
+from benchmark.papers.library import asked_numbers
+from benchmark.runs.table import RunTable
 from benchmark.study import load_study, study_names
 
 ROOT = Path(__file__).parents[2]
@@ -20,12 +21,12 @@ STUDIES = study_names()
 
 
 def results_of(name: str):
-    """Returns (study, its long table); skips when the study was not run here."""
+    """Return (study, its tables of runs); skip when the study was not run here."""
     study = load_study(name)
     path = study.folder(ROOT / "results") / "runs.csv"
     if not path.is_file():
         pytest.skip(f"no results of {name} here ({path} does not exist)")
-    return study, load_runs(path)
+    return study, RunTable.read(path.parent)
 
 
 def test_there_are_studies_to_check():
@@ -37,9 +38,8 @@ def test_results_have_not_drifted_from_the_published_numbers(name):
     study, runs = results_of(name)
     if not study.references.published:
         pytest.skip(f"{name} names no published tables")
-    report = drift_report(
-        runs, published=asked_results(study.references.published), facts=study_facts(study)
-    )
+    numbers = asked_numbers(study.references.published)
+    report = drift_report(runs, published=numbers, candidates=candidates(study))
     assert not report, report
 
 

@@ -56,11 +56,17 @@ def long_table(
 
 
 def write_long(runs: pd.DataFrame, folder: Path) -> None:
-    """Writes a long table as runs.csv and scores.csv of a study's folder."""
+    """Write a long table as runs.csv and scores.csv of a study's folder."""
+    run_table(runs).write(folder)
+
+
+def run_table(runs: pd.DataFrame) -> RunTable:
+    """Return a long table as the two tables of a study."""
     rows, scores = [], runs[(runs["metric"].fillna("") != "") & (runs["selection"] != "cost")]
     costs = runs[runs["selection"] == "cost"].groupby("run_id")
     shared = [name for name in LONG_COLUMNS if name in RUN_COLUMNS]
-    for row in runs.drop_duplicates("run_id")[shared].fillna("").to_dict("records"):
+    first = runs.drop_duplicates("run_id")[shared].astype(object)
+    for row in first.fillna("").to_dict("records"):
         setting = Setting.from_label(row["setting"])
         row |= {"backbone": setting.backbone, "options": setting.options}
         if row["run_id"] in costs.groups:
@@ -68,7 +74,7 @@ def write_long(runs: pd.DataFrame, folder: Path) -> None:
             row |= dict(zip(paid["metric"], paid["value"], strict=True))
         rows.append(row)
     numbers = scores[list(SCORE_COLUMNS)].itertuples(index=False, name=None)
-    RunTable.from_rows(rows, numbers).write(folder)
+    return RunTable.from_rows(rows, numbers)
 
 
 def without_number(runs: pd.DataFrame, query: str, status: str) -> pd.DataFrame:

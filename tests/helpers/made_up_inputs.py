@@ -6,15 +6,21 @@ import dataclasses
 from pathlib import Path
 
 import pandas as pd
-from long_tables import write_long
+from long_tables import run_table
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.files import write_json
-from benchmark.papers.references import load_margins
-from benchmark.papers.references.published import asked_results
-from benchmark.papers.verdicts import References, judge
+from benchmark.papers.candidates import candidates
+from benchmark.papers.frozen import FrozenRuns
+from benchmark.papers.library import asked_numbers
+from benchmark.papers.margins import load_margins
+from benchmark.papers.printed.study import printed_of
+from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
+from benchmark.papers.verdicts.records import table_of
 from benchmark.report.tables.inputs import Inputs, tidy
-from benchmark.stats import analyse, write_stats
+from benchmark.runs.table import RunTable
+from benchmark.stats.analysis import analyse, write_stats
+from benchmark.stats.samples import Samples
 
 WENT_WRONG = {
     ("roadmap", 128, 3): "diverged",
@@ -29,12 +35,23 @@ def made_up_inputs(
     """Returns inputs in memory; with ``references``, one published table (not run) is judged too."""
     study = study or made_up_study()
     runs = made_up_runs(study, bad=bad) if runs is None else runs
-    stats = analyse(runs, dataclasses.asdict(study.comparison), study.metrics)
-    published = asked_results(("smoothap2020/table2",)) if references else None
-    stats["verdicts"] = judge(
-        runs, References(published, _frozen(runs) if references else None), load_margins()
+    asked = ("smoothap2020/table2",) if references else study.references.published
+    return inputs_of(study, runs, asked, frozen=references)
+
+
+def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inputs:
+    """Return the inputs that the steps before would have left for ``runs``."""
+    table, margins = run_table(runs), load_margins()
+    stats = analyse(table, study.comparison, study.metrics)
+    last, best = (
+        judge_numbers(asked_numbers(asked), Samples(table, each), candidates(study), margins)
+        for each in ("last", "best")
     )
-    return Inputs(study, tidy(runs), stats, made_up_provenance())
+    if frozen:
+        last += judge_frozen(_frozen(table), Samples(table), margins)
+    stats["verdicts"] = table_of(last)
+    printed = printed_of(study, table, stats["verdicts"], table_of(best))
+    return Inputs(study, tidy(runs), stats, made_up_provenance(), printed=printed)
 
 
 def made_up_provenance() -> dict:
@@ -69,26 +86,25 @@ def write_inputs(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
     """Writes what the inputs were made of as the files of a study's results folder; returns that folder."""
     folder = results / inputs.study.name
     folder.mkdir(parents=True)
-    write_long(runs, folder)
+    run_table(runs).write(folder)
     write_stats(
         {name: table for name, table in inputs.stats.items() if name != "verdicts"},
         folder / "stats",
     )
     inputs.stats["verdicts"].to_csv(folder / "verdicts.csv", index=False)
+    inputs.printed.write(folder)
     write_json(folder / "provenance.json", dict(inputs.provenance))
     return folder
 
 
-def _frozen(runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns frozen reference rows: the last-epoch scores themselves, one loss two points higher."""
-    from benchmark.papers.references import freeze, load_frozen
-
-    shifted = runs.copy()
-    fast = shifted["loss"] == "fast_ap"
-    shifted.loc[fast, "value"] = shifted.loc[fast, "value"].astype(float) + 0.02
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "frozen.csv"
-        freeze(shifted, path, metrics=["recall_at_1", "map_at_r", "map"], partial=True)
-        return load_frozen(path)
+def _frozen(table: RunTable) -> FrozenRuns:
+    """Return frozen runs: the last-epoch scores themselves, one loss two points higher."""
+    samples, frozen = Samples(table), {}
+    for cell in table.cells():
+        for metric in ("recall_at_1", "map_at_r", "map"):
+            now = samples.sample(cell, "test", metric)
+            shift = 2.0 if cell.loss == "fast_ap" else 0.0
+            then = {seed: score + shift for seed, score in now.by_seed.items()}
+            if now.n:
+                frozen[cell, "test", metric] = dataclasses.replace(now, by_seed=then)
+    return frozen

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pandas as pd
-from made_up_inputs import made_up_provenance
+from made_up_inputs import inputs_of
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.references import load_margins, published_results
-from benchmark.papers.references.published import asked_results
-from benchmark.papers.verdicts import References as ToJudge
-from benchmark.papers.verdicts import judge
-from benchmark.papers.verdicts.facts import study_facts
-from benchmark.report.tables.inputs import Inputs, tidy
-from benchmark.stats import analyse
+from benchmark.papers.library import paper_of
+from benchmark.report.tables.inputs import Inputs
 from benchmark.study.model import Comparison, References, Variant
 
 DATASETS = ("cub", "sop", "inaturalist")
@@ -78,21 +71,15 @@ def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATAS
 
 
 def paper_inputs(study, **options) -> Inputs:
-    """Returns the inputs of ``study`` with made-up runs (``options`` as made_up_runs takes them) and verdicts."""
+    """Return the inputs of ``study`` with made-up runs (``options`` as made_up_runs takes them)."""
     runs = near_published(made_up_runs(study, **options), "roadmap2021v2")
-    stats = analyse(runs, dataclasses.asdict(study.comparison), study.metrics)
-    published = asked_results(study.references.published)
-    stats["verdicts"] = judge(
-        runs, ToJudge(published, None), load_margins(), facts=study_facts(study)
-    )
-    return Inputs(study, tidy(runs), stats, made_up_provenance())
+    return inputs_of(study, runs, study.references.published)
 
 
 def near_published(runs: pd.DataFrame, paper: str) -> pd.DataFrame:
     """Returns ``runs`` with each loss's scores on each data set moved near a value that the paper prints for it."""
-    table = published_results()
-    table = table[(table["paper"] == paper) & (table["table"] == "table1") & table["score"]]
-    level = {(row.dataset, row.loss, row.metric): row.points / 100 for row in table.itertuples()}
+    table1 = paper_of(paper).table("table1")
+    level = {(each.dataset, each.loss, each.metric): each.points / 100 for each in table1}
     runs = runs.copy()
     keys = ["dataset", "base_loss", "metric"]
     ends = runs[runs["selection"] == "last"].groupby(keys)["value"].mean()

@@ -27,6 +27,7 @@ LOSSES = {
     "calibration": (0.41, 0.5),
 }
 METRICS = ("recall_at_1", "map_at_r", "map")
+NUMBER = ("split", "selection", "epoch", "metric")
 
 
 def made_up_block(
@@ -110,7 +111,8 @@ def made_up_runs(
                             )
                         else:
                             rows.append({**head, "split": "", "selection": "", "metric": ""})
-    return pd.DataFrame(rows, columns=list(LONG_COLUMNS))
+    long = pd.DataFrame(rows, columns=list(LONG_COLUMNS))
+    return long.drop_duplicates(["run_id", *NUMBER], ignore_index=True)  # blocks share runs
 
 
 def _measured(variant: Variant, batch_size: int, seed: int, epochs: int) -> list[dict]:

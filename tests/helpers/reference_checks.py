@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Sequence
 
-from benchmark.papers.references import load_margins
-from benchmark.papers.verdicts import References, drifted_messages, judge
-from benchmark.papers.verdicts.summary import RULE
+from benchmark.papers.candidates import Candidates
+from benchmark.papers.frozen import FrozenRuns
+from benchmark.papers.margins import load_margins
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
+from benchmark.papers.verdicts.records import table_of
+from benchmark.papers.verdicts.summary import RULE, drifted_messages
+from benchmark.runs.table import RunTable
+from benchmark.stats.samples import Samples
 
 
 def drift_report(
-    runs: pd.DataFrame,
+    table: RunTable,
     *,
-    published: pd.DataFrame | None = None,
-    frozen: pd.DataFrame | None = None,
-    facts: dict | None = None,
+    published: Sequence[PublishedNumber] = (),
+    candidates: Candidates | None = None,
+    frozen: FrozenRuns | None = None,
 ) -> str:
-    """Returns "" when nothing drifted, else a message with every drifted number and the rule."""
-    messages = drifted_messages(
-        judge(runs, References(published, frozen), load_margins(), facts=facts)
-    )
+    """Return "" when nothing drifted, else a message with every drifted number and the rule."""
+    samples, margins = Samples(table), load_margins()
+    verdicts = judge_numbers(published, samples, candidates or {}, margins)
+    messages = drifted_messages(table_of(verdicts + judge_frozen(frozen or {}, samples, margins)))
     return "\n".join([f"{len(messages)} drifted:", *messages, f"rule: {RULE}"]) if messages else ""

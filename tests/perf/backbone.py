@@ -12,7 +12,7 @@ import torch
 from benchmark.core.recipe import ModelConfig
 from benchmark.losses import LOSSES, create_loss
 from benchmark.models import create_model
-from benchmark.papers.references.published import published_results
+from benchmark.papers.paper import load_papers
 from perf.interleave import seconds_of
 from perf.rates import machine_rates
 from perf.sections import Measurement, Section, load
@@ -37,9 +37,8 @@ def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     begin, images = load(), 4 if quick else BATCH
     backbone = backbone_ms(images, device) * BATCH / images
-    printed = published_results()
-    printed = printed[(printed["paper"] == "smoothap2020") & (printed["table"] == "tableS1")]
-    published = printed.set_index(["row_label", "metric"])["value"]
+    printed = load_papers()["smoothap2020"].table("tableS1")
+    published = {(each.row_label, each.metric): float(each.value) for each in printed}
     measurements = []
     for name, hyperparameters, label, complexity in COMPARED:
         loss = loss_ms(name, hyperparameters, device, repeats=20)

@@ -22,7 +22,7 @@ rule analyses:
     params:
         study=ARGUMENTS,
     shell:
-        "python -m benchmark report {params.study} --partial > {log:q} 2>&1"
+        "python -m benchmark finish {params.study} > {log:q} 2>&1"
 
 
 rule quick_analysis:

@@ -1,4 +1,7 @@
 # From finished runs to the report. Every step follows the study file (its digest) and the files before it.
+from benchmark.papers.printed.gap import gap_decreases
+from benchmark.papers.printed.study import FILES as PRINTED
+
 FROZEN = [
     path for path in [FLOW.study.references.frozen] if path and Path(path).is_file()
 ]
@@ -48,6 +51,7 @@ rule verdicts:
         FROZEN,
     output:
         f"{OUT}/verdicts.csv",
+        f"{OUT}/verdicts_best.csv",
     log:
         f"{LOGS}/verdicts.log",
     conda:
@@ -77,6 +81,26 @@ rule claims:
         "python -m benchmark claims {params.study} > {log:q} 2>&1"
 
 
+# Our side of the papers' tables, figures and sweeps. An analysis that 'all' does not make counts by its content.
+rule papers:
+    input:
+        rules.collect.output.runs,
+        rules.collect.output.scores,
+        rules.verdicts.output,
+    output:
+        *(f"{OUT}/{name}" for name in PRINTED),
+    log:
+        f"{LOGS}/papers.log",
+    conda:
+        ENVIRONMENT
+    params:
+        study=ARGUMENTS,
+        digest=DIGEST,
+        gaps=[each.decrease for each in gap_decreases(Path(OUT))],
+    shell:
+        "python -m benchmark papers {params.study} > {log:q} 2>&1"
+
+
 # Chosen queries under two losses. What they found stands in the run folders, which nothing else here reads.
 rule gallery:
     input:
@@ -100,6 +124,7 @@ rule tables:
         rules.stats.output,
         rules.verdicts.output,
         rules.claims.output,
+        rules.papers.output,
         rules.collect.output,
     output:
         directory(f"{OUT}/tables"),

@@ -1,13 +1,13 @@
-"""What the kinds of claims test. Each turns a claim at one place into parts (``benchmark.papers.claims.parts``).
+"""What the kinds of claims test: each turns a claim under one condition into parts.
 
-Everything is paired by seed: a contrast, slope or ratio is computed within a seed, and the seeds are the sample.
-Batch sizes enter as their logarithm to base 2, so that slopes are per doubling.
+Everything is paired by seed: a contrast, slope or ratio is computed within a seed, and the seeds
+are the sample. Batch sizes enter as their logarithm to base 2, so that slopes are per doubling.
 
 | kind | one part per | number of a seed | agrees with the sentence |
 |---|---|---|---|
 | beats | first x second x batch size | first - second, points | above ``by`` (0) |
-| monotone | step of the batch size; and the whole | difference of neighbours; slope | above -margin; above 0 |
-| best_at | other level | best - other, points | above 0; above -margin for levels ``near`` the best |
+| monotone | step of the size; whole | difference of neighbours; slope | above -margin; above 0 |
+| best_at | other level | best - other, points | above 0; above -margin if ``near`` the best |
 | insensitive | pair of levels | difference, points | inside +-margin |
 | grows, shrinks | first x second | slope of 100 (first - second) / second | above 0, below 0 |
 | cost_ratio | first x second x batch size | log of first / second | inside ``between`` |
@@ -17,186 +17,207 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.metrics.names import display_name
+from benchmark.papers.claims.measurements import Condition, Measured
 from benchmark.papers.claims.model import Arm, Claim
 from benchmark.papers.claims.parts import RATIO, Part
-from benchmark.papers.claims.series import Found, Place, Series
-from benchmark.papers.references.margins import load_margins, margin_of
+from benchmark.papers.margins import load_margins, margin_of
 
-Kind = Callable[[Claim, Series, Place], list[Part]]
-
-
-def beats(claim: Claim, series: Series, place: Place) -> list[Part]:
-    """First better than second: paired differences at every batch size, each above ``by`` points."""
-    low = float(claim.options.get("by", 0.0))
-    return [
-        _pair(first, second, series, place, size, metric, low=low)
-        for size, metric in itertools.product(place.sizes(claim.arms), claim.metrics)
-        for first, second in itertools.product(claim.first, claim.second)
-    ]
+_margins = functools.cache(load_margins)
 
 
-def monotone(claim: Claim, series: Series, place: Place) -> list[Part]:
+class Source(Protocol):
+    """Where values come from: the runs of a study, or a simulation."""
+
+    def find(self, arm: Arm, condition: Condition, size: int | None, metric: str) -> Measured:
+        """Return the values of the runs that belong to ``arm``."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A claim under one condition and metric, and where its values come from."""
+
+    claim: Claim
+    source: Source
+    condition: Condition
+    metric: str
+
+    @property
+    def margin(self) -> float:
+        """The points that are of no consequence."""
+        margin = (
+            margin_of(self.metric, _margins()) if self.claim.margin is None else self.claim.margin
+        )
+        assert margin is not None, self.metric
+        return margin
+
+    @property
+    def sizes(self) -> tuple[int | None, ...]:
+        """The batch sizes to ask at."""
+        return self.condition.sizes(self.claim.arms)
+
+    @property
+    def contrasts(self) -> Iterator[tuple[int | None, Arm, Arm]]:
+        """Every batch size with every pair of first and second arm."""
+        return itertools.product(self.sizes, self.claim.first, self.claim.second)
+
+    def where(self, size: int | None = None) -> str:
+        """Return dataset, protocol, backbone, batch size and metric for a reader."""
+        condition = self.condition
+        protocol = condition.protocol if condition.protocol != "test" else ""
+        batch = f"batch {size}" if size else ""
+        name = display_name(self.metric).replace("_", " ")
+        words = (condition.dataset, protocol, condition.backbone, batch, name)
+        return " ".join(filter(None, words))
+
+    def measured(self, arm: Arm, size: int | None) -> Measured:
+        """Return the values of one arm at one batch size."""
+        return self.source.find(arm, self.condition, size, self.metric)
+
+    def difference(
+        self, first: Arm, second: Arm, size: int | None, low: float, high: float = np.inf
+    ) -> Part:
+        """Return the part of first - second, said to lie between ``low`` and ``high``."""
+        ours, theirs = self.measured(first, size), self.measured(second, size)
+        label = f"{self.where(size)}: {first.name} - {second.name}"
+        if ours.source is not None and ours.source == theirs.source:
+            return Part(label, note="both sides are the same runs here")
+        values = common([ours.by_seed, theirs.by_seed])
+        return _part(label, values[0] - values[1], low, high, note=ours.note or theirs.note)
+
+    def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[Part]]:
+        """Return an arm's values by batch size, and a part without values for each missing size."""
+        sizes = [size for size in self.condition.sizes((arm,)) if size is not None]
+        measured = {size: self.measured(arm, size) for size in sizes}
+        missing = [
+            Part(self.where(size), note=each.note)
+            for size, each in measured.items()
+            if not each.by_seed
+        ]
+        return {size: each.by_seed for size, each in measured.items() if each.by_seed}, missing
+
+
+def beats(asked: Question) -> list[Part]:
+    """First better than second at every batch size, by more than ``by`` points."""
+    by = asked.claim.by
+    return [asked.difference(first, second, size, by) for size, first, second in asked.contrasts]
+
+
+def monotone(asked: Question) -> list[Part]:
     """Rising with the batch size: the slope is above 0, and no step is a fall beyond the margin."""
     parts = []
-    for arm, metric in itertools.product(claim.first, claim.metrics):
-        found, parts_missing = _by_size(arm, series, place, metric)
-        parts += parts_missing
-        margin = _margin(claim, metric)
-        for smaller, larger in itertools.pairwise(found):
-            values = _common([found[larger], found[smaller]])
-            label = f"{_where(place, None, metric)}: {arm.name} batch {larger} - {smaller}"
-            parts.append(_part(label, 100 * (values[0] - values[1]), low=-margin))
-        parts.append(_slope(f"{_where(place, None, metric)}: {arm.name} per doubling", found, 100))
+    for arm in asked.claim.first:
+        by_size, missing = asked.by_size(arm)
+        parts += missing
+        for smaller, larger in itertools.pairwise(by_size):
+            values = common([by_size[larger], by_size[smaller]])
+            label = f"{asked.where()}: {arm.name} batch {larger} - {smaller}"
+            parts.append(_part(label, values[0] - values[1], -asked.margin))
+        parts.append(_slope(f"{asked.where()}: {arm.name} per doubling", by_size))
     return parts
 
 
-def best_at(claim: Claim, series: Series, place: Place) -> list[Part]:
-    """One level is the best: it beats every other; those ``near`` it may be as good, within the margin."""
-    best = claim.options["best"]
-    parts = []
-    for size, metric in itertools.product(place.sizes(claim.arms), claim.metrics):
-        for level, arm in claim.levels.items():
-            low = -_margin(claim, metric) if level in claim.options.get("near", ()) else 0.0
-            if level != best:
-                parts.append(_pair(claim.levels[best], arm, series, place, size, metric, low=low))
-    return parts
-
-
-def insensitive(claim: Claim, series: Series, place: Place) -> list[Part]:
-    """The level does not matter: every pair of levels is equivalent within the margin (two one-sided tests)."""
+def best_at(asked: Question) -> list[Part]:
+    """One level beats every other; those ``near`` it may be as good, within the margin."""
+    levels, near = asked.claim.level_arms, {str(level) for level in asked.claim.near}
+    best = levels[str(asked.claim.best)]
     return [
-        _pair(
-            *pair,
-            series,
-            place,
-            size,
-            metric,
-            low=-_margin(claim, metric),
-            high=_margin(claim, metric),
-        )
-        for size, metric in itertools.product(place.sizes(claim.arms), claim.metrics)
-        for pair in itertools.combinations(claim.levels.values(), 2)
+        asked.difference(best, arm, size, -asked.margin if level in near else 0.0)
+        for size in asked.sizes
+        for level, arm in levels.items()
+        if arm is not best
     ]
 
 
-def grows(claim: Claim, series: Series, place: Place, sign: int = 1) -> list[Part]:
+def insensitive(asked: Question) -> list[Part]:
+    """The level does not matter: every pair is equivalent within the margin."""
+    pairs = itertools.combinations(asked.claim.level_arms.values(), 2)
+    return [
+        asked.difference(*pair, size, -asked.margin, asked.margin)
+        for size, pair in itertools.product(asked.sizes, pairs)
+    ]
+
+
+def grows(asked: Question, sign: int = 1) -> list[Part]:
     """The relative gain of first over second grows with the batch size: its slope is above 0."""
-    parts, step = [], "doubling" if sign > 0 else "halving"
-    for metric, first, second in itertools.product(claim.metrics, claim.first, claim.second):
-        label = f"{_where(place, None, metric)}: gain of {first.name} over {second.name} per {step}"
-        found, missing = _by_size(first, series, place, metric)
-        against, also_missing = _by_size(second, series, place, metric)
+    parts: list[Part] = []
+    step = "doubling" if sign > 0 else "halving"
+    for first, second in itertools.product(asked.claim.first, asked.claim.second):
+        ours, missing = asked.by_size(first)
+        theirs, also_missing = asked.by_size(second)
         parts += {part.label: part for part in (*missing, *also_missing)}.values()
-        gains = {}
-        for size in sorted(found.keys() & against.keys()):
-            gain = (
-                found[size].values / against[size].values - 1
-            )  # paired by the index, which is the seed
-            gains[size] = Found(gain[np.isfinite(gain)])
-        parts.append(_slope(label, gains, 100 * sign, unit="% of gain"))
+        gains = {
+            size: {
+                seed: sign * 100 * (value / theirs[size][seed] - 1)
+                for seed, value in by_seed.items()
+                if theirs[size].get(seed, 0) > 0
+            }
+            for size, by_seed in ours.items()
+            if size in theirs
+        }
+        label = f"{asked.where()}: gain of {first.name} over {second.name} per {step}"
+        parts.append(_slope(label, gains, unit="% of gain"))
     return parts
 
 
-def shrinks(claim: Claim, series: Series, place: Place) -> list[Part]:
-    """The relative gain of first over second shrinks as the batch grows: the slope over halvings is above 0."""
-    return grows(claim, series, place, sign=-1)
+def shrinks(asked: Question) -> list[Part]:
+    """The relative gain of first over second grows as the batch gets smaller."""
+    return grows(asked, sign=-1)
 
 
-def cost_ratio(claim: Claim, series: Series, place: Place) -> list[Part]:
+def cost_ratio(asked: Question) -> list[Part]:
     """First costs so many times what second costs: the ratio lies in ``between``."""
-    low, high = (*map(np.log, claim.options["between"]), np.inf)[:2]
+    low, high = (*map(np.log, asked.claim.between), np.inf)[:2]
     parts = []
-    for size, metric in itertools.product(place.sizes(claim.arms), claim.metrics):
-        for first, second in itertools.product(claim.first, claim.second):
-            a, b = (series.find(arm, place, size, metric) for arm in (first, second))
-            label = f"{_where(place, size, metric)}: {a.name} / {b.name}"
-            costs = np.log(_common([a, b]))
-            parts.append(
-                _part(
-                    label,
-                    costs[0] - costs[1],
-                    low=low,
-                    high=high,
-                    unit=RATIO,
-                    note=a.note or b.note,
-                )
-            )
+    for size, first, second in asked.contrasts:
+        ours, theirs = asked.measured(first, size), asked.measured(second, size)
+        label = f"{asked.where(size)}: {first.name} / {second.name}"
+        costs = np.log(common([ours.by_seed, theirs.by_seed]))
+        note = ours.note or theirs.note
+        parts.append(_part(label, costs[0] - costs[1], low, high, RATIO, note))
     return parts
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, Callable[[Question], list[Part]]] = {
     kind.__name__: kind
     for kind in (beats, monotone, best_at, insensitive, grows, shrinks, cost_ratio)
 }
 
 
-def _pair(
-    first: Arm,
-    second: Arm,
-    series: Series,
-    place: Place,
-    size: int | None,
-    metric: str,
-    **ends: float,
-) -> Part:
-    a, b = series.find(first, place, size, metric), series.find(second, place, size, metric)
-    label = f"{_where(place, size, metric)}: {a.name} - {b.name}"
-    if a.source is not None and a.source == b.source:
-        return Part(label, note="both sides are the same runs here")
-    values = _common([a, b])
-    return _part(label, 100 * (values[0] - values[1]), note=a.note or b.note, **ends)
+def parts_of(claim: Claim, source: Source, condition: Condition) -> list[Part]:
+    """Return the parts of a claim under one condition."""
+    questions = (Question(claim, source, condition, metric) for metric in claim.metrics)
+    return [part for question in questions for part in KINDS[claim.kind](question)]
 
 
-def _by_size(
-    arm: Arm, series: Series, place: Place, metric: str
-) -> tuple[dict[int, Found], list[Part]]:
-    """Returns what was found by batch size, smallest first, and a part without values for each missing size."""
-    found = {size: series.find(arm, place, size, metric) for size in place.sizes((arm,))}
-    missing = [
-        Part(_where(place, size, metric), note=item.note)
-        for size, item in found.items()
-        if not len(item.values)
-    ]
-    return {size: item for size, item in found.items() if len(item.values)}, missing
+def common(by_seed: Sequence[Mapping[int, float]]) -> NDArray[np.float64]:
+    """Return the values over the seeds that all have in common, (len(by_seed), seeds)."""
+    seeds = sorted(set.intersection(*(set(each) for each in by_seed)))
+    return np.array([[each[seed] for seed in seeds] for each in by_seed], dtype=float)
 
 
-def _slope(label: str, found: Mapping[int, Found], scale: float, unit: str = "points") -> Part:
-    """Returns the part whose numbers are least-squares slopes over log2 of the batch size, one per seed."""
-    if len(found) < 2:
+def _slope(label: str, by_size: Mapping[int, Mapping[int, float]], unit: str = "points") -> Part:
+    """Return the part of least-squares slopes over log2 of the batch size, one per seed."""
+    if len(by_size) < 2:
         return Part(label, unit=unit, note="needs runs at 2 batch sizes or more")
-    values = _common(list(found.values()))
-    x = np.log2(list(found))
+    values, x = common(list(by_size.values())), np.log2(list(by_size))
     x -= x.mean()
-    return _part(label, scale * (x @ values) / (x @ x), unit=unit)
+    return _part(label, (x @ values) / (x @ x), unit=unit)
 
 
-def _common(found: list[Found]) -> np.ndarray:
-    """Returns the values over the seeds that all of them have, (found, seeds)."""
-    seeds = found[0].values.index
-    for item in found[1:]:
-        seeds = seeds if item.values.index.equals(seeds) else seeds.intersection(item.values.index)
-    return np.array([item.values.loc[seeds] for item in found], dtype=float)
-
-
-def _part(label: str, values: np.ndarray, note: str = "", **rest: float | str) -> Part:
-    return Part(label, values, note=note or ("" if len(values) else "no common seed"), **rest)
-
-
-def _margin(claim: Claim, metric: str) -> float:
-    return float(
-        claim.options["margin"] if "margin" in claim.options else margin_of(metric, _margins())
-    )
-
-
-_margins = functools.cache(load_margins)
-
-
-def _where(place: Place, size: int | None, metric: str) -> str:
-    parts = [place.dataset, place.protocol if place.protocol != "test" else "", place.backbone]
-    parts += [f"batch {size}" if size else "", display_name(metric).replace("_", " ")]
-    return " ".join(filter(None, parts))
+def _part(
+    label: str,
+    values: NDArray[np.float64],
+    low: float = 0.0,
+    high: float = np.inf,
+    unit: str = "points",
+    note: str = "",
+) -> Part:
+    return Part(label, values, low, high, unit, note or ("" if len(values) else "no common seed"))

@@ -1,50 +1,92 @@
-"""What a claim is once its entry in ``claims.yaml`` has been checked."""
+"""What a claim is: a sentence of a paper and its test, as the paper's ``claims.yaml`` has them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from benchmark.papers.reading import CLOSED
+from benchmark.papers.vocabulary import EMBEDDING_DIM, Requirement, Vocabulary
+
+COST_METRICS = ("seconds_per_epoch", "train_seconds", "loss_ms")
+Kind = Literal["beats", "monotone", "best_at", "insensitive", "grows", "shrinks", "cost_ratio"]
+# Keys that a kind needs, and those that it may have besides; no other kind has them.
+KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "beats": (("first", "second"), ("by",)),
+    "monotone": (("first",), ("margin",)),
+    "best_at": (("levels", "best"), ("near", "margin")),
+    "insensitive": (("levels",), ("margin",)),
+    "grows": (("first", "second"), ()),
+    "shrinks": (("first", "second"), ()),
+    "cost_ratio": (("first", "second", "between"), ()),
+}
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison, in the words that published rows are matched by (``benchmark.papers.verdicts.matching``).
+    """One side of a comparison: a loss, and the conditions that its runs meet.
 
-    ``conditions`` are alternatives, tried in order: ("bins=10", "") is a variant named for its 10 bins or, where
-    there is none, the loss as it stands. Empty facts are open; the ones stated here hold in both readings.
+    where   {condition: word} of the vocabulary (``benchmark.papers.vocabulary``)
+    prefer  conditions of the runs that are taken where there are any; else those without them
     """
 
+    __pydantic_config__ = CLOSED
     loss: str
-    conditions: tuple[str, ...] = ("",)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    prefer: Mapping[str, Any] = field(default_factory=dict)
     backbone: str = ""
-    embedding_dim: str = ""
+    embedding_dim: int | None = None
     batch_size: int | None = None
+    required: tuple[Requirement, ...] = ()
+    preferred: tuple[Requirement, ...] = ()
+
+    def resolved(self, vocabulary: Vocabulary) -> Arm:
+        """Return the arm with its conditions as the vocabulary understands them."""
+        dim = {} if self.embedding_dim is None else {EMBEDDING_DIM: self.embedding_dim}
+        return replace(
+            self,
+            required=vocabulary.requirements({**self.where, **dim}),
+            preferred=vocabulary.requirements(self.prefer),
+        )
 
     @property
     def name(self) -> str:
-        """Returns the arm as text: "fast_ap bins=10"."""
-        return self.found_as(self.conditions[0])
-
-    def found_as(self, condition: str) -> str:
-        """Returns the arm as text when its runs meet ``condition``, one of its alternatives.
-
-        Runs as they stand in place of a named condition say so: "fast_ap (plain for bins=10)".
-        """
-        plain = f"(plain for {self.conditions[0]})" if self.conditions[0] and not condition else ""
-        facts = [condition.replace(";", " "), self.backbone]
-        facts.append(f"dim {self.embedding_dim}" if self.embedding_dim else "")
+        """The arm as text: "fast_ap bins=10"."""
+        facts = [f"{key}={word}" for key, word in self.where.items()]
+        facts += [self.backbone, f"dim {self.embedding_dim}" if self.embedding_dim else ""]
         facts.append(f"batch {self.batch_size}" if self.batch_size else "")
-        return " ".join([self.loss, *filter(None, [*facts, plain])])
+        return " ".join([self.loss, *filter(None, facts)])
+
+
+def _arm(value: Any) -> Any:
+    return {"loss": value} if isinstance(value, str) else value
+
+
+Arms = tuple[Annotated[Arm, BeforeValidator(_arm)], ...]
 
 
 @dataclass(frozen=True)
-class Condition:
-    """Where the paper says it: datasets x batch sizes on one backbone; empty batch sizes: whichever were run.
+class Levels:
+    """The levels at which a hyperparameter or another condition of a loss was tried."""
+
+    __pydantic_config__ = CLOSED
+    loss: str
+    key: str
+    values: Annotated[tuple[Any, ...], Field(min_length=2)]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where the paper says it: datasets x batch sizes (none: whichever were run), on one backbone.
 
     ``instead_of`` names a dataset of the paper that nobody can have and that ``datasets`` replace.
     """
 
-    datasets: tuple[str, ...]
+    __pydantic_config__ = CLOSED
+    datasets: Annotated[tuple[str, ...], Field(min_length=1)]
     protocol: str = ""
     backbone: str = ""
     batch_sizes: tuple[int, ...] = ()
@@ -52,13 +94,15 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """Returns the condition for a reader: "sop, cub; resnet50; batch 32, 128"."""
-        datasets = ", ".join(self.datasets) + (
-            f" instead of {self.instead_of}" if self.instead_of else ""
+        """The scope for a reader: "sop, cub; resnet50; batch 32, 128"."""
+        instead = f" instead of {self.instead_of}" if self.instead_of else ""
+        protocol = f" ({self.protocol})" if self.protocol else ""
+        sizes = ", ".join(map(str, self.batch_sizes))
+        parts = (
+            ", ".join(self.datasets) + instead + protocol,
+            self.backbone,
+            sizes and f"batch {sizes}",
         )
-        parts = [datasets + (f" ({self.protocol})" if self.protocol else ""), self.backbone]
-        if self.batch_sizes:
-            parts.append("batch " + ", ".join(map(str, self.batch_sizes)))
         return "; ".join(filter(None, parts))
 
 
@@ -66,37 +110,68 @@ class Condition:
 class Claim:
     """A sentence and its test.
 
-    ``first`` and ``second`` are the two sides of a comparison; ``levels`` replaces them where a hyperparameter is
-    swept, by level as printed. ``options`` are those of the kind (``benchmark.papers.claims.kinds``). ``outside`` says why no
-    run of the suite can decide the sentence as published; empty otherwise.
+    stated_in       where in the paper
+    first, second   the two sides of a comparison; ``levels`` instead where a value is swept
+    published       where the paper says so
+    alpha           one-sided level at which each part has to hold
+    by              points by which the first must be better
+    margin          points of no consequence, where they are not those of the metric
+    best, near      the level that is best, and levels that may be as good
+    between         lowest and, if given, highest ratio that agrees with the sentence
+    outside         why no run of the suite can decide the sentence as published, or ""
     """
 
-    name: str
-    paper: str
-    place: str
-    sentence: str
-    kind: str
-    metrics: tuple[str, ...]
-    published: tuple[Condition, ...]
-    alpha: float
-    first: tuple[Arm, ...]
-    second: tuple[Arm, ...]
-    levels: dict[str, Arm]
-    options: dict[str, Any]
+    __pydantic_config__ = CLOSED
+    stated_in: Annotated[str, Field(min_length=1)]
+    sentence: Annotated[str, Field(min_length=20)]
+    kind: Kind
+    metrics: Annotated[tuple[str, ...], Field(min_length=1)]
+    published: Annotated[tuple[Scope, ...], Field(min_length=1)]
+    alpha: Annotated[float, Field(gt=0, le=0.05)] = 0.05
+    first: Arms = ()
+    second: Arms = ()
+    levels: Levels | None = None
+    by: float = 0.0
+    margin: Annotated[float, Field(gt=0)] | None = None
+    best: Any = None
+    near: tuple[Any, ...] = ()
+    between: Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(max_length=2)] = ()
     outside: str = ""
+    name: str = ""
+    source: str = ""
+    level_arms: Mapping[str, Arm] = field(default_factory=dict)
+
+    def resolved(self, name: str, source: str, vocabulary: Vocabulary) -> Claim:
+        """Return the claim of this name, with its arms as the vocabulary understands them."""
+        levels = self.levels
+        arms = {
+            str(value): Arm(levels.loss, {levels.key: value}).resolved(vocabulary)
+            for value in (levels.values if levels else ())
+            if levels
+        }
+        return replace(
+            self,
+            name=name,
+            source=source,
+            sentence=" ".join(self.sentence.split()),
+            outside=" ".join(self.outside.split()).rstrip("."),
+            first=tuple(arm.resolved(vocabulary) for arm in self.first),
+            second=tuple(arm.resolved(vocabulary) for arm in self.second),
+            level_arms=arms,
+        )
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """Returns all arms, in order."""
-        return (*self.first, *self.second, *self.levels.values())
+        """All arms, in order."""
+        return (*self.first, *self.second, *self.level_arms.values())
 
     @property
     def condition(self) -> str:
-        """Returns the published condition for a reader; what differs in the protocol alone is said once."""
-        protocols: dict[Condition, list[str]] = {}
-        for condition in self.published:
-            protocols.setdefault(replace(condition, protocol=""), []).append(condition.protocol)
+        """The published scope for a reader; what differs in the protocol alone is said once."""
+        protocols: dict[Scope, list[str]] = {}
+        for scope in self.published:
+            protocols.setdefault(replace(scope, protocol=""), []).append(scope.protocol)
         return " | ".join(
-            replace(key, protocol=", ".join(filter(None, found))).text
-            for key, found in protocols.items()
+            replace(scope, protocol=", ".join(filter(None, names))).text
+            for scope, names in protocols.items()
         )

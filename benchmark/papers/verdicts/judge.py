@@ -1,146 +1,150 @@
-"""Judging a study: one row per reference number, with everything that its verdict rests on."""
+"""Judging a study: each published number and each frozen cell against our runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-import pandas as pd
+import numpy as np
 
-from benchmark.papers.references.margins import margin_of
-from benchmark.papers.verdicts.cells import Cells
-from benchmark.papers.verdicts.decide import decide
-from benchmark.papers.verdicts.frozen import frozen_rows
-from benchmark.papers.verdicts.matching import Facts, match_published
-from benchmark.stats.runs import checked
+from benchmark.papers.candidates import Candidate, Candidates
+from benchmark.papers.frozen import FrozenRuns
+from benchmark.papers.library import vocabulary_of
+from benchmark.papers.margins import margin_of
+from benchmark.papers.matching import match, stated_by
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.verdicts.records import Comparison, Reference, Verdict
+from benchmark.papers.verdicts.words import outcome
+from benchmark.stats.multiple import holm
+from benchmark.stats.rule import Evidence, compare
+from benchmark.stats.samples import Sample, Samples, paired_spread
 
-COLUMNS = [
-    "source",  # key of the paper, or "frozen"
-    "table",  # the paper's table, or "frozen"
-    "row_label",  # the row as printed
-    "provenance",  # own, retrained; frozen
-    "dataset",
-    "setting",  # of our runs; empty when none belongs to the reference
-    "backbone",  # as the reference states it
-    "embedding_dim",
-    "loss",  # label of our variant, or the reference's loss when none belongs to it
-    "batch_size",
-    "split",
-    "metric",
-    "published_value",  # as printed, in published_unit; empty for frozen references
-    "published_unit",
-    "reference_mean",  # percentage points from here on
-    "reference_sd",
-    "reference_n",  # empty where the paper states none: then it counts as one draw
-    "ours_mean",
-    "ours_sd",
-    "ours_n",
-    "n_diverged",
-    "selection",
-    "paired_n",  # seeds compared one by one (frozen references); empty when the sides are two groups
-    "difference",  # ours - reference
-    "se",
-    "df",
-    "ci90_low",
-    "ci90_high",
-    "margin",
-    "rounding",
-    "p_equivalence",
-    "p_drift",
-    "p_holm",
-    "family_size",  # tests in the Holm family, which is the table
-    "verdict",
-    "direction",  # of a drift: low or high
-    "reason",
-    "seeds_to_decide",  # seeds of ours that would decide, if difference and spread stay as they are
-]
+Margins = Mapping[str, float]
+_VERSIONS = {"spec_digest": "specification", "code_version": "code version", "platform": "platform"}
 
 
-@dataclass(frozen=True)
-class References:
-    """Rows of ``benchmark.papers.references.asked_results`` and of ``load_frozen``; either may be None."""
+def judge_numbers(
+    numbers: Iterable[PublishedNumber], samples: Samples, candidates: Candidates, margins: Margins
+) -> list[Verdict]:
+    """Return the verdicts on published numbers, from the runs that belong to them."""
+    collected = [each for cell, each in candidates.items() if cell in samples.statuses]
+    return decide([published(each, samples, collected, margins) for each in numbers])
 
-    published: pd.DataFrame | None = None
-    frozen: pd.DataFrame | None = None
+
+def judge_frozen(frozen: FrozenRuns, samples: Samples, margins: Margins) -> list[Verdict]:
+    """Return the verdicts on frozen runs, from the runs of the same cells now."""
+    comparisons = []
+    for (cell, split, metric), then in frozen.items():
+        reference = Reference(then.mean, then.sd, then.n, 0.0, sample=then)
+        margin = _margin(metric, margins)
+        each = Comparison(reference, cell, split, metric, samples.selection, margin)
+        if cell in samples.statuses:
+            now = samples.sample(cell, split, metric)
+            each = _with_runs(each, samples)
+            each = replace(each, paired=paired_spread(now, then), remark=_changes(then, now))
+        else:
+            each = replace(each, note="the frozen cell is not in this study's runs")
+        comparisons.append(each)
+    return decide(comparisons)
 
 
-def judge(
-    runs: pd.DataFrame,
-    references: References,
-    margins: Mapping[str, float],
-    *,
-    selection: str = "last",
-    facts: Facts | None = None,
-) -> pd.DataFrame:
-    """Returns the verdicts (``COLUMNS``) on all numbers of ``references``.
+def published(
+    number: PublishedNumber, samples: Samples, candidates: Sequence[Candidate], margins: Margins
+) -> Comparison:
+    """Return the evidence on a published number."""
+    nan, margin = float("nan"), _margin(number.metric, margins)
+    reference = Reference(number=number)
+    each = Comparison(reference, None, number.protocol, number.metric, samples.selection, margin)
+    if not number.is_score:
+        return replace(each, note="not a retrieval score of a whole test set: not judged")
+    sd, runs = number.sd_points, number.n_runs
+    reference = Reference(
+        number.points,
+        nan if sd is None else sd,
+        nan if runs is None else runs,
+        number.rounding,
+        number,
+    )
+    found = match(stated_by(number, vocabulary_of(number.source)), candidates, samples.splits)
+    each = replace(each, reference=reference)
+    if found.candidate is None:
+        return replace(each, note=found.reason)
+    return _with_runs(replace(each, cell=found.candidate.cell, split=found.split), samples)
 
-    ``runs`` is the long table; ``margins`` maps metrics or patterns to percentage points; ``facts`` maps
-    (dataset, setting) to {"backbone", "embedding_dim"} for matching published rows. ``selection`` "best" judges
-    under the papers' own rule (best test epoch); frozen references are judged under "last" only.
-    """
-    runs = checked(runs)
-    cells = Cells(runs, selection)
-    rows = []
-    if references.published is not None:
-        rows += [
-            _published_row(row, cells, facts or {})
-            for row in references.published.to_dict("records")
-        ]
-    if references.frozen is not None and selection == "last":
-        rows += frozen_rows(references.frozen, cells)
-    for row in rows:
-        margin = margin_of(row["metric"], margins)
-        row["margin"] = float("nan") if margin is None else margin
-    return (
-        decide(pd.DataFrame(rows)).reindex(columns=COLUMNS)
-        if rows
-        else pd.DataFrame(columns=COLUMNS)
+
+def _with_runs(each: Comparison, samples: Samples) -> Comparison:
+    """Return the evidence with what our runs of its cell contribute."""
+    assert each.cell is not None
+    place = (each.cell, each.split, each.metric)
+    return replace(
+        each,
+        ours=samples.sample(*place),
+        pooled=samples.pooled(*place),
+        statuses=samples.statuses[each.cell],
     )
 
 
-def _published_row(row: dict, cells: Cells, facts: Facts) -> dict:
-    result = {
-        "source": row["paper"],
-        "table": row["table"],
-        "row_label": row["row_label"],
-        "provenance": row["provenance"],
-        "dataset": row["dataset"],
-        "setting": "",
-        "backbone": row["backbone"],
-        "embedding_dim": row["embedding_dim"],
-        "loss": row["loss"],
-        "batch_size": row["batch_size"],
-        "split": row["protocol"],
-        "metric": row["metric"],
-        "published_value": row["value"],
-        "published_unit": row["unit"],
-        "reference_mean": row["points"],
-        "reference_sd": row["sd_points"],
-        "reference_n": row["n_runs"],
-        "selection": cells.selection,
-        "rounding": row["rounding"],
-    }
-    if not row["score"]:
-        return {**result, "note": "not a retrieval score of a whole test set: not judged"}
-    match = match_published(row, cells.all, cells.splits, facts)
-    if match.cell is None:
-        return {**result, "note": match.reason}
-    return {**result, **our_side(cells, match.cell, match.split, row["metric"])}
+def _margin(metric: str, margins: Margins) -> float:
+    margin = margin_of(metric, margins)
+    return float("nan") if margin is None else margin
 
 
-def our_side(cells: Cells, cell: tuple, split: str, metric: str) -> dict:
-    """Returns the columns that our runs of one cell contribute to a verdict."""
-    ours = cells.side(cell, split, metric)
-    pooled_sd, pooled_df = cells.pooled(cell, split, metric)
-    return {
-        "setting": cell[1],
-        "loss": cell[2],
-        "batch_size": cell[4],
-        "split": split,
-        "ours_mean": ours.mean,
-        "ours_sd": ours.sd,
-        "ours_n": ours.n,
-        "pooled_sd": pooled_sd,
-        "pooled_df": pooled_df,
-        "statuses": cells.statuses.get(cell, {}),
-    }
+def _changes(then: Sample, now: Sample) -> str:
+    """Return what differs between two samples besides the scores, as text; "" for nothing."""
+    parts = []
+    for key, name in _VERSIONS.items():
+        old, new = then.versions.get(key, ()), now.versions.get(key, ())
+        if old and new and set(old) != set(new):
+            shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
+            parts.append(f"{name} differs{shown}")
+    return "; ".join(parts)
+
+
+def decide(comparisons: Sequence[Comparison]) -> list[Verdict]:
+    """Return the verdicts: the rule on all numbers at once, then Holm's correction over each table.
+
+    A family is all numbers of one source and table that could be tested. Equivalence needs no
+    correction: each number is called reproduced on its own evidence.
+    """
+    if not comparisons:
+        return []
+    tests = compare(evidence(comparisons))
+    testable = np.isfinite(tests.p_drift) & np.isfinite(tests.difference)
+    families: dict[tuple[str, str], list[int]] = {}
+    for index, each in enumerate(comparisons):
+        families.setdefault(each.family, []).append(index)
+    p_holm, size = np.full(len(comparisons), np.nan), np.zeros(len(comparisons), int)
+    for members in families.values():
+        p_holm[members] = holm(np.where(testable, tests.p_drift, np.nan)[members])
+        size[members] = testable[members].sum()
+    verdicts = []
+    for index, each in enumerate(comparisons):
+        test = tests.at(index) if testable[index] else None
+        family_size, p = int(size[index]), float(p_holm[index])
+        difference = float(tests.difference[index])
+        verdicts.append(
+            Verdict(each, test, difference, p, family_size, outcome(each, test, p, family_size))
+        )
+    return verdicts
+
+
+def evidence(comparisons: Sequence[Comparison]) -> Evidence:
+    """Return the numbers of ``comparisons`` as arrays."""
+    columns = [
+        (
+            each.ours.mean,
+            each.ours.sd,
+            each.ours.n or np.nan,
+            each.reference.mean,
+            each.reference.sd,
+            each.reference.n,
+            each.pooled.sd,
+            each.pooled.df,
+            each.paired.sd,
+            each.paired.n,
+            each.margin,
+            np.nan_to_num(each.reference.rounding),
+        )
+        for each in comparisons
+    ]
+    return Evidence(*np.array(columns, dtype=float).T)

@@ -5,96 +5,71 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable
-from typing import Any
-
-import pandas as pd
+from collections.abc import Iterable, Sequence
 
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.names import display_name
-
-FIELDS = (
-    "source",
-    "table",
-    "row_label",
-    "dataset",
-    "setting",
-    "backbone",
-    "loss",
-    "batch_size",
-    "split",
-    "metric",
-)
+from benchmark.papers.verdicts.records import FROZEN, Verdict
 
 
-def find_verdicts(table: pd.DataFrame, cell: str) -> list[dict[str, Any]]:
-    """Returns the rows of ``table`` that every word of ``cell`` fits; raises ConfigError with near names.
+def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
+    """Return the verdicts that every word of ``words`` fits; raise ConfigError with near names.
 
     Words are separated by "/": those of a table (roadmap2021v2/table1/SmoothAP) and those of a run
-    (glyphs_1k/sup_ap/bs32/map_at_r), in any order and number. A word fits a field that equals it, letter case and
-    signs apart; with "*" it is a pattern. Where no field equals a word, it may be a part of one.
+    (glyphs_1k/sup_ap/bs32/map_at_r), in any order and number. A word fits a field that equals it,
+    letter case and signs apart; with "*" it is a pattern. Where no field equals a word, it may be a
+    part of one.
     """
-    if table.empty:
-        words = (
-            "there are no verdicts: the study names no references, or nothing of it has been run"
-        )
-        raise ConfigError(
-            f"cell {cell}", [f"{words}; 'python -m benchmark check STUDY' says which"]
-        )
-    rows = table.to_dict("records")
-    names = [_names(row) for row in rows]
-    known = {name for found in names for name in found}
-    kept = list(range(len(rows)))
-    problems = []
-    for word in filter(None, (plain(part) for part in cell.split("/"))):
-        fits = _fitting(word, known)
-        if not fits:
-            near = difflib.get_close_matches(word, known, n=4, cutoff=0.5)
-            problems.append(
-                f"'{word}' is in no verdict" + (f"; near: {', '.join(near)}" if near else "")
-            )
-        kept = [index for index in kept if names[index] & fits]
-    if not kept and not problems:
+    if not verdicts:
+        why = "there are no verdicts: the study names no references, or nothing of it has been run"
+        advice = "'python -m benchmark check STUDY' says which"
+        raise ConfigError(f"cell {words}", [f"{why}; {advice}"])
+    names = [_names(each) for each in verdicts]
+    vocabulary = set().union(*names)
+    problems, chosen = [], list(range(len(verdicts)))
+    for word in filter(None, map(plain, words.split("/"))):
+        fitting = _fitting(word, vocabulary)
+        if not fitting:
+            near = difflib.get_close_matches(word, vocabulary, n=4, cutoff=0.5)
+            hint = f"; near: {', '.join(near)}" if near else ""
+            problems.append(f"'{word}' is in no verdict{hint}")
+        chosen = [index for index in chosen if names[index] & fitting]
+    if not chosen and not problems:
         problems.append(
-            f"each word of '{cell}' is in some verdict, but no verdict has all of them; leave one out"
+            f"no verdict has all words of '{words}', though each is in some verdict; leave one out"
         )
     if problems:
-        raise ConfigError(f"cell {cell}", problems)
-    return [rows[index] for index in kept]
+        raise ConfigError(f"cell {words}", problems)
+    return [verdicts[index] for index in chosen]
 
 
-def key_of(row: dict[str, Any]) -> str:
-    """Returns the words that find this verdict alone, as far as any words can."""
-    size = "" if pd.isna(row["batch_size"]) else f"bs{row['batch_size']:.0f}"
-    source = (
-        [row["source"]]
-        if row["source"] == row["table"]
-        else [row["source"], row["table"], row["row_label"]]
-    )
-    words = [
-        *source,
-        row["dataset"],
-        row["setting"] or row["backbone"],
-        row["loss"],
-        size,
-        row["split"],
-        row["metric"],
-    ]
-    return "/".join(plain(word) for word in words if isinstance(word, str) and word)
+def key_of(verdict: Verdict) -> str:
+    """Return the words that find this verdict alone, as far as any words can."""
+    return "/".join(plain(word) for word in dict.fromkeys(_fields(verdict)) if word)
 
 
-def plain(word: Any) -> str:
-    """Returns a word as it is compared: small letters, everything but letters, digits, "*", "~", "." and "@" as "_"."""
-    return re.sub(r"[^\w*~.@+-]+", "_", str(word).strip().lower()).strip("_")
+def plain(word: str) -> str:
+    """Return a word as it is compared: small letters; other signs than "*~.+@-" as "_"."""
+    return re.sub(r"[^\w*~.@+-]+", "_", word.strip().lower()).strip("_")
 
 
-def _fitting(word: str, known: Iterable[str]) -> set[str]:
+def _fitting(word: str, names: Iterable[str]) -> set[str]:
     if "*" in word:
-        return set(fnmatch.filter(known, word))
-    return {name for name in known if name == word} or {name for name in known if word in name}
+        return set(fnmatch.filter(names, word))
+    return {name for name in names if name == word} or {name for name in names if word in name}
 
 
-def _names(row: dict[str, Any]) -> set[str]:
-    values = [row[field] for field in FIELDS if isinstance(row[field], str) and row[field]]
-    names = {plain(value) for value in values} | {plain(display_name(str(row["metric"])))}
-    return names if pd.isna(row["batch_size"]) else names | {f"bs{row['batch_size']:.0f}"}
+def _fields(verdict: Verdict) -> list[str]:
+    """Return the words of a verdict: where it is printed, and the runs behind it."""
+    row = verdict.row()
+    size = f"bs{row['batch_size']}" if row["batch_size"] is not None else ""
+    label = "" if row["source"] == FROZEN else row["row_label"]
+    network = row["setting"] or row["backbone"]
+    words = [row["source"], row["table"], label, row["dataset"], network, row["loss"], size]
+    return [str(word or "") for word in (*words, row["split"], row["metric"])]
+
+
+def _names(verdict: Verdict) -> set[str]:
+    row = verdict.row()
+    words = [*_fields(verdict), row["row_label"], row["backbone"], display_name(str(row["metric"]))]
+    return {plain(str(word)) for word in words if word}

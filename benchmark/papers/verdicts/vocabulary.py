@@ -10,7 +10,7 @@ NOT_RUN = "not_run"
 # In the order in which they are counted and shown.
 VERDICTS: dict[str, str] = {
     REPRODUCED: "the 90% interval of ours minus reference lies inside the margin",
-    DRIFTED: "the difference is beyond the margin, by a one-sided test at 5% after Holm over the table",
+    DRIFTED: "the difference is beyond the margin, at 5% after Holm over the table",
     INCONCLUSIVE: "the runs at hand decide neither way",
     NOT_RUN: "no run of a study belongs to this reference",
 }

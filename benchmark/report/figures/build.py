@@ -18,5 +18,5 @@ def build_figures(inputs: Inputs) -> dict[str, Drawing | NothingToShow]:
             found[name] = FIGURES[name].target(inputs.runs, inputs.stats, inputs.study)
         except NothingToShow as reason:
             found[name] = reason
-    found.update(build_paper_figures(inputs.runs, inputs.study, inputs.stats.get("claims")))
+    found.update(build_paper_figures(inputs.printed, inputs.study, inputs.stats.get("claims")))
     return found

@@ -83,6 +83,7 @@ def state(inputs: Inputs) -> str:
     for name, frame in [("runs", inputs.runs), *sorted(inputs.stats.items())]:
         digest.update(f"{name}\0{list(frame.columns)}".encode())
         digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
+    digest.update(repr(inputs.printed).encode())
     return digest.hexdigest()
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.papers.library import cite
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
 from benchmark.report.figures.style import BAND, DOUBLE, INK, TONES, styled
 from benchmark.report.tables.labels import loss_label, metric_label
 from benchmark.report.tables.numbers import count
-from benchmark.report.tables.papers.arrangement import place
 from benchmark.report.tables.published import VERDICT_TONES
 from benchmark.report.tables.table import NothingToShow
 
@@ -103,6 +103,6 @@ def _label(row: dict[str, Any], named: list[str], study: Any) -> str:
         parts.append(
             str(row["source"])
             if row["source"] == row["table"]
-            else place(row["source"], row["table"])
+            else cite(row["source"], row["table"])
         )
     return " · ".join(parts)

@@ -57,7 +57,7 @@ def answer(inputs: Inputs) -> list[str]:
             *_ablation(steps, metric, inputs.study),
         ]
     judged = _judged(inputs)
-    if swept := sweeps(inputs.runs, inputs.study):
+    if swept := sweeps(inputs.printed):
         return [*judged, *swept, *found][:SENTENCES]
     return ([*judged, *found] if _about_papers(inputs) else [*found, *judged])[:SENTENCES]
 

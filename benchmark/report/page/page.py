@@ -11,11 +11,11 @@ import pandas as pd
 
 from benchmark import __version__
 from benchmark.core.files import write_text
+from benchmark.papers.library import all_figures, arranged_tables
 from benchmark.papers.verdicts.vocabulary import NOT_RUN
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.drawing import inline_svg
 from benchmark.report.figures.kept import Shown, shown_figures
-from benchmark.report.figures.papers.arrangement import paper_figures, sweep_figures
 from benchmark.report.figures.papers.render import title_of
 from benchmark.report.page.analyses import ShownAnalysis, load_analyses
 from benchmark.report.page.answer import answer
@@ -35,7 +35,6 @@ from benchmark.report.tables.as_csv import to_csv
 from benchmark.report.tables.as_html import to_html
 from benchmark.report.tables.as_latex import to_latex
 from benchmark.report.tables.inputs import Inputs, load_inputs
-from benchmark.report.tables.papers.arrangement import arrangements
 from benchmark.report.tables.table import NothingToShow, Table
 from benchmark.report.tables.write import build_tables
 
@@ -142,14 +141,15 @@ def build_page(inputs: Inputs, folder: Path | None = None) -> str:
 
 
 def _items(inputs: Inputs, folder: Path | None) -> dict[str, Item]:
-    tables = {each.name for each in arrangements().values()}
-    figures = {each.name: each for each in (*paper_figures(), *sweep_figures())}
+    arranged = arranged_tables(inputs.study.references.published)
+    tables = {f"{paper.source}_{name}" for paper, name in arranged}
+    figures = {each.name: each for each in all_figures()}
     items = {}
     for name, table in build_tables(inputs).items():
         items[f"table:{name}"] = _table(name, table, name in tables)
     for name, drawing in shown_figures(inputs, folder / "figures" if folder else None).items():
         item = _figure(name, drawing, name in figures)
-        item.sweep = name in figures and not figures[name].printed
+        item.sweep = name in figures and not figures[name].source
         item.paper = name in figures and not item.sweep
         items[f"figure:{name}"] = item
     return items

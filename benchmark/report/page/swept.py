@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
-
+from benchmark.papers.printed.study import Printed
+from benchmark.papers.printed.sweeps import SweptValue
 from benchmark.report.tables.labels import metric_label
 from benchmark.report.tables.numbers import count, points
-from benchmark.report.tables.sweep_tests import sweep_tests
 
 NAMED = 8  # sweeps that the sentence names
 
 
-def sweeps(runs: pd.DataFrame, study: Any) -> list[str]:
-    """Returns one sentence: the sweeps with a setting that differs significantly from their default, and that setting.
+def sweeps(printed: Printed) -> list[str]:
+    """Return one sentence: the sweeps with a value that differs significantly from their default.
 
-    Of several such settings of a sweep the one that differs most is given; the table of the sweeps has them all.
+    Of several such values the one that differs most is given; the table of the sweeps has them all.
     """
-    found = sweep_tests(runs, study)
-    if found.empty:
+    titles = {each.title for each in printed.sweeps}
+    tested = [each for each in printed.sweeps if each.p_holm is not None]
+    if not titles:
         return []
-    tested = found[found["p_holm"].notna()]
-    if tested.empty:
-        return [
-            "No sweep could be tested: that takes at least two common seeds of a setting and its default."
-        ]
-    sure = tested[tested["significant"]]
-    largest = sure.loc[sure["difference"].abs().groupby(sure["title"], sort=False).idxmax()]
+    if not tested:
+        needed = "at least two common seeds of a setting and its default"
+        return [f"No sweep could be tested: that takes {needed}."]
+    furthest: dict[str, SweptValue] = {}
+    for each in tested:
+        best = furthest.get(each.title)
+        if each.significant and (best is None or _size(each) > _size(best)):
+            furthest[each.title] = each
     parts = [
-        f"{row.title} {row.value} ({points(row.difference)} points of {metric_label(row.metric)})"
-        for row in largest.sort_index().itertuples()
+        f"{each.title} {each.value} ({points(each.difference)} points of {metric_label(each.metric)})"
+        for each in furthest.values()
     ]
-    number = count(tested["title"].nunique(), "sweep")
-    number += (
-        " that could be tested" if tested["title"].nunique() < found["title"].nunique() else ""
-    )
+    number = count(len({each.title for each in tested}), "sweep")
+    number += " that could be tested" if len({each.title for each in tested}) < len(titles) else ""
+    tail = "differ significantly from the default after Holm's correction"
     if not parts:
-        return [
-            f"In none of {number} does a setting differ significantly from the default after Holm's correction."
-        ]
+        return [f"In none of {number} does a setting {tail}."]
     rest = len(parts) - NAMED
     listed = ", ".join([*parts[:NAMED], *([f"and {rest} more"] if rest > 0 else [])])
-    return [
-        f"In {len(parts)} of {number} some setting differs significantly from the default after Holm's correction; the "
-        f"furthest of each: {listed}."
-    ]
+    some = tail.replace("differ ", "differs ", 1)
+    return [f"In {len(parts)} of {number} some setting {some}; the furthest of each: {listed}."]
+
+
+def _size(each: SweptValue) -> float:
+    return abs(each.difference or 0.0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.papers.library import paper_name
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.numbers import DASH, count, known, p_value, plain
-from benchmark.report.tables.papers.arrangement import paper_name
 from benchmark.report.tables.table import (
     Cell,
     Column,
@@ -118,7 +118,9 @@ def _row(pair: dict[str, dict[str, Any]], readings: list[str]) -> list[Cell]:
     outside = published.get("outside")
     why = f"; not run as published: {outside}" if isinstance(outside, str) and outside else ""
     return [
-        Cell(str(here["sentence"]), note=str(here["place"]), lines=(Line(name),), words=(name,)),
+        Cell(
+            str(here["sentence"]), note=str(here["stated_in"]), lines=(Line(name),), words=(name,)
+        ),
         Cell(str(published["condition"])),
         *(cell for name in readings for cell in _reading(pair[name])),
         Cell(f"{shown['reason']}{why}"),

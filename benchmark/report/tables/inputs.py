@@ -11,7 +11,7 @@ import pandas as pd
 from benchmark.core.errors import RunError
 from benchmark.core.privacy import public, without_paths
 from benchmark.core.records import LONG_COLUMNS, read_json
-from benchmark.report.tables.papers.gaps import GAP, gap_decreases
+from benchmark.papers.printed.study import FILES, Printed
 from benchmark.runs.table import RUNS_TABLE, RunTable
 
 STATS = ("summary", "paired", "ablation", "gain")
@@ -32,7 +32,7 @@ _WORDS = (
 class Inputs:
     """The long table, the statistics by name, the provenance, and what was not there.
 
-    Among the statistics are "verdicts", "claims" and, once that analysis has been made, "gap_decrease".
+    Among the statistics are "verdicts" and "claims".
 
     A file that is missing gives an empty frame and its name in ``missing``: the page says so.
     """
@@ -42,6 +42,7 @@ class Inputs:
     stats: dict[str, pd.DataFrame]
     provenance: dict[str, Any] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    printed: Printed = field(default_factory=Printed)
 
 
 def load_inputs(study: Any, results: Path) -> Inputs:
@@ -56,13 +57,15 @@ def load_inputs(study: Any, results: Path) -> Inputs:
     stats = {name: _read(folder, f"stats/{name}.csv", missing) for name in STATS}
     stats["verdicts"] = _read(folder, "verdicts.csv", missing)
     stats["claims"] = _read(folder, "claims.csv", [])  # only papers' studies have any
-    stats[GAP] = gap_decreases(folder, missing)
+    there = [(folder / name).is_file() for name in FILES]
+    missing += [name for name, found in zip(FILES, there, strict=True) if not found]
+    printed = Printed.read(folder) if all(there) else Printed()
     provenance = {}
     if (folder / "provenance.json").is_file():
         provenance = public(read_json(folder / "provenance.json", "the provenance of a study"))
     else:
         missing.append("provenance.json")
-    return Inputs(study, tidy(runs), stats, provenance, tuple(missing))
+    return Inputs(study, tidy(runs), stats, provenance, tuple(missing), printed)
 
 
 def tidy(runs: pd.DataFrame) -> pd.DataFrame:

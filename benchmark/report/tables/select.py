@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from benchmark.papers.verdicts.matching import TIMING
 from benchmark.report.tables.labels import metric_order
 from benchmark.report.tables.table import NothingToShow
 
+TIMING = "timing"  # option of runs that were made to be timed
 GROUP = ["dataset", "setting", "split", "batch_size"]
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import groupby
 
 import pandas as pd
 
-from benchmark.report.tables.labels import confidence, metric_label
+from benchmark.papers.printed.study import Printed
+from benchmark.papers.printed.sweeps import SweptValue
+from benchmark.report.tables.labels import confidence, loss_label, metric_label
 from benchmark.report.tables.numbers import DASH, count, known, mean_sd
-from benchmark.report.tables.sweep_tests import sweep_tests
 from benchmark.report.tables.table import Cell, Column, Section, Table, text_column
 from benchmark.report.tables.tests_of_pairs import test_cells, test_columns
+from benchmark.study import Study
 
 NAME = "sweeps"
 TITLE = "The sweeps in numbers"
@@ -21,15 +24,12 @@ _SHOWN, DETECTABLE = (
 )  # of the cells of a test; shown are difference, interval, outcome, p after Holm
 
 
-def sweep_tables(
-    runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any
-) -> dict[str, Table]:
-    """Returns {"sweeps": table} for a study that sweeps and has finished runs of some sweep, else nothing."""
-    found = sweep_tests(runs, study)
-    return {} if found.empty else {NAME: _table(found, stats.get("claims", pd.DataFrame()), study)}
+def sweep_tables(printed: Printed, claims: pd.DataFrame, study: Study) -> dict[str, Table]:
+    """Return {"sweeps": table} for a study that sweeps and has finished runs of some sweep."""
+    return {NAME: _table(printed.sweeps, claims, study)} if printed.sweeps else {}
 
 
-def _table(found: pd.DataFrame, claims: pd.DataFrame, study: Any) -> Table:
+def _table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> Table:
     here = claims[claims["reading"] == "here"] if len(claims) else claims
     verdicts = dict(zip(here["claim"], here["verdict"], strict=True)) if len(here) else {}
     columns = [
@@ -39,21 +39,21 @@ def _table(found: pd.DataFrame, claims: pd.DataFrame, study: Any) -> Table:
         text_column("Claims, and whether they hold here"),
         test_columns(study)[DETECTABLE],
     ]
-    most = int(found["score_n"].max())
+    most = max(each.score_n for each in values)
     sections = []
-    for title, part in found.groupby("title", sort=False):
-        first = part.iloc[0]
-        swept = title if first["option"] in title else f"{title} ({first['option']})"
-        heading = [swept, metric_label(first["metric"])]
-        heading += [] if pd.isna(first["batch_size"]) else [f"batch size {first['batch_size']:.0f}"]
+    for title, group in groupby(values, key=lambda each: each.title):
+        part = list(group)
+        first = part[0]
+        swept = title if first.option in title else f"{title} ({first.option})"
+        heading = [swept, metric_label(first.metric)]
+        heading += [] if first.batch_size is None else [f"batch size {first.batch_size}"]
         told = "; ".join(
             f"{name}: {verdicts[name].replace('_', ' ')}"
-            for name in first["claims"]
+            for name in first.claims
             if name in verdicts
         )
         rows = [
-            _row(row, most, told if number == 0 else "")
-            for number, row in enumerate(part.itertuples())
+            _row(row, most, told if number == 0 else "", study) for number, row in enumerate(part)
         ]
         sections.append(Section(" · ".join(heading), rows))
     caption = (
@@ -64,19 +64,19 @@ def _table(found: pd.DataFrame, claims: pd.DataFrame, study: Any) -> Table:
     )
     notes = [
         f"Holm families at level {study.comparison.alpha:g}: the settings of one sweep each, "
-        f"{count(len(sections), 'sweep')} with {count(int(found['p_holm'].notna().sum()), 'test')}."
+        f"{count(len(sections), 'sweep')} with {count(sum(each.p_holm is not None for each in values), 'test')}."
     ]
     return Table(TITLE, caption, columns, sections, notes)
 
 
-def _row(row: Any, most: int, told: str) -> list[Cell]:
-    n = int(row.score_n)
+def _row(row: SweptValue, most: int, told: str, study: Study) -> list[Cell]:
+    n = row.score_n
     score = Cell(
         mean_sd(row.score, row.score_sd),
         note="" if n == most else f"n={n}",
         numbers=(known(row.score), known(row.score_sd), n),
     )
-    if row.default:
+    if row.is_default:
         test = [Cell("default", tone="muted"), Cell(DASH, numbers=(None, None)), Cell(DASH)]
         test += [Cell(DASH, numbers=(None,))]
         detectable = Cell(DASH, numbers=(None,))
@@ -84,4 +84,5 @@ def _row(row: Any, most: int, told: str) -> list[Cell]:
         cells = test_cells(row)
         test = [replace(cells[0], note=row.note), *(cells[index] for index in _SHOWN[1:])]
         detectable = cells[DETECTABLE]
-    return [Cell(row.value, words=(row.option,)), score, *test, Cell(told), detectable]
+    value = row.value or f"{loss_label(row.loss, study)} alone"
+    return [Cell(value, words=(row.option,)), score, *test, Cell(told), detectable]

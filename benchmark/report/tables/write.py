@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+
 from benchmark.core.files import write_text
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.as_csv import to_csv
@@ -26,8 +28,10 @@ def build_tables(inputs: Inputs) -> dict[str, Table | NothingToShow]:
             found[name] = TABLES[name].target(inputs.runs, inputs.stats, inputs.study)
         except NothingToShow as reason:
             found[name] = reason
-    found.update(paper_tables(inputs.runs, inputs.stats, inputs.study))
-    found.update(sweep_tables(inputs.runs, inputs.stats, inputs.study))
+    found.update(paper_tables(inputs.printed, inputs.study))
+    found.update(
+        sweep_tables(inputs.printed, inputs.stats.get("claims", pd.DataFrame()), inputs.study)
+    )
     return found
 
 

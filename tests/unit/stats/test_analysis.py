@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from long_tables import long_table, without_number, write_long
+from long_tables import long_table, run_table, without_number
 from scipy import stats
 
-from benchmark.core.errors import RunError
-from benchmark.stats import analyse, load_runs, write_stats
-from benchmark.stats.runs import checked
+from benchmark.runs.table import RunTable
+from benchmark.stats.analysis import analyse, write_stats
+from benchmark.study.model import Comparison
 
-COMPARISON = {
-    "baseline": "smooth_ap",
-    "ablation": ["smooth_ap", "sup_ap", "roadmap"],
-    "alpha": 0.05,
-}
+COMPARISON = Comparison("smooth_ap", ("smooth_ap", "sup_ap", "roadmap"), 0.05)
 METRICS = ["recall_at_1", "map_at_r"]
 
 
@@ -27,7 +22,7 @@ def runs():
 
 
 def test_summary_has_mean_and_spread_of_each_cell_under_both_selections(runs):
-    table = analyse(runs, COMPARISON, METRICS)["summary"]
+    table = analyse(run_table(runs), COMPARISON, METRICS)["summary"]
     assert len(table) == 4 * 2 * 2 * 2
     row = table.query(
         "loss == 'sup_ap' and batch_size == 32 and metric == 'map_at_r' and selection == 'last'"
@@ -43,14 +38,14 @@ def test_summary_has_mean_and_spread_of_each_cell_under_both_selections(runs):
 
 
 def test_every_loss_meets_the_baseline_and_every_pair_is_tested_once(runs):
-    table = analyse(runs, COMPARISON, METRICS)["paired"]
-    places = table.groupby(["batch_size", "metric", "kind"]).size().unstack()
-    assert (places["baseline"] == 3).all() and (places["pairs"] == 6).all()
+    table = analyse(run_table(runs), COMPARISON, METRICS)["paired"]
+    counts = table.groupby(["batch_size", "metric", "kind"]).size().unstack()
+    assert (counts["baseline"] == 3).all() and (counts["pairs"] == 6).all()
     assert not (table["loss"] == table["against"]).any()
 
 
 def test_a_family_is_one_dataset_and_metric_over_batch_sizes(runs):
-    table = analyse(runs, COMPARISON, METRICS)["paired"]
+    table = analyse(run_table(runs), COMPARISON, METRICS)["paired"]
     family = table[(table["kind"] == "baseline") & (table["metric"] == "map_at_r")]
     assert set(family["family_size"]) == {6}  # three losses at two batch sizes
     assert family["family"].unique().tolist() == ["baseline: glyphs test map_at_r"]
@@ -58,7 +53,7 @@ def test_a_family_is_one_dataset_and_metric_over_batch_sizes(runs):
 
 
 def test_ablation_steps_follow_the_order_and_end_with_the_total(runs):
-    table = analyse(runs, COMPARISON, METRICS)["ablation"]
+    table = analyse(run_table(runs), COMPARISON, METRICS)["ablation"]
     steps = (
         table.query("batch_size == 32 and metric == 'map_at_r'")[["step", "loss", "against"]]
         .to_numpy()
@@ -73,7 +68,7 @@ def test_ablation_steps_follow_the_order_and_end_with_the_total(runs):
 
 def test_gain_is_relative_to_the_step_before_calibration(runs):
     row = (
-        analyse(runs, COMPARISON, METRICS)["gain"]
+        analyse(run_table(runs), COMPARISON, METRICS)["gain"]
         .query("batch_size == 32 and metric == 'map_at_r'")
         .iloc[0]
     )
@@ -90,7 +85,7 @@ def test_gain_is_relative_to_the_step_before_calibration(runs):
 def test_diverged_and_missing_runs_are_counted_and_left_out_of_every_number(runs):
     runs = without_number(runs, "loss == 'roadmap' and batch_size == 32 and seed == 0", "diverged")
     runs = without_number(runs, "loss == 'roadmap' and batch_size == 32 and seed == 1", "missing")
-    found = analyse(runs, COMPARISON, METRICS)
+    found = analyse(run_table(runs), COMPARISON, METRICS)
     row = found["summary"].query("loss == 'roadmap' and batch_size == 32").iloc[0]
     assert (row["n"], row["n_diverged"], row["n_absent"]) == (3, 1, 1)
     test = (
@@ -102,9 +97,8 @@ def test_diverged_and_missing_runs_are_counted_and_left_out_of_every_number(runs
 
 
 def test_one_seed_gives_differences_and_no_test():
-    found = analyse(long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, seeds=1), COMPARISON, METRICS)[
-        "paired"
-    ]
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, seeds=1)
+    found = analyse(run_table(runs), COMPARISON, METRICS)["paired"]
     assert (
         found["difference"].notna().all()
         and found["p_holm"].isna().all()
@@ -113,23 +107,21 @@ def test_one_seed_gives_differences_and_no_test():
 
 
 def test_an_unknown_baseline_leaves_the_pairs(runs):
-    kinds = analyse(runs, {"baseline": "margin", "ablation": [], "alpha": 0.05}, METRICS)
+    kinds = analyse(run_table(runs), Comparison("margin", (), 0.05), METRICS)
     assert set(kinds["paired"]["kind"]) == {"pairs"}
     assert kinds["ablation"].empty and kinds["gain"].empty and "p_holm" in kinds["ablation"]
 
 
 def test_a_table_without_finished_runs_gives_empty_tables_with_their_columns(runs):
     runs = without_number(runs, "seed >= 0", "missing")
-    found = analyse(runs, COMPARISON, METRICS)
+    found = analyse(run_table(runs), COMPARISON, METRICS)
     assert all(table.empty and len(table.columns) > 8 for table in found.values())
 
 
 def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
-    write_long(runs, tmp_path)
-    first = write_stats(
-        analyse(load_runs(tmp_path / "runs.csv"), COMPARISON, METRICS), tmp_path / "a"
-    )
-    shuffled = runs.sample(frac=1, random_state=1)
+    run_table(runs).write(tmp_path)
+    first = write_stats(analyse(RunTable.read(tmp_path), COMPARISON, METRICS), tmp_path / "a")
+    shuffled = run_table(runs.sample(frac=1, random_state=1))
     second = write_stats(analyse(shuffled, COMPARISON, METRICS), tmp_path / "b")
     assert [path.name for path in first] == [
         "summary.csv",
@@ -142,21 +134,3 @@ def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
         "costs.csv",
     ]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda table: table.drop(columns="seed"), "lacks the columns seed"),
-        (lambda table: table.assign(status="great"), "unknown status great"),
-        (lambda table: table.assign(seed=np.nan), "without batch size or seed"),
-    ],
-)
-def test_a_frame_that_is_no_long_table_is_refused(runs, change, words):
-    with pytest.raises(RunError, match=words):
-        checked(change(runs))
-
-
-def test_a_missing_long_table_names_the_command(tmp_path):
-    with pytest.raises(RunError, match="python -m benchmark collect"):
-        load_runs(tmp_path / "runs.csv")

@@ -4,36 +4,34 @@ import dataclasses
 
 import numpy as np
 import pytest
+from made_up_records import made_up_provenance, made_up_result
 from tiny_runs import tiny_spec
 from typer.testing import CliRunner
 
 from benchmark.core.cells import Setting
 from benchmark.core.errors import ConfigError
-from benchmark.core.files import write_json
 from benchmark.core.records import PROVENANCE, RESULT, SPEC
+from benchmark.core.results import BatchStream, Metrics, Numerics
 from benchmark.stats.compare import compare_text
 
 SCORES = {"smooth_ap": (0.50, 0.54, 0.49), "sup_ap": (0.52, 0.55, 0.53)}
 
 
-def made(results, loss: str, seed: int, **changes) -> str:
-    """Writes one finished run and returns its name."""
+def made(results, loss: str, seed: int, instructions: str = "AVX2", **changes) -> str:
+    """Write one finished run and return its name; ``changes`` replace fields of its result."""
     name = f"glyphs_1k/r10/{loss}/bs32/seed{seed}"
     tiny = tiny_spec(loss, seed=seed)
     dataset = dataclasses.replace(tiny.dataset, label="glyphs_1k")
     spec = dataclasses.replace(tiny, dataset=dataset, setting=Setting("r10"))
     spec.write(results / "runs" / name / SPEC)
-    value = SCORES[loss][seed]
-    result = {
-        "status": "ok",
+    folder, numerics = results / "runs" / name, Numerics("cpu", "float32", 1, instructions, True)
+    facts = {
         "code_version": "1",
-        "metrics": {"last": {"test": {"map_at_r": value}}},
-        "batch_stream": {"sha256": f"stream {seed}"},
-        "dataset": {"fingerprint": "f"},
-        **changes,
+        "metrics": Metrics({"test": {"map_at_r": SCORES[loss][seed]}}, {}),
+        "batch_stream": BatchStream(20, f"{seed:064d}"),
     }
-    write_json(results / "runs" / name / RESULT, result)
-    write_json(results / "runs" / name / PROVENANCE, {"platform": "p", "packages": {"torch": "2"}})
+    made_up_result(spec, **{**facts, **changes}).write(folder / RESULT)
+    made_up_provenance(spec, numerics=numerics).write(folder / PROVENANCE)
     return name
 
 
@@ -47,7 +45,7 @@ def cells(tmp_path):
 
 def test_cells_are_compared_by_specification_scores_and_paired_seeds(cells):
     text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
-    assert "loss.name: smooth_ap | sup_ap" in text and "batch_size" not in text
+    assert "  loss: smooth_ap | sup_ap" in text and "batch_size" not in text
     gaps = 100 * (np.array(SCORES["sup_ap"]) - np.array(SCORES["smooth_ap"]))
     assert f"{gaps.mean():+.2f} [" in text and "paired t-test p = " in text and "n 3" in text
     assert "same first batches in 3 of 3 common seeds" in text
@@ -66,15 +64,14 @@ def test_single_runs_are_compared_without_a_test(cells):
 
 
 def test_different_versions_and_diverged_runs_are_named(cells):
-    made(cells, "sup_ap", 1, code_version="2", status="diverged", metrics={"last": {}})
+    made(cells, "sup_ap", 1, code_version="2", status="diverged", metrics=Metrics({}, {}))
     text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
     assert "code version: 1 | 1, 2" in text and "diverged: B seed 1" in text and "n 2" in text
 
 
 def test_other_vector_instructions_are_named(cells):
     for loss, used in (("smooth_ap", "AVX512"), ("sup_ap", "AVX2")):
-        folder = cells / "runs" / made(cells, loss, 0)
-        write_json(folder / PROVENANCE, {"platform": "p", "numerics": {"instructions": used}})
+        made(cells, loss, 0, instructions=used)
     text = compare_text(
         "glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from long_tables import run_table
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.stats.descriptive import (
@@ -12,7 +13,6 @@ from benchmark.stats.descriptive import (
     differences_by_seed,
     learning_curves,
 )
-from benchmark.stats.runs import checked, scores
 
 METRICS = ["map_at_r", "recall_at_1"]
 CELL = "loss == 'sup_ap' and batch_size == 32"
@@ -20,11 +20,11 @@ CELL = "loss == 'sup_ap' and batch_size == 32"
 
 @pytest.fixture
 def runs():
-    return checked(made_up_runs(made_up_study(), bad={("sup_ap", 32, 4): "diverged"}))
+    return made_up_runs(made_up_study(), bad={("sup_ap", 32, 4): "diverged"})
 
 
 def test_curves_are_the_mean_of_each_epoch_of_the_first_metric(runs):
-    curves = learning_curves(runs, METRICS)
+    curves = learning_curves(run_table(runs), METRICS)
     assert set(curves["metric"]) == {"map_at_r"}
     mine = runs.query(f"{CELL} and metric == 'map_at_r' and selection == 'curve' and epoch == 3")
     row = curves.query(f"{CELL} and epoch == 3").iloc[0]
@@ -36,11 +36,11 @@ def test_curves_are_the_mean_of_each_epoch_of_the_first_metric(runs):
 
 
 def test_the_first_metric_with_values_is_the_one_of_the_curves(runs):
-    assert set(learning_curves(runs, ["recall_at_7", "map"])["metric"]) == {"map"}
+    assert set(learning_curves(run_table(runs), ["recall_at_7", "map"])["metric"]) == {"map"}
 
 
 def test_best_epochs_compare_the_selections_run_by_run(runs):
-    row = best_epochs(runs, METRICS).query(f"{CELL} and metric == 'map_at_r'").iloc[0]
+    row = best_epochs(run_table(runs), METRICS).query(f"{CELL} and metric == 'map_at_r'").iloc[0]
     mine = runs.query(f"{CELL} and metric == 'map_at_r'").pivot_table(
         index="seed", columns="selection", values="value", aggfunc="last"
     )
@@ -50,7 +50,7 @@ def test_best_epochs_compare_the_selections_run_by_run(runs):
 
 
 def test_differences_need_the_same_seed_of_the_baseline(runs):
-    headline = scores(runs, "last", METRICS)
+    headline = run_table(runs).test_scores("last", METRICS)
     table = differences_by_seed(headline, "smooth_ap")
     row = table.query(f"{CELL} and metric == 'map_at_r'")
     assert row["seed"].tolist() == [0, 1, 2, 3]
@@ -60,7 +60,7 @@ def test_differences_need_the_same_seed_of_the_baseline(runs):
 
 
 def test_the_share_of_the_loss_is_its_time_over_that_of_a_step(runs):
-    row = costs(runs).query(CELL).iloc[0]
+    row = costs(run_table(runs)).query(CELL).iloc[0]
     step_ms = 1000 * 32 / row["images_per_second"]
     assert row["loss_share"] == pytest.approx(row["loss_ms"] / step_ms)
     assert row["loss_ms_minimum"] < row["loss_ms"] < row["loss_ms_maximum"]
@@ -68,6 +68,6 @@ def test_the_share_of_the_loss_is_its_time_over_that_of_a_step(runs):
 
 
 def test_tables_of_a_study_without_results_are_empty(runs):
-    nothing = runs[runs["status"] != "ok"]
+    nothing = run_table(runs[runs["status"] != "ok"])
     assert learning_curves(nothing, METRICS).empty and best_epochs(nothing, METRICS).empty
     assert costs(nothing).empty

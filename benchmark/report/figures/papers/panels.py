@@ -1,176 +1,163 @@
-"""How each kind of panel is drawn. Every function draws into axes and returns the marks behind them."""
+"""How each kind of panel is drawn. Every function draws the marks of one panel into axes."""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from benchmark.report.figures.papers.arrangement import Panel, Place
-from benchmark.report.figures.papers.points import Points, in_words, published_points, x_of
+from benchmark.papers.arrangements import BATCH_SIZE, Panel, TestSet
+from benchmark.papers.printed.figures import PUBLISHED, Mark
+from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.figures.style import INK, line
 from benchmark.report.tables.labels import loss_label, metric_label
-from benchmark.report.tables.papers.arrangement import names
+from benchmark.study import Study
 
-# Series are data sets here, not losses, so they must not borrow a loss's colour.
-_PLACES = (
+# Lines are test sets here, not losses, so they must not borrow a loss's colour.
+_TEST_SETS = (
     ("#2F77A8", "o", "-"),
     ("#A0436B", "s", "--"),
     ("#4C7A34", "^", "-."),
     ("#8561A8", "D", ":"),
 )
 _LEVELS = "viridis"  # ordered colours for ordered batch sizes; its yellow end is left out
-PUBLISHED = "published"
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+Axes = Any
+Handles = dict[str, Any]
 
 
-def sweep(
-    axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]
-) -> list[dict]:
-    """Draws the score against a hyperparameter or the batch size, one line per place."""
-    marks = []
-    alone = len(panel.series) == 1
-    spread = _spread(panel)
-    for number, (place, (colour, marker, dash)) in enumerate(
-        zip(panel.series, _PLACES, strict=False)
-    ):
-        label = loss_label(panel.loss, points.study) if alone else place_name(place)
+@dataclass(frozen=True)
+class Drawn:
+    """A panel with its marks, to be drawn for one study."""
+
+    panel: Panel
+    marks: list[Mark]
+    study: Study
+
+    def of(self, test_set: int, loss: str, side: str) -> list[Mark]:
+        """Return the marks of one line."""
+        key = (test_set, loss, side)
+        return [each for each in self.marks if (each.test_set, each.loss, each.side) == key]
+
+    def series(self, mark: Mark) -> str:
+        """Return the name of the line that a mark belongs to, for a legend."""
+        panel = self.panel
+        loss = loss_label(panel.loss, self.study)
+        if mark.batch_size is not None:
+            return f"batch size {mark.batch_size}"
+        if mark.loss != panel.loss:
+            return loss_label(mark.loss, self.study)
+        if panel.loss_against:
+            return f"{loss} over {loss_label(panel.loss_against, self.study)}"
+        alone = len(panel.test_sets) == 1 and not panel.parameter
+        return loss if alone else test_set_name(panel.test_sets[mark.test_set])
+
+
+def sweep(axes: Axes, drawn: Drawn, handles: Handles) -> None:
+    """Draw the score against a hyperparameter or the batch size, one line per test set."""
+    panel, alone = drawn.panel, len(drawn.panel.test_sets) == 1
+    spread, positions = _spread(panel), []
+    styles = zip(panel.test_sets, _TEST_SETS, strict=False)
+    for number, (_, (colour, marker, dash)) in enumerate(styles):
         style = {"color": colour, "marker": marker, "linestyle": dash, "markerfacecolor": colour}
         style = line(panel.loss) if alone else style
-        style = {**style, "linestyle": "none"} if in_words(panel) else style
-        found = points.by_x(panel, place, panel.loss, x_of(panel))
-        if found:
-            moved = [{**mark, "x": mark["x"] * spread[number]} for mark in found]
-            handles.setdefault(label, _errorbar(axes, moved, style))
-        printed = published_points(panel, place, paper, panel.loss)
+        style = {**style, "linestyle": "none"} if panel.words else style
+        ours = drawn.of(number, panel.loss, "ours")
+        if ours:
+            handles.setdefault(
+                drawn.series(ours[0]), _errorbar(axes, ours, style, factor=spread[number])
+            )
+        printed = drawn.of(number, panel.loss, PUBLISHED)
         _published(axes, printed, style["color"], style["marker"], handles)
-        marks += _kept(panel, label, found, printed)
+        positions += [mark.x for mark in (*ours, *printed) if mark.x is not None]
         if panel.baseline:
-            marks += _baseline(axes, panel, place, points, paper, handles)
-    if in_words(panel):
-        axes.set_xticks(
-            range(len(panel.options)), [words.replace(" ", "\n", 1) for _, words in panel.options]
-        )
-        axes.set_xlim(-0.5, len(panel.options) - 0.5)
-    elif panel.x == "batch_size" or panel.scale == "log":
-        _log_axis(axes, {mark["x"] for mark in marks if mark["x"] is not None})
-    axes.set_xlabel("batch size (images)" if panel.x == "batch_size" else panel.label)
+            _baseline(axes, drawn, number, handles)
+    if panel.words:
+        labels = [words.replace(" ", "\n", 1) for words in panel.words.values()]
+        axes.set_xticks(range(len(labels)), labels)
+        axes.set_xlim(-0.5, len(labels) - 0.5)
+    elif panel.x == BATCH_SIZE or panel.scale == "log":
+        _log_axis(axes, set(positions))
+    axes.set_xlabel("batch size (images)" if panel.x == BATCH_SIZE else panel.label)
     axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
-    return marks
 
 
-def gain(
-    axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]
-) -> list[dict]:
-    """Draws the gain of one loss over another in percent of the latter, against batch size."""
+def gain(axes: Axes, drawn: Drawn, handles: Handles) -> None:
+    """Draw the gain of one loss over another in percent of the latter, against batch size."""
     axes.axhline(0, color=INK, linewidth=0.7)
-    place, style = panel.series[0], line(panel.loss)
-    found = _gains(panel, points, place)
-    label = f"{loss_label(panel.loss, points.study)} over {loss_label(panel.loss_against, points.study)}"
-    if found:
-        handles.setdefault(label, _errorbar(axes, found, style))
-    printed = published_points(panel, place, paper, panel.loss)
+    panel, style = drawn.panel, line(drawn.panel.loss)
+    ours, printed = (drawn.of(0, panel.loss, side) for side in ("ours", PUBLISHED))
+    if ours:
+        handles.setdefault(drawn.series(ours[0]), _errorbar(axes, ours, style))
     _published(axes, printed, style["color"], style["marker"], handles)
-    marks = _kept(panel, label, found, printed)
-    _log_axis(axes, {mark["x"] for mark in marks})
+    _log_axis(axes, {mark.x for mark in (*ours, *printed) if mark.x is not None})
     axes.set_xlabel("batch size (images)")
     axes.set_ylabel(f"gain in {metric_label(panel.metric)} (%)")
-    return marks
 
 
-def convergence(
-    axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]
-) -> list[dict]:
-    """Draws the test score against the epoch, one curve per batch size."""
+def convergence(axes: Axes, drawn: Drawn, handles: Handles) -> None:
+    """Draw the test score against the epoch, one curve per batch size."""
     from matplotlib import colormaps
 
-    place = panel.series[0]
-    cells = {
-        cell.batch_size: cell
-        for cell in points.cells(panel, place, panel.loss)
-        if not cell.variant.own
-    }
-    curves = {
-        size: points.values(cell, place, panel.metric, "curve")
-        for size, cell in sorted(cells.items())
-    }
-    curves = {size: rows for size, rows in curves.items() if len(rows)}
-    marks = []
-    for number, (size, rows) in enumerate(curves.items()):
-        colour = colormaps[_LEVELS](0.85 * number / max(1, len(curves) - 1))
-        by_epoch = rows.groupby("epoch")["value"].agg(["mean", "std", "count"])
-        low, high = (
-            100 * (by_epoch["mean"] + sign * by_epoch["std"].fillna(0)) for sign in (-1, 1)
-        )
-        axes.fill_between(by_epoch.index, low, high, color=colour, alpha=0.15, linewidth=0)
-        marker = "osD^vP<>"[number % 8]
-        every = max(1, len(by_epoch) // 8)
+    sizes = sorted({mark.batch_size for mark in drawn.marks if mark.batch_size is not None})
+    for number, size in enumerate(sizes):
+        curve = [mark for mark in drawn.marks if mark.batch_size == size]
+        epochs = [mark.x for mark in curve]
+        colour = colormaps[_LEVELS](0.85 * number / max(1, len(sizes) - 1))
+        low, high = ([getattr(mark, end) for mark in curve] for end in ("low", "high"))
+        axes.fill_between(epochs, low, high, color=colour, alpha=0.15, linewidth=0)
         (handle,) = axes.plot(
-            by_epoch.index, 100 * by_epoch["mean"], color=colour, marker=marker, markevery=every
+            epochs,
+            [mark.value for mark in curve],
+            color=colour,
+            marker="osD^vP<>"[number % 8],
+            markevery=max(1, len(curve) // 8),
         )
-        handles.setdefault(f"batch size {size}", handle)
-        found = [
-            {
-                "x": epoch,
-                "value": 100 * row["mean"],
-                "low": low[epoch],
-                "high": high[epoch],
-                "n": int(row["count"]),
-            }
-            for epoch, row in by_epoch.iterrows()
-        ]
-        marks += _kept(panel, f"batch size {size}", found, [])
+        handles.setdefault(drawn.series(curve[0]), handle)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
-    axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
-    return marks
+    axes.set_ylabel(f"{metric_label(drawn.panel.metric)} (%)")
 
 
-def effect(
-    axes: Any, panel: Panel, points: Points, paper: str, handles: dict[str, Any]
-) -> list[dict]:
-    """Draws the paired difference of two settings, one mark per place."""
+def effect(axes: Axes, drawn: Drawn, handles: Handles) -> None:
+    """Draw the paired difference of two settings, one mark per test set."""
     axes.axhline(0, color=INK, linewidth=0.7)
-    marks = []
-    for position, place in enumerate(panel.series):
-        found = points.effect(panel, place)
-        if found:
-            _errorbar(axes, [{"x": position, **found}], {**line(panel.loss), "linestyle": "none"})
-            marks += _kept(panel, place_name(place), [{"x": position, **found}], [])
-    labels = [place_name(place).replace(", ", "\n") for place in panel.series]
+    if drawn.marks:
+        _errorbar(axes, drawn.marks, {**line(drawn.panel.loss), "linestyle": "none"})
+    labels = [test_set_name(each).replace(", ", "\n") for each in drawn.panel.test_sets]
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.5, len(labels) - 0.5)
-    axes.set_ylabel(f"difference in {metric_label(panel.metric)} (points)")
-    return marks
+    axes.set_ylabel(f"difference in {metric_label(drawn.panel.metric)} (points)")
 
 
-def place_name(place: Place) -> str:
-    """Returns a place for a legend: "Revisited Oxford, medium"."""
-    dataset, _, level = place.split.rpartition("_")
+def test_set_name(test_set: TestSet) -> str:
+    """Return a test set for a legend: "Revisited Oxford, medium"."""
+    words = load_vocabulary()
+    dataset, _, level = test_set.split.rpartition("_")
     if dataset:
-        return f"{names()['dataset'].get(dataset, dataset)}, {level}"
-    name = names()["dataset"].get(place.dataset, place.dataset)
-    return f"{name}, {place.split}" if place.split else name
+        return f"{words.name('dataset', dataset)}, {level}"
+    name = words.name("dataset", test_set.dataset)
+    return f"{name}, {test_set.split}" if test_set.split else name
 
 
-def _errorbar(axes: Any, found: list[dict], style: dict) -> Any:
-    table = pd.DataFrame(found)
+test_set_name.__test__ = False  # not a test of pytest's
+
+
+def _errorbar(axes: Axes, marks: list[Mark], style: dict[str, Any], factor: float = 1.0) -> Any:
     bars = [
-        (table["value"] - table["low"].astype(float)).fillna(0),
-        (table["high"].astype(float) - table["value"]).fillna(0),
+        [0.0 if mark.low is None else mark.value - mark.low for mark in marks],
+        [0.0 if mark.high is None else mark.high - mark.value for mark in marks],
     ]
-    return axes.errorbar(table["x"], table["value"], yerr=bars, **style)
+    x = [mark.x * factor for mark in marks if mark.x is not None]
+    return axes.errorbar(x, [mark.value for mark in marks], yerr=bars, **style)
 
 
-def _published(
-    axes: Any, printed: list[dict], colour: str, marker: str, handles: dict[str, Any]
-) -> None:
+def _published(axes: Axes, printed: list[Mark], colour: str, marker: str, handles: Handles) -> None:
     if printed:
         (handle,) = axes.plot(
-            [each["x"] for each in printed],
-            [each["value"] for each in printed],
+            [mark.x for mark in printed],
+            [mark.value for mark in printed],
             color=colour,
             marker=marker,
             linestyle="none",
@@ -181,55 +168,16 @@ def _published(
         handles.setdefault(PUBLISHED, handle)
 
 
-def _baseline(
-    axes: Any, panel: Panel, place: Place, points: Points, paper: str, handles: dict[str, Any]
-) -> list[dict]:
-    """Draws the plain runs of the baseline as a level line, and its published value as a thin one."""
-    style = line(panel.baseline)
-    label = loss_label(panel.baseline, points.study)
-    plain = [cell for cell in points.cells(panel, place, panel.baseline) if not cell.variant.own]
-    found = []
-    for cell in plain[:1]:
-        rows = points.values(cell, place, panel.metric)
-        if len(rows):
-            summary = points.summary(100 * rows["value"])
-            handle = axes.axhline(
-                summary["value"], color=style["color"], linestyle=style["linestyle"]
-            )
-            handles.setdefault(f"{label} alone", handle)
-            found.append({"x": None, **summary})
-    printed = [
-        {**each, "x": None} for each in published_points(panel, place, paper, panel.baseline)
-    ]
-    for each in printed:
-        handle = axes.axhline(each["value"], color=style["color"], linewidth=0.8, linestyle=":")
+def _baseline(axes: Axes, drawn: Drawn, test_set: int, handles: Handles) -> None:
+    """Draw the plain runs of the baseline as a level line, and its published value as a thin one."""
+    loss = drawn.panel.baseline
+    style, label = line(loss), loss_label(loss, drawn.study)
+    for mark in drawn.of(test_set, loss, "ours"):
+        handle = axes.axhline(mark.value, color=style["color"], linestyle=style["linestyle"])
+        handles.setdefault(f"{label} alone", handle)
+    for mark in drawn.of(test_set, loss, PUBLISHED):
+        handle = axes.axhline(mark.value, color=style["color"], linewidth=0.8, linestyle=":")
         handles.setdefault(f"{label} alone, published", handle)
-    return _kept(panel, label, found, printed)
-
-
-def _gains(panel: Panel, points: Points, place: Place) -> list[dict]:
-    found = []
-    for cell in points.cells(panel, place, panel.loss, any_size=True):
-        sides = []
-        for loss in (panel.loss, panel.loss_against):
-            twin = [
-                each
-                for each in points.cells(panel, place, loss, any_size=True)
-                if each.batch_size == cell.batch_size
-                and each.setting == cell.setting
-                and not each.variant.own
-            ]
-            sides.append(
-                points.values(twin[0], place, panel.metric).set_index("seed")["value"]
-                if twin
-                else None
-            )
-        if cell.variant.own or any(side is None or side.empty for side in sides):
-            continue
-        ratio = (100 * (sides[0] - sides[1]) / sides[1].where(sides[1] > 0)).dropna()
-        if len(ratio):
-            found.append({"x": cell.batch_size, **points.summary(ratio)})
-    return sorted(found, key=lambda mark: mark["x"])
 
 
 def published_key() -> Any:
@@ -243,8 +191,8 @@ def published_key() -> Any:
 
 def _spread(panel: Panel) -> list[float]:
     """Returns factors that keep the series apart on a logarithmic axis; none on a linear one."""
-    count = len(panel.series)
-    apart = 1.04 if panel.x == "batch_size" or panel.scale == "log" else 1.0
+    count = len(panel.test_sets)
+    apart = 1.04 if panel.x == BATCH_SIZE or panel.scale == "log" else 1.0
     return [apart ** (number - (count - 1) / 2) for number in range(count)]
 
 
@@ -276,13 +224,6 @@ def _tick(value: float) -> str:
     """Returns a number as it is written, and powers of ten from 1000 on as 10 with an exponent, to save room."""
     text = f"{value:g}"
     return f"10{str(len(text) - 1).translate(_RAISED)}" if re.fullmatch(r"10{3,}", text) else text
-
-
-def _kept(panel: Panel, series: str, ours: list[dict], printed: list[dict]) -> list[dict]:
-    head = {"panel": panel.title, "series": series}
-    return [{**head, "side": "ours", **mark} for mark in ours] + [
-        {**head, "side": PUBLISHED, **mark} for mark in printed
-    ]
 
 
 DRAWERS = {"sweep": sweep, "gain": gain, "convergence": convergence, "effect": effect}

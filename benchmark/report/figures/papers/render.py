@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from benchmark.papers.arrangements import Figure, Panel
+from benchmark.papers.library import cite, cite_statement
+from benchmark.papers.printed.figures import PUBLISHED, FigureMarks, Mark, study_figures
+from benchmark.papers.printed.study import Printed
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
 from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
-from benchmark.report.figures.papers.arrangement import (
-    OPTION,
-    Panel,
-    PaperFigure,
-    on_stand_in,
-    paper_figures,
-    sweep_figures,
-)
-from benchmark.report.figures.papers.panels import DRAWERS, PUBLISHED, published_key
-from benchmark.report.figures.papers.points import MARKS, Points, x_of
+from benchmark.report.figures.papers.panels import DRAWERS, Drawn, published_key
 from benchmark.report.figures.style import DOUBLE, FAINT, SINGLE, styled
 from benchmark.report.tables.labels import confidence, loss_label, metric_label
 from benchmark.report.tables.numbers import count
-from benchmark.report.tables.papers.arrangement import place, place_in_short
 from benchmark.report.tables.table import NothingToShow
-from benchmark.study.stand_in import JOINT
+from benchmark.study import Study
 
-Claims = dict[str, tuple[str, str]]
+Claims = Mapping[str, tuple[str, str]]
+MARKS = ["panel", "series", "side", "x", "value", "low", "high", "n"]
 TITLE = 30  # characters of a line above a panel
 _WORDS = {
     "sweep": "test score at the last epoch, mean over seeds with its {confidence} t interval",
@@ -37,104 +33,84 @@ _WORDS = {
 
 
 def build_paper_figures(
-    runs: pd.DataFrame, study: Any, claims: pd.DataFrame | None = None
+    printed: Printed, study: Study, claims: pd.DataFrame | None = None
 ) -> dict[str, Drawing | NothingToShow]:
-    """Returns each paper's figure that belongs to the study, or the reason why it cannot be drawn, by name; last the
-    sweeps on the embedded data. ``claims`` are the study's verdicts on the papers' sentences."""
-    points = Points(runs, study)
-    verdicts = claims_here(claims)
+    """Return each paper's figure that belongs to the study, or why it cannot be drawn, by name.
+
+    The sweeps on the embedded data are last. ``claims`` are the study's verdicts on papers' sentences.
+    """
+    marks, verdicts = {each.figure: each for each in printed.figures}, claims_here(claims)
     found: dict[str, Drawing | NothingToShow] = {}
-    for figure in (*paper_figures(), *sweep_figures()):
-        figure = on_stand_in(figure, points.stand_in) if points.stand_in else figure
-        belongs = study.name.partition(JOINT)[0] in figure.studies
-        may = figure.printed and not points.stand_in
-        if belongs or (may and any(_asked(figure, panel, points) > 1 for panel in figure.panels)):
+    for figure in study_figures(study):
+        if figure.name in marks:
             try:
-                found[figure.name] = draw(figure, points, verdicts)
+                found[figure.name] = draw(figure, marks[figure.name], study, verdicts)
             except NothingToShow as reason:
                 found[figure.name] = reason
     return found
 
 
-def title_of(name: str) -> str:
-    """Returns the title of a paper's figure: "ROADMAP, figure 4: ROADMAP's hyperparameters"."""
-    figure = next(each for each in (*paper_figures(), *sweep_figures()) if each.name == name)
-    return (
-        f"{place(figure.paper, figure.figure)}: {figure.title}" if figure.printed else figure.title
-    )
+def title_of(figure: Figure) -> str:
+    """Return the title of a paper's figure: "ROADMAP, figure 4: ROADMAP's hyperparameters"."""
+    if not figure.source:
+        return figure.title
+    place = cite(figure.source, figure.name.removeprefix(f"{figure.source}_"))
+    return f"{place}: {figure.title}"
 
 
 def claims_here(claims: pd.DataFrame | None) -> Claims:
-    """Returns {name of a claim: (where the paper says it, whether it holds here)}."""
+    """Return {name of a claim: (where the paper says it, whether it holds here)}."""
     if claims is None or claims.empty:
         return {}
     here = claims[claims["reading"] == "here"].to_dict("records")
     return {
         str(row["claim"]): (
-            place_in_short(str(row["paper"]), str(row["place"])),
+            cite_statement(str(row["paper"]), str(row["stated_in"])),
             str(row["verdict"]),
         )
         for row in here
     }
 
 
-def draw(figure: PaperFigure, points: Points, verdicts: Claims | None = None) -> Drawing:
-    """Returns the figure; a panel without runs says so. Raises NothingToShow when that holds for all.
+def draw(
+    figure: Figure, marks: FigureMarks, study: Study, verdicts: Claims | None = None
+) -> Drawing:
+    """Return the figure; a panel without runs says so. Raise NothingToShow when that holds for all.
 
-    ``verdicts`` are those of the claims that a panel names (``claims_here``), which stand above it.
+    ``verdicts`` are those of the claims that a panel names, which stand above it.
     """
     columns = min(3, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
     handles: dict[str, Any] = {}
-    marks: list[dict] = []
     with styled():
         width = DOUBLE if columns > 1 else SINGLE + 1.2
-        drawn, grid = new_figure(width, 2.4 * rows + 0.6, rows, columns)
-        for axes, panel in zip(grid.flat, figure.panels, strict=False):
-            found = DRAWERS[figure.kind](axes, panel, points, figure.paper, handles)
+        drawing, grid = new_figure(width, 2.4 * rows + 0.6, rows, columns)
+        for number, (axes, panel) in enumerate(zip(grid.flat, figure.panels, strict=False)):
+            here = [mark for mark in marks.marks if mark.panel == number]
+            DRAWERS[figure.kind](axes, Drawn(panel, here, study), handles)
             axes.set_title("\n".join([panel.title, *_judged(panel, verdicts or {})]), loc="left")
-            if not any(mark["side"] == "ours" for mark in found):
-                axes.text(
-                    0.5,
-                    0.5,
-                    "not run",
-                    transform=axes.transAxes,
-                    ha="center",
-                    va="center",
-                    color=FAINT,
-                )
-            marks += found
+            if not any(mark.side == "ours" for mark in here):
+                where = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+                axes.text(0.5, 0.5, "not run", color=FAINT, **where)
         for axes in grid.flat[len(figure.panels) :]:
             axes.remove()
-        if (
-            PUBLISHED in handles
-        ):  # last, and in no colour of its own, since it stands for every series
-            del handles[PUBLISHED]
+        # last, and in no colour of its own, since it stands for every line
+        if handles.pop(PUBLISHED, None) is not None:
             handles[PUBLISHED] = published_key()
-        legend_below(drawn, handles, columns=4 if columns > 1 else 2)
-    data = pd.DataFrame(marks).reindex(columns=MARKS)
+        legend_below(drawing, handles, columns=4 if columns > 1 else 2)
+    data = pd.DataFrame([_row(mark, figure, study) for mark in marks.marks], columns=MARKS)
     ours = data[data["side"] == "ours"]
     if ours.empty:
-        raise NothingToShow(_reason(figure, points))
-    title = title_of(figure.name)
-    return Drawing(title, _caption(figure, points, data), _alt(title, ours, figure), drawn, data)
+        raise NothingToShow(_reason(figure, marks.settings, study))
+    title = title_of(figure)
+    caption = _caption(figure, data, study)
+    return Drawing(title, caption, _alt(title, ours, figure), drawing, data)
 
 
-def _asked(figure: PaperFigure, panel: Panel, points: Points) -> int:
-    """Returns how many different places on the x axis the study's grid has runs for."""
-    free = {
-        "any_size": panel.x in ("", "batch_size"),
-        "any_option": figure.kind == "effect" or panel.x == OPTION,
-    }
-    cells = [
-        cell for each in panel.series for cell in points.cells(panel, each, panel.loss, **free)
-    ]
-    if figure.kind == "sweep":
-        read = x_of(panel)
-        return len({read(cell) for cell in cells} - {None})
-    if figure.kind == "effect":
-        return len({str(cell.variant.params.get(panel.parameter)) for cell in cells})
-    return len({cell.batch_size for cell in cells})
+def _row(mark: Mark, figure: Figure, study: Study) -> dict[str, Any]:
+    panel = figure.panels[mark.panel]
+    series = Drawn(panel, [], study).series(mark)
+    return {**vars(mark), "panel": panel.title, "series": series}
 
 
 def _judged(panel: Panel, verdicts: Claims) -> list[str]:
@@ -157,19 +133,18 @@ def _judged(panel: Panel, verdicts: Claims) -> list[str]:
     return lines
 
 
-def _reason(figure: PaperFigure, points: Points) -> str:
-    asked = max(_asked(figure, panel, points) for panel in figure.panels)
-    loss = loss_label(figure.panels[0].loss, points.study)
-    where = ", ".join(
-        dict.fromkeys(each.dataset for panel in figure.panels for each in panel.series)
-    )
-    if asked < 2:
+def _reason(figure: Figure, settings: int, study: Study) -> str:
+    loss = loss_label(figure.panels[0].loss, study)
+    names = [each.dataset for panel in figure.panels for each in panel.test_sets]
+    where = ", ".join(dict.fromkeys(names))
+    if settings < 2:
         return f"the study asks for no runs of {loss} that vary what this figure shows on {where}"
-    return f"no run of {loss} on {where} has finished yet, of {count(asked, 'setting')} that the figure needs"
+    needed = count(settings, "setting")
+    return f"no run of {loss} on {where} has finished yet, of {needed} that the figure needs"
 
 
-def _caption(figure: PaperFigure, points: Points, data: pd.DataFrame) -> str:
-    words = _WORDS[figure.kind].format(confidence=confidence(points.study))
+def _caption(figure: Figure, data: pd.DataFrame, study: Study) -> str:
+    words = _WORDS[figure.kind].format(confidence=confidence(study))
     text = f"{words[0].upper()}{words[1:]}."
     if (data["side"] == PUBLISHED).any():
         text += " Open marks and dotted lines are published values."
@@ -178,15 +153,16 @@ def _caption(figure: PaperFigure, points: Points, data: pd.DataFrame) -> str:
             " Above each panel: where papers say something about it, and whether that holds here."
         )
     facts = {(panel.backbone, panel.batch_size) for panel in figure.panels}
-    if points.stand_in:
-        return f"{text} Measured on stand-in data ({points.stand_in}) with a small network: no reproduction."
+    if study.stand_in:
+        stand_in = f"stand-in data ({study.stand_in}) with a small network"
+        return f"{text} Measured on {stand_in}: no reproduction."
     if len(facts) == 1:
         backbone, size = facts.pop()
         text += f" Backbone {backbone}" + (f", batch size {size}." if size else ".")
     return text
 
 
-def _alt(title: str, ours: pd.DataFrame, figure: PaperFigure) -> str:
+def _alt(title: str, ours: pd.DataFrame, figure: Figure) -> str:
     metric = metric_label(figure.panels[0].metric)
     listed = "; ".join(
         f"{series} in panel '{panel}' from {part['value'].min():.1f} to {part['value'].max():.1f}"

@@ -2,89 +2,114 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from itertools import groupby
 
-import pandas as pd
-
-from benchmark.metrics.names import display_name
-from benchmark.papers.references.published import REPRODUCIBLE
+from benchmark.papers.costs import BACKBONE_TIME, TIMES
+from benchmark.papers.library import arranged_tables, cite
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.paper import Paper
+from benchmark.papers.printed.cells import (
+    NO_SCORE,
+    OTHER_DATA,
+    QUOTED,
+    STAND_IN,
+    TIME,
+    PrintedCell,
+)
+from benchmark.papers.printed.footnotes import Footnote, footnotes
+from benchmark.papers.printed.gap import GAP
+from benchmark.papers.printed.study import Printed
 from benchmark.papers.verdicts.vocabulary import DRIFTED
 from benchmark.report.tables.numbers import DASH
-from benchmark.report.tables.papers.arrangement import Arrangement, arrangements_for, names, results
-from benchmark.report.tables.papers.costs import BACKBONE, COSTS
-from benchmark.report.tables.papers.footnotes import footnotes, printed
-from benchmark.report.tables.papers.gaps import GAP
-from benchmark.report.tables.papers.ours import QUOTED, UNJUDGED, Measured, Ours
 from benchmark.report.tables.published import VERDICT_TONES
 from benchmark.report.tables.table import Cell, Column, Line, Section, Table, marks
+from benchmark.study import Study
 
 PARTS = (
     "ours", "ours sd", "ours n", "published", "published sd", "published n", "difference", "low", "high", "best epoch",
 )  # fmt: skip
 WORDS = ("verdict", "verdict under best-epoch rule", "footnote")
+UNJUDGED = {
+    QUOTED: "",
+    STAND_IN: "stand-in, no verdict",
+    TIME: "no verdict on times",
+    NO_SCORE: "no score, no verdict",
+    OTHER_DATA: "other training set, no verdict",
+}
 _FACTS = ("backbone", "embedding_dim", "batch_size", "dataset", "metric")
+Key = tuple[str, ...]
 
 
-def paper_tables(
-    runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any
-) -> dict[str, Table]:
-    """Returns the printed tables that the study's references name, by name ("roadmap2021v2_table1")."""
-    wanted = arrangements_for(study.references.published)
-    measured = Measured(runs, stats, study)
-    return {each.name: paper_table(each, measured) for each in wanted}
+@dataclass(frozen=True)
+class Entry:
+    """One published number with our side of it and its footnote."""
+
+    number: PublishedNumber
+    ours: PrintedCell
+    note: Footnote | None
+    letter: str
 
 
-def paper_table(arrangement: Arrangement, measured: Measured) -> Table:
-    """Returns one printed table in the paper's arrangement, literature rows included."""
-    rows = results()
-    rows = rows[(rows["paper"] == arrangement.paper) & (rows["table"] == arrangement.table)]
-    ours = measured.rows(arrangement.paper, arrangement.table, rows)
-    notes = footnotes(arrangement, rows)
+def paper_tables(printed: Printed, study: Study) -> dict[str, Table]:
+    """Return the printed tables that the study's references name, by name ("roadmap2021v2_table1")."""
+    cells = {
+        (source, table): list(group)
+        for (source, table), group in groupby(
+            printed.cells, key=lambda each: (each.source, each.table)
+        )
+    }
+    return {
+        f"{paper.source}_{name}": paper_table(
+            paper, name, cells.get((paper.source, name), []), study
+        )
+        for paper, name in arranged_tables(study.references.published)
+    }
+
+
+def paper_table(paper: Paper, name: str, cells: list[PrintedCell], study: Study) -> Table:
+    """Return one printed table in the paper's arrangement, literature rows included."""
+    table, numbers = paper.tables[name], paper.table(name)
+    measured = {each.line: each for each in cells}
+    notes = footnotes(paper, name)
     distinct = dict.fromkeys(note.text for note in notes.values())
     letters = {text: f"[{chr(ord('a') + number)}]" for number, text in enumerate(distinct)}
-    cells: dict[tuple, dict] = {}
-    for row, mine in zip(rows.to_dict("records"), ours, strict=True):
-        note = notes.get(row["line"])
+    entries: dict[tuple[Key, Key, Key], Entry] = {}
+    for number in numbers:
+        note = notes.get(number.line)
+        ours = measured.get(number.line, PrintedCell(number.source, name, number.line))
+        section, row, column = (
+            tuple(table.read(number, field) for field in part)
+            for part in (table.sections, table.rows, table.columns)
+        )
         letter = letters[note.text] if note else ""
-        cells[_keys(arrangement, row)] = {"row": row, "ours": mine, "note": note, "letter": letter}
+        entries[section, row, column] = Entry(number, ours, note, letter)
 
-    heads = _ordered({key[2] for key in cells}, [key[2] for key in cells])
-    columns = [Column((_name("field", name),), numeric=False) for name in arrangement.rows]
-    columns += [Column(_head(arrangement, head), PARTS, words=WORDS) for head in heads]
+    heads = _ordered({key[2] for key in entries}, [key[2] for key in entries])
+    columns = [
+        Column((paper.vocabulary.name("field", field),), numeric=False) for field in table.rows
+    ]
+    columns += [Column(_head(paper, table.columns, head), PARTS, words=WORDS) for head in heads]
     sections = []
-    for section in dict.fromkeys(key[0] for key in cells):
-        labels = list(dict.fromkeys(key[1] for key in cells if key[0] == section))
-        body = [[cells.get((section, label, head)) for head in heads] for label in labels]
+    for section in dict.fromkeys(key[0] for key in entries):
+        labels = list(dict.fromkeys(key[1] for key in entries if key[0] == section))
+        body = [[entries.get((section, label, head)) for head in heads] for label in labels]
         bold = [_marks([line[index] for line in body]) for index in range(len(heads))]
         lines = []
-        for number, (label, entries) in enumerate(zip(labels, body, strict=True)):
-            shown = [_cell(entry, bold[index][number]) for index, entry in enumerate(entries)]
-            lines.append([*_row_head(arrangement, label, entries), *shown])
-        title = " · ".join(
-            _valued(name, value) for name, value in zip(arrangement.sections, section, strict=True)
-        )
-        sections.append(Section(title, lines))
+        for row_number, (label, row_entries) in enumerate(zip(labels, body, strict=True)):
+            shown = [
+                _cell(entry, bold[index][row_number]) for index, entry in enumerate(row_entries)
+            ]
+            lines.append([*_row_head(paper, table.rows, label, row_entries), *shown])
+        values = zip(table.sections, section, strict=True)
+        sections.append(Section(" · ".join(_valued(paper, *value) for value in values), lines))
     remarks = [f"{letter} {text}" for text, letter in letters.items()]
-    remarks += arrangement.deviations
     return Table(
-        f"{arrangement.place}: {arrangement.title}",
-        _caption(arrangement, rows, ours, measured),
+        f"{cite(paper.source, name)}: {table.title}",
+        _caption(paper, name, list(entries.values()), study),
         columns,
         sections,
-        remarks,
-    )
-
-
-def _keys(arrangement: Arrangement, row: dict) -> tuple[tuple, tuple, tuple]:
-    """Returns the section, row and column that a published value belongs to."""
-
-    def value(name: str) -> str:
-        text = "" if pd.isna(row[name]) else str(row[name])
-        return arrangement.read_as.get(name, {}).get(text, text)
-
-    return tuple(
-        tuple(value(name) for name in part)
-        for part in (arrangement.sections, arrangement.rows, arrangement.columns)
+        [*remarks, *paper.about.deviations],
     )
 
 
@@ -97,80 +122,64 @@ def _ordered(found: set[tuple], seen: list[tuple]) -> list[tuple]:
     return sorted(found, key=lambda key: [ranks[level][value] for level, value in enumerate(key)])
 
 
-def _name(field: str, value: str) -> str:
-    if field == "metric" and value not in names()["metric"]:
-        return display_name(value)
-    return names().get(field, {}).get(value, value)
-
-
-def _valued(field: str, value: str) -> str:
-    """Returns a value that explains itself: "batch size 64", "ResNet-50"."""
+def _valued(paper: Paper, field: str, value: str) -> str:
+    """Return a value that explains itself: "batch size 64", "ResNet-50"."""
     words = {"batch_size": "batch size {}", "embedding_dim": "{}-d embedding"}
-    return words.get(field, "{}").format(_name(field, value))
+    return words.get(field, "{}").format(paper.vocabulary.name(field, value))
 
 
-def _head(arrangement: Arrangement, head: tuple[str, ...]) -> tuple[str, ...]:
-    parts = [
-        _name(field, value) for field, value in zip(arrangement.columns, head, strict=True) if value
-    ]
-    return (
-        ("",) * (len(head) - len(parts)) + tuple(parts) if len(parts) < len(head) else tuple(parts)
-    )
+def _head(paper: Paper, fields: Key, head: Key) -> Key:
+    names = zip(fields, head, strict=True)
+    parts = tuple(paper.vocabulary.name(field, value) for field, value in names if value)
+    return ("",) * (len(head) - len(parts)) + parts
 
 
-def _row_head(
-    arrangement: Arrangement, label: tuple[str, ...], entries: list[dict | None]
-) -> list[Cell]:
-    provenances = {entry["row"]["provenance"] for entry in entries if entry}
-    quoted = not provenances & set(REPRODUCIBLE)
-    cells = [
-        Cell(_name(field, value) or DASH)
-        for field, value in zip(arrangement.rows, label, strict=True)
-    ]
+def _row_head(paper: Paper, fields: Key, label: Key, entries: list[Entry | None]) -> list[Cell]:
+    quoted = not any(entry.number.reproducible for entry in entries if entry)
+    values = zip(fields, label, strict=True)
+    cells = [Cell(paper.vocabulary.name(field, value) or DASH) for field, value in values]
     return [Cell(cells[0].text, note="quoted" if quoted else ""), *cells[1:]]
 
 
-def _marks(entries: list[dict | None]) -> list[str]:
-    """Returns the best and second of our values in one column; times have no best."""
+def _marks(entries: list[Entry | None]) -> list[str]:
+    """Return the best and second of our values in one column; times have no best."""
     values = [
-        round(entry["ours"].mean, 2)
-        if entry and entry["row"]["score"] and entry["ours"].mean is not None
+        round(entry.ours.mean, 2)
+        if entry and entry.number.is_score and entry.ours.mean is not None
         else None
         for entry in entries
     ]
     return marks(values)
 
 
-def _cell(entry: dict | None, mark: str) -> Cell:
+def _cell(entry: Entry | None, mark: str) -> Cell:
     nothing = (None,) * len(PARTS)
     if entry is None:
         return Cell(DASH, numbers=nothing, words=("",) * len(WORDS), tone="muted")
-    row, ours, note = entry["row"], entry["ours"], entry["note"]
-    value = row["points"] if row["score"] else row["value"]
-    spread = row["sd_points"] if row["score"] else row["std"]
-    spread, runs = (None if pd.isna(each) else float(each) for each in (spread, row["n_runs"]))
-    numbers = (ours.mean, ours.sd, ours.n or None, float(value), spread, runs)
+    number, ours, note = entry.number, entry.ours, entry.note
+    value = number.points if number.is_score else float(number.value)
+    spread = number.sd_points if number.is_score else None if number.std is None else number.std
+    runs = None if number.n_runs is None else float(number.n_runs)
+    numbers = (ours.mean, ours.sd, ours.n or None, value, spread, runs)
     numbers += (ours.difference, ours.low, ours.high, ours.best)
     said = (
-        printed(row)
+        number.text
         + ("" if spread is None else f" ± {spread:.2f}")
         + (f" (n={runs:.0f})" if runs else "")
     )
-    words = (
-        f"{ours.verdict} {ours.direction}".strip(),
-        ours.best_verdict,
-        note.text if note else "",
-    )
+    verdict = f"{ours.verdict} {ours.direction or ''}".strip()
+    words = (verdict, ours.best_verdict or "", note.text if note else "")
     if note:
-        said += f" / {note.value} {entry['letter']}"
+        said += f" / {note.value} {entry.letter}"
     if ours.verdict == QUOTED:
         return Cell(said, numbers=numbers, words=words, tone="muted")
-    text, small = _measured_text(ours, measurable=row["score"] or row["metric"] in (*COSTS, GAP))
+    measurable = number.is_score or number.metric in (*TIMES, GAP)
+    text, small = _measured_text(ours, measurable=measurable)
     lines = (Line(f"published {said}"), *_outcome(ours))
     return Cell(text, mark, small, numbers, "" if ours.n else "muted", lines, words)
 
 
-def _measured_text(ours: Ours, *, measurable: bool) -> tuple[str, str]:
+def _measured_text(ours: PrintedCell, *, measurable: bool) -> tuple[str, str]:
     if ours.mean is None:
         return (
             "diverged" if ours.verdict == DRIFTED else "not run" if measurable else "not measured",
@@ -179,7 +188,7 @@ def _measured_text(ours: Ours, *, measurable: bool) -> tuple[str, str]:
     return f"{ours.mean:.2f}" + ("" if ours.sd is None else f" ± {ours.sd:.2f}"), f"n={ours.n}"
 
 
-def _outcome(ours: Ours) -> list[Line]:
+def _outcome(ours: PrintedCell) -> list[Line]:
     if ours.verdict in UNJUDGED:
         return [Line(UNJUDGED[ours.verdict], "muted")]
     if ours.mean is None:
@@ -190,12 +199,13 @@ def _outcome(ours: Ours) -> list[Line]:
         lines.append(Line(f"{_signed(ours.difference)}{span}"))
     lines.append(
         Line(
-            f"{ours.verdict.replace('_', ' ')} {ours.direction}".strip(),
+            f"{ours.verdict.replace('_', ' ')} {ours.direction or ''}".strip(),
             VERDICT_TONES[ours.verdict],
         )
     )
     if ours.best is not None:
-        lines.append(Line(f"best {ours.best:.2f}: {ours.best_verdict.replace('_', ' ')}", "muted"))
+        words = (ours.best_verdict or "").replace("_", " ")
+        lines.append(Line(f"best {ours.best:.2f}: {words}", "muted"))
     return lines
 
 
@@ -203,20 +213,22 @@ def _signed(value: float | None) -> str:
     return DASH if value is None else f"{value:+.2f}".replace("-", "−")
 
 
-def _caption(
-    arrangement: Arrangement, rows: pd.DataFrame, ours: list[Ours], measured: Measured
-) -> str:
-    own = rows[rows["provenance"].isin(REPRODUCIBLE)]
-    arranged = {*arrangement.sections, *arrangement.rows, *arrangement.columns}
+def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str:
+    own = [entry.number for entry in entries if entry.number.reproducible]
+    ours, metrics = [entry.ours for entry in entries], {number.metric for number in own}
+    table = paper.tables[name]
     facts = []
     for field in _FACTS:
-        values = set(own[field].dropna().astype(str))
+        values = {number.field(field) for number in own}
+        values -= {""} if field == "batch_size" else set()
+        arranged = (*table.sections, *table.rows, *table.columns)
         if field not in arranged and len(values) == 1 and values != {""}:
-            facts.append(_valued(field, values.pop()))
-    parts = [f"Arranged as in {arrangement.source}" + (f": {', '.join(facts)}." if facts else ".")]
-    if measured.stand_in:
+            facts.append(_valued(paper, field, values.pop()))
+    source = paper.about.citation
+    parts = [f"Arranged as in {source}" + (f": {', '.join(facts)}." if facts else ".")]
+    if study.stand_in:
         parts.append(
-            f"Our values come from stand-in data ({measured.stand_in}) and only show the table: "
+            f"Our values come from stand-in data ({study.stand_in}) and only show the table: "
             "they are no reproduction of the published ones."
         )
     elif any(each.n for each in ours):
@@ -228,14 +240,14 @@ def _caption(
         parts.append("None of these numbers was run here; each cell gives the published value.")
     if any(each.verdict == QUOTED for each in ours):
         parts.append("Quoted rows are literature values as the paper prints them.")
-    if set(own["metric"]) & set(COSTS):
+    if metrics & set(TIMES):
         parts.append("Times belong to the machine that took them and get no verdict.")
-    if BACKBONE in set(own["metric"]):
+    if BACKBONE_TIME in metrics:
         parts.append(
             "Our time of the backbone is that of a whole step less the loss: it counts the update and any wait for "
             "images as well."
         )
-    if GAP in set(own["metric"]):
+    if GAP in metrics:
         parts.append(
             "Our values come from 'analyse decomposability_gap' on each dataset, once it has been made."
         )

@@ -5,27 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table, without_number
+from long_tables import long_table, run_table, without_number
+from made_up_candidates import candidates_of
 
 from benchmark.papers.claims.judge import judge_claims
-from benchmark.papers.claims.model import Arm, Claim, Condition
-from benchmark.stats.runs import checked
+from benchmark.papers.claims.model import Arm, Claim, Scope
 
 A, B, C = (Arm(name) for name in ("smooth_ap", "sup_ap", "roadmap"))
 
 
-def claim(
-    kind, *, first=(), second=(), levels=None, metrics=("map_at_r",), published=None, **options
-):
-    published = published or (Condition(("glyphs",), backbone="tiny"),)
-    return Claim(
-        kind, "roadmap2021v2", "table 1", "a sentence", kind, metrics, published, 0.05, tuple(first), tuple(second),
-        levels or {}, options,
-    )  # fmt: skip
+def claim(kind, *, metrics=("map_at_r",), levels=(), **options):
+    scope = (Scope(("glyphs",), backbone="tiny"),)
+    arms = {key: tuple(options.pop(key, ())) for key in ("first", "second")}
+    options["level_arms"] = dict(levels)
+    named = {"name": kind, "source": "roadmap2021v2", **arms, **options}
+    return Claim("table 1", "a sentence", kind, metrics, scope, **named)
 
 
 def judged(runs, *claims):
-    verdicts, parts = judge_claims(checked(runs), claims, {})
+    verdicts, parts = judge_claims(run_table(runs), claims, candidates_of(runs))
     return verdicts.set_index(["claim", "reading"]), parts
 
 

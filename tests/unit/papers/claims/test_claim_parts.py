@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmark.papers.claims.parts import RATIO, Part, decide, test_part
+from benchmark.papers.claims.parts import RATIO, Part, TestedPart, decide
+from benchmark.stats.range_test import RangeTest, range_test
+
+
+def one_part(part: Part, alpha: float) -> RangeTest:
+    """Return the test of one part."""
+    return range_test(part.values, part.low, part.high, alpha)
+
 
 GOOD = np.array([1.0, 1.2, 0.8, 1.1, 0.9])
 NOISE = np.array([0.5, -0.6, 0.1, -0.2, 0.3])
 
 
 def test_p_values_are_those_of_one_sided_t_tests():
-    tested = test_part(Part("a", NOISE, low=-1.0), 0.05)
+    tested = one_part(Part("a", NOISE, low=-1.0), 0.05)
     greater = stats.ttest_1samp(NOISE, -1.0, alternative="greater")
     less = stats.ttest_1samp(NOISE, -1.0, alternative="less")
     assert tested.p == pytest.approx(greater.pvalue)
@@ -23,7 +30,7 @@ def test_p_values_are_those_of_one_sided_t_tests():
 
 
 def test_a_part_inside_a_range_needs_both_one_sided_tests():
-    tested = test_part(Part("a", NOISE, low=-1.0, high=0.5), 0.05)
+    tested = one_part(Part("a", NOISE, low=-1.0, high=0.5), 0.05)
     above = stats.ttest_1samp(NOISE, -1.0, alternative="greater").pvalue
     below = stats.ttest_1samp(NOISE, 0.5, alternative="less").pvalue
     assert tested.p == pytest.approx(max(above, below))
@@ -47,7 +54,7 @@ def test_one_reversed_part_contradicts_whatever_the_others_say():
 
 def test_contradicting_evidence_is_corrected_for_the_number_of_parts():
     values = np.array([-1.0, -2.5, 0.2, -1.4, -0.6])
-    alone = test_part(Part("a", values), 0.05).p_against
+    alone = one_part(Part("a", values), 0.05).p_against
     assert 0.01 < alone < 0.05
     assert decide([Part("a", values)], 0.05).verdict == "contradicted"
     assert (
@@ -88,10 +95,9 @@ def test_a_stricter_level_asks_for_more_evidence():
 
 
 def test_ratios_are_shown_as_ratios():
-    tested = test_part(
-        Part("a", np.log([2.9, 3.0, 3.1]), low=np.log(2.5), high=np.log(3.5), unit=RATIO), 0.05
-    )
-    assert tested.shown(tested.mean) == pytest.approx(3.0, abs=0.01)
-    assert tested.shown(tested.part.low) == pytest.approx(2.5)
-    assert np.isnan(tested.shown(np.inf))
+    part = Part("a", np.log([2.9, 3.0, 3.1]), low=np.log(2.5), high=np.log(3.5), unit=RATIO)
+    tested = TestedPart(part, one_part(part, 0.05))
+    assert tested.in_unit(tested.test.mean) == pytest.approx(3.0, abs=0.01)
+    assert tested.in_unit(part.low) == pytest.approx(2.5)
+    assert np.isnan(tested.in_unit(np.inf))
     assert "3.00 [" in tested.text

@@ -7,37 +7,40 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table, write_long
+from long_tables import long_table, run_table
+from made_up_candidates import candidate, candidates_of
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 import benchmark.study
 from benchmark.__main__ import app
-from benchmark.core.errors import ConfigError, RunError
-from benchmark.papers.claims import COLUMNS, PART_COLUMNS, judge_claims, load_claims, summary_text
-from benchmark.papers.claims.model import Arm, Claim, Condition
-from benchmark.papers.verdicts.facts import study_facts
-from benchmark.papers.verdicts.search import find_verdicts
-from benchmark.report.tables.as_csv import to_csv
-from benchmark.report.tables.claims import build
-from benchmark.report.tables.table import NothingToShow
-from benchmark.study.model import References
+from benchmark.core.errors import RunError
+from benchmark.papers.candidates import candidates
+from benchmark.papers.claims.judge import COLUMNS, PART_COLUMNS, judge_claims
+from benchmark.papers.claims.model import Arm, Claim, Scope
+from benchmark.papers.claims.summary import summary_text
+from benchmark.papers.library import all_claims
+from benchmark.papers.vocabulary import load_vocabulary
 
 AP_LOSSES = ("fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap")
+WIDTH = "recipe.model.embedding_dim"
 
 
-ROADMAP, SMOOTH_AP = (Arm("roadmap"),), (Arm("smooth_ap"),)
+def claim(published, first="roadmap", second="smooth_ap"):
+    arms = {
+        side: tuple(
+            (arm if isinstance(arm, Arm) else Arm(arm)).resolved(load_vocabulary())
+            for arm in (arms if isinstance(arms, tuple) else (arms,))
+        )
+        for side, arms in (("first", first), ("second", second))
+    }
+    facts = ("table 1", "ROADMAP is better.", "beats", ("map_at_r",), published)
+    return Claim(*facts, name="c", source="roadmap2021v2", **arms)
 
 
-def claim(published, first=ROADMAP, second=SMOOTH_AP, **options):
-    return Claim(
-        "c", "roadmap2021v2", "table 1", "ROADMAP is better.", "beats", ("map_at_r",), published, 0.05, first, second,
-        {}, options,
-    )  # fmt: skip
-
-
-def verdicts(runs, *claims, facts=None):
-    return judge_claims(runs, claims, facts or {})[0].set_index(["claim", "reading"])
+def verdicts(runs, claim, *special):
+    judged, _ = judge_claims(run_table(runs), [claim], candidates_of(runs, *special))
+    return judged.set_index(["claim", "reading"])
 
 
 def on(dataset, backbone, sizes=(32,), **means):
@@ -47,7 +50,7 @@ def on(dataset, backbone, sizes=(32,), **means):
 
 
 def test_the_paper_reading_needs_every_dataset_and_batch_size_of_the_paper():
-    condition = (Condition(("cub", "sop"), backbone="resnet50", batch_sizes=(64, 128)),)
+    condition = (Scope(("cub", "sop"), backbone="resnet50", batch_sizes=(64, 128)),)
     cub = on("cub", "resnet50", (64, 128), smooth_ap=0.5, roadmap=0.55)
     sop = on("sop", "resnet50", (64,), smooth_ap=0.5, roadmap=0.55)
     row = verdicts(pd.concat([cub, sop]), claim(condition)).loc["c", "published"]
@@ -65,7 +68,7 @@ def test_the_paper_reading_needs_every_dataset_and_batch_size_of_the_paper():
 
 
 def test_another_batch_size_counts_here_when_the_papers_has_only_one_side():
-    condition = (Condition(("glyphs",), backbone="r", batch_sizes=(64,)),)
+    condition = (Scope(("glyphs",), backbone="r", batch_sizes=(64,)),)
     runs = pd.concat(
         [
             on("glyphs", "r", (32,), smooth_ap=0.5, roadmap=0.55),
@@ -81,7 +84,7 @@ def test_another_batch_size_counts_here_when_the_papers_has_only_one_side():
 
 
 def test_another_backbone_or_dataset_counts_here_and_not_as_published():
-    condition = (Condition(("cub",), backbone="resnet50", batch_sizes=(64,)),)
+    condition = (Scope(("cub",), backbone="resnet50", batch_sizes=(64,)),)
     for runs in (
         on("cub", "resnet18", (64,), smooth_ap=0.5, roadmap=0.55),
         on("glyphs", "r", smooth_ap=0.5, roadmap=0.55),
@@ -91,17 +94,21 @@ def test_another_backbone_or_dataset_counts_here_and_not_as_published():
         assert found.loc["c", "here"]["verdict"] == "supported"
 
 
-def test_the_backbone_may_come_from_what_the_study_knows_of_a_setting():
-    condition = (Condition(("cub",), backbone="resnet50"),)
-    facts = {("cub", "resnet50_other"): {"backbone": "resnet50"}}
-    found = verdicts(
-        on("cub", "resnet50_other", smooth_ap=0.5, roadmap=0.55), claim(condition), facts=facts
+def test_the_backbone_is_that_of_the_recipe_and_not_the_label_s():
+    condition = (Scope(("cub",), backbone="resnet50"),)
+    special = [
+        candidate("other", loss, batch_size=32, dataset="cub", backbone="resnet50")
+        for loss in ("smooth_ap", "roadmap")
+    ]
+    runs = on("cub", "other", smooth_ap=0.5, roadmap=0.55)
+    assert (
+        verdicts(runs, claim(condition), *special).loc["c", "published"]["verdict"] == "supported"
     )
-    assert found.loc["c", "published"]["verdict"] == "supported"
+    assert verdicts(runs, claim(condition)).loc["c", "published"]["verdict"] == "not_run"
 
 
 def test_here_uses_the_stated_batch_sizes_where_they_were_run_and_all_others_elsewhere():
-    condition = (Condition(("cub",), batch_sizes=(64, 999)),)
+    condition = (Scope(("cub",), batch_sizes=(64, 999)),)
     runs = on("glyphs", "r", (32, 64, 128), smooth_ap=0.5, roadmap=0.55)
     assert verdicts(runs, claim(condition)).loc["c", "here"]["parts"] == 1
     runs = on("glyphs", "r", (16, 32), smooth_ap=0.5, roadmap=0.55)
@@ -109,76 +116,85 @@ def test_here_uses_the_stated_batch_sizes_where_they_were_run_and_all_others_els
 
 
 def test_here_leaves_out_parts_without_runs_and_says_so():
-    condition = (Condition(("cub",)),)
-    second = tuple(Arm(name) for name in AP_LOSSES)
+    condition = (Scope(("cub",)),)
     runs = on("glyphs", "r", smooth_ap=0.5, roadmap=0.55)
-    row = verdicts(runs, claim(condition, second=second)).loc["c", "here"]
+    row = verdicts(runs, claim(condition, second=AP_LOSSES)).loc["c", "here"]
     assert (row["verdict"], row["parts"]) == ("supported", 1)
     assert row["reason"].endswith("3 without runs left out")
 
 
-def test_conditions_are_matched_like_published_rows_and_the_plain_loss_can_stand_in():
-    hard = Arm("fast_ap", ("sampling=hard", ""))
-    random = Arm("fast_ap", ("sampling=random",))
-    runs = pd.concat([on("sop", "r18", fast_ap=0.55), on("sop", "r18~random", fast_ap=0.5)])
-    found = verdicts(runs, claim((Condition(("sop",), backbone="r18"),), (hard,), (random,)))
+def test_arms_are_matched_by_data_like_published_numbers():
+    sampler = {"by_option": ("recipe.sampler.name",), "batch_size": 32}
+    random = candidate("r18~any", "fast_ap", recipe__sampler__name="m_per_class", **sampler)
+    hard = candidate("r18", "fast_ap", batch_size=32, recipe__sampler__name="category_pairs")
+    runs = pd.concat([on("sop", "r18", fast_ap=0.55), on("sop", "r18~any", fast_ap=0.5)])
+    arms = (Arm("fast_ap", {"sampling": word}) for word in ("hard", "random"))
+    scope = (Scope(("sop",), backbone="r18"),)
+    found = verdicts(runs, claim(scope, *((arm,) for arm in arms)), random, hard)
     assert set(found["verdict"]) == {"supported"}
 
 
 def test_an_arm_without_a_dimension_is_the_recipe_s_own():
-    large, own = Arm("roadmap", embedding_dim="2048"), Arm("roadmap")
-    runs = pd.concat([on("sop", "r50", roadmap=0.5), on("sop", "r50~dim2048", roadmap=0.55)])
-    assert set(verdicts(runs, claim((Condition(("sop",)),), (large,), (own,)))["verdict"]) == {
-        "supported"
-    }
+    large = candidate("r50~x", "roadmap", batch_size=32, embedding_dim=2048, by_option=(WIDTH,))
+    runs = pd.concat([on("sop", "r50", roadmap=0.5), on("sop", "r50~x", roadmap=0.55)])
+    asked = claim((Scope(("sop",)),), Arm("roadmap", embedding_dim=2048), Arm("roadmap"))
+    assert set(verdicts(runs, asked, large)["verdict"]) == {"supported"}
 
 
-def larger_embeddings(*settings: tuple[str, float], dataset, facts):
-    runs = pd.concat([on(dataset, setting, (128,), roadmap=score) for setting, score in settings])
-    found = next(each for each in load_claims() if each.name == "larger_embeddings_help_roadmap")
-    return judge_claims(runs, [found], facts)[0].set_index("reading")
+def larger_embeddings(runs, grid):
+    (found,) = (each for each in all_claims() if each.name == "larger_embeddings_help_roadmap")
+    return judge_claims(run_table(runs), [found], grid)[0].set_index("reading").loc["here"]
 
 
 def test_2048_dimensions_are_compared_with_512_and_never_with_the_recipe_s_128():
-    facts = {
-        ("glyphs_1k", name): {"embedding_dim": 128, "backbone": "r"}
-        for name in ("r", "r~dim512", "r~dim2048")
-    }
-    large, recipe = ("r~dim2048", 0.55), ("r", 0.5)
-    row = larger_embeddings(large, recipe, ("r~dim512", 0.6), dataset="glyphs_1k", facts=facts).loc[
-        "here"
+    facts = {"loss": "roadmap", "batch_size": 128, "dataset": "glyphs_1k", "by_option": (WIDTH,)}
+    special = [candidate("r", "roadmap", dataset="glyphs_1k", embedding_dim=128)]
+    special += [
+        candidate(f"r~{name}", embedding_dim=dim, **facts)
+        for name, dim in (("wide", 512), ("widest", 2048))
     ]
+    parts = {"r~widest": 0.55, "r": 0.5, "r~wide": 0.6}
+    tables = {name: on("glyphs_1k", name, (128,), roadmap=mean) for name, mean in parts.items()}
+    runs = pd.concat(tables.values())
+    row = larger_embeddings(runs, candidates_of(runs, *special))
     assert row["verdict"] == "contradicted", "against the recipe's 128 it would hold"
-    assert (
-        "roadmap dim 2048 (plain for setup=sota) - roadmap dim 512 (plain for setup=sota)"
-        in row["part"]
-    )
-    alone = larger_embeddings(large, recipe, dataset="glyphs_1k", facts=facts).loc["here"]
+    assert "roadmap dim 2048 - roadmap dim 512" in row["part"]
+    runs = pd.concat([tables["r~widest"], tables["r"]])
+    alone = larger_embeddings(runs, candidates_of(runs, *special[:1], special[2]))
     assert alone["verdict"] == "not_run" and "embedding dimension 512" in alone["reason"]
 
 
 def test_2048_dimensions_are_compared_with_the_512_of_the_paper_s_recipe():
-    facts = study_facts(benchmark.study.load_study("roadmap"))
-    settings = [
-        setting
-        for name, setting in facts
-        if name == "sop" and "sota" in setting and "resnet50" in setting
-    ]
-    large = next(each for each in settings if each.endswith("~dim2048"))
-    plain = large.removesuffix("~dim2048")
-    assert plain in settings and facts["sop", plain]["embedding_dim"] == 512
-    row = larger_embeddings((large, 0.55), (plain, 0.5), dataset="sop", facts=facts).loc["here"]
-    assert row["verdict"] == "supported" and row["part"].endswith(
-        "dim 2048 - roadmap setup=sota dim 512"
+    grid = candidates(benchmark.study.load_study("roadmap"))
+    cells = {
+        each.settings[WIDTH]: cell
+        for cell, each in grid.items()
+        if cell.dataset == "sop" and "sota" in cell.setting.options
+    }
+    runs = pd.concat(
+        [
+            on("sop", str(cells[dim].setting), (384,), roadmap=mean)
+            for dim, mean in ((2048, 0.55), (512, 0.5))
+        ]
     )
+    row = larger_embeddings(runs, grid)
+    assert row["verdict"] == "supported" and row["part"].endswith("dim 2048 - roadmap dim 512")
 
 
 def test_two_sides_that_are_the_same_runs_decide_nothing():
-    arms = (Arm("fast_ap", ("bins=10", "")),), (Arm("fast_ap"),)
-    row = verdicts(on("sop", "r18", fast_ap=0.5), claim((Condition(("sop",)),), *arms)).loc[
-        "c", "here"
-    ]
+    plain = candidate("r18", "fast_ap", batch_size=32, loss__bins=10)
+    asked = claim((Scope(("sop",)),), Arm("fast_ap", {"bins": 10}), Arm("fast_ap"))
+    row = verdicts(on("sop", "r18", fast_ap=0.5), asked, plain).loc["c", "here"]
     assert (row["verdict"], "same runs" in row["reason"]) == ("not_run", True)
+
+
+def test_preferred_runs_are_taken_where_there_are_any():
+    sota = candidate("r18~sota", "roadmap", batch_size=32, by_option=("recipe.input.image_size",))
+    asked = claim((Scope(("sop",)),), Arm("roadmap", prefer={"setup": "sota"}), Arm("smooth_ap"))
+    plain = on("sop", "r18", smooth_ap=0.5, roadmap=0.45)
+    assert verdicts(plain, asked).loc["c", "here"]["verdict"] == "contradicted"
+    both = pd.concat([plain, on("sop", "r18~sota", roadmap=0.55)])
+    assert verdicts(both, asked, sota).loc["c", "here"]["verdict"] == "supported"
 
 
 def test_every_protocol_of_a_dataset_is_asked_here():
@@ -186,11 +202,11 @@ def test_every_protocol_of_a_dataset_is_asked_here():
         long_table({"smooth_ap": 0.5, "roadmap": 0.55}, split=split, dataset="vehicleid")
         for split in "ab"
     ]
-    assert verdicts(pd.concat(tables), claim((Condition(("sop",)),))).loc["c", "here"]["parts"] == 2
+    assert verdicts(pd.concat(tables), claim((Scope(("sop",)),))).loc["c", "here"]["parts"] == 2
 
 
 def test_a_claim_that_is_outside_is_never_decided_as_published_and_says_why():
-    condition = (Condition(("cub",), backbone="resnet50", batch_sizes=(64,)),)
+    condition = (Scope(("cub",), backbone="resnet50", batch_sizes=(64,)),)
     runs = on("cub", "resnet50", (64,), smooth_ap=0.5, roadmap=0.55)
     never = dataclasses.replace(claim(condition), outside="Faces are not to be had")
     found = verdicts(runs, never)
@@ -200,17 +216,10 @@ def test_a_claim_that_is_outside_is_never_decided_as_published_and_says_why():
     text = summary_text(found.reset_index())
     assert "outside      c: Faces are not to be had" in text and text.count("Faces") == 1
 
-    study = made_up_study(references=References(("roadmap2021v2/table1",), None))
-    shown = build(pd.DataFrame(), {"claims": found.reset_index()}, study)
-    assert "not run as published: Faces are not to be had" in shown.sections[0].rows[0][-1].text
-    note = "No run of the suite can decide 1 claim of its papers as published. Faces are not to be had."
-    assert note in shown.notes
-    elsewhere = build(pd.DataFrame(), {"claims": found.reset_index()}, made_up_study())
-    assert note not in elsewhere.notes
-
 
 def test_no_runs_at_all_leave_everything_not_run():
-    found, parts = judge_claims(long_table({"smooth_ap": 0.5}).iloc[:0], load_claims(), {})
+    nothing = run_table(long_table({"smooth_ap": 0.5}).iloc[:0])
+    found, parts = judge_claims(nothing, all_claims(), {})
     assert set(found["verdict"]) == {"not_run"}
     assert list(found) == COLUMNS and list(parts) == PART_COLUMNS
     assert not found["reason"].eq("").any()
@@ -219,13 +228,14 @@ def test_no_runs_at_all_leave_everything_not_run():
 @pytest.fixture(scope="module")
 def made_up():
     study = made_up_study()
-    return study, judge_claims(made_up_runs(study), load_claims(), {})
+    table = run_table(made_up_runs(study))
+    return study, judge_claims(table, all_claims(), candidates(study))
 
 
 def test_a_study_on_stand_in_data_decides_claims_here_alone(made_up):
     table = made_up[1][0]
     words = table.groupby("reading")["verdict"].value_counts()
-    assert words["published"].to_dict() == {"not_run": len(load_claims())}
+    assert words["published"].to_dict() == {"not_run": len(all_claims())}
     assert words["here"]["supported"] >= 3
     sup_ap = table.set_index(["claim", "reading"]).loc["sup_ap_beats_smooth_ap", "here"]
     assert sup_ap["verdict"] == "supported" and sup_ap["p"] <= sup_ap["alpha"]
@@ -239,57 +249,6 @@ def test_the_deciding_part_is_one_of_the_parts(made_up):
     assert len(parts) == table["parts"].sum()
 
 
-def test_the_table_shows_both_readings_and_counts_what_cannot_be_tested(made_up):
-    study, (table, _) = made_up
-    table = table.copy()
-    first = table[
-        (table["reading"] == "published") & (table["claim"] == "calibration_adds_to_sup_ap")
-    ].index[0]
-    table.loc[first, "verdict"] = "inconclusive"
-    shown = build(pd.DataFrame(), {"claims": table}, study)
-    headers = {column.header[0] for column in shown.columns}
-    assert {"As published", "Does it hold here?"} <= headers
-    tested = table[table["verdict"] != "not_run"]["claim"].nunique()
-    assert shown.rows == tested
-    assert shown.notes == [
-        f"{len(load_claims()) - tested} further claims cannot be tested with the runs of this study."
-    ]
-    row = next(
-        row
-        for section in shown.sections
-        for row in section.rows
-        if "SupAP is better than" in row[0].text
-    )
-    assert [row[2].text, row[6].text] == ["not run", "supported"]
-
-
-def test_the_table_has_one_reading_where_nothing_was_run_as_published(made_up):
-    study, (table, _) = made_up
-    assert (table[table["reading"] == "published"]["verdict"] == "not_run").all()
-    shown = build(pd.DataFrame(), {"claims": table}, study)
-    assert "As published" not in {column.header[0] for column in shown.columns}
-    assert "nothing here is tested as published" in shown.notes[0]
-    row = next(
-        row
-        for section in shown.sections
-        for row in section.rows
-        if "SupAP is better than" in row[0].text
-    )
-    assert row[2].text == "supported" and [line.text for line in row[0].lines] == [
-        "sup_ap_beats_smooth_ap"
-    ]
-    assert "What the paper says,What the paper says name,Its condition" in to_csv(shown)
-    assert "explain NAME --study made_up" in shown.caption
-
-
-def test_the_table_says_when_there_is_nothing_to_show(made_up):
-    study, (table, _) = made_up
-    with pytest.raises(NothingToShow, match="claims made_up"):
-        build(pd.DataFrame(), {}, study)
-    with pytest.raises(NothingToShow, match="bears on"):
-        build(pd.DataFrame(), {"claims": table.assign(verdict="not_run")}, study)
-
-
 def test_the_summary_counts_both_readings_and_gives_reasons(made_up):
     text = summary_text(made_up[1][0])
     assert "published (" in text and "here (" in text
@@ -299,29 +258,13 @@ def test_the_summary_counts_both_readings_and_gives_reasons(made_up):
 def test_the_verb_writes_both_tables(tmp_path, monkeypatch, made_up):
     study = made_up[0]
     monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
-    (tmp_path / "made_up").mkdir()
-    write_long(made_up_runs(study), tmp_path / "made_up")
+    run_table(made_up_runs(study)).write(tmp_path / "made_up")
     done = CliRunner().invoke(app, ["claims", "made_up", "--results", str(tmp_path)])
     assert done.exit_code == 0, done.output
     table = pd.read_csv(tmp_path / "made_up" / "claims.csv")
     parts = pd.read_csv(tmp_path / "made_up" / "claims_parts.csv")
     assert (list(table), list(parts)) == (COLUMNS, PART_COLUMNS)
     assert np.isfinite(table.loc[table["verdict"] == "supported", "p"]).all()
-
-
-def test_a_misspelt_claim_and_a_study_without_references_are_explained(
-    tmp_path, monkeypatch, made_up
-):
-    study = made_up[0]
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
-    (tmp_path / "made_up").mkdir()
-    write_long(made_up_runs(study), tmp_path / "made_up")
-    done = CliRunner().invoke(app, ["explain", "sup_ap_beats_smoothap", "--results", str(tmp_path)])
-    assert isinstance(done.exception, ConfigError) and "near: sup_ap_beats_smooth_ap" in str(
-        done.exception
-    )
-    with pytest.raises(ConfigError, match="names no references"):
-        find_verdicts(pd.DataFrame(), "glyphs_1k/sup_ap")
 
 
 def test_the_verb_lists_claims_and_asks_for_a_study_otherwise():
@@ -345,11 +288,9 @@ def test_expanded_queries_are_compared_with_the_plain_ones_of_the_same_runs():
         for seed, (split, score) in enumerate(scores.items())
     ]
     runs = pd.concat(parts)
-    condition = (
-        Condition(("sfm120k",), protocol="roxford5k_medium", backbone="r101", batch_sizes=(32,)),
-    )
-    first, second = (Arm("softbin_ap", ("expansion=aqe",)),), (Arm("softbin_ap"),)
-    found = verdicts(runs, claim(condition, first, second))
+    scope = (Scope(("sfm120k",), "roxford5k_medium", "r101", (32,)),)
+    expanded, plain = Arm("softbin_ap", {"expansion": "aqe"}), Arm("softbin_ap")
+    found = verdicts(runs, claim(scope, expanded, plain))
     assert list(found["verdict"]) == ["supported", "supported"] and list(found["parts"]) == [1, 1]
-    turned = verdicts(runs, claim(condition, second, first))
+    turned = verdicts(runs, claim(scope, plain, expanded))
     assert list(turned["verdict"]) == ["contradicted", "contradicted"]

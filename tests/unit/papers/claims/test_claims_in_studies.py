@@ -1,14 +1,16 @@
-"""The papers' studies train what the claims need: every claim can be decided on its published condition."""
+"""The papers' studies train what the claims need: each can be decided as published."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
+from long_tables import run_table
 
 from benchmark.core.records import LONG_COLUMNS
-from benchmark.papers.claims import judge_claims, load_claims
-from benchmark.papers.verdicts.facts import study_facts
+from benchmark.papers.candidates import candidates
+from benchmark.papers.claims.judge import judge_claims
+from benchmark.papers.library import all_claims
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 
@@ -31,7 +33,7 @@ METRICS = ("recall_at_1", "map_at_r", "map")
 
 
 def finished(study) -> pd.DataFrame:
-    """Returns the long table that the study would have if all its runs had finished; the scores are noise."""
+    """Return the long table of a study all of whose runs have finished; the scores are noise."""
     rng = np.random.default_rng(0)
     rows = []
     for name, run in expand(study).items():
@@ -59,8 +61,8 @@ def finished(study) -> pd.DataFrame:
 @pytest.mark.parametrize("paper", STUDIES)
 def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
     study = load_study(STUDIES[paper])
-    claims = [claim for claim in load_claims() if claim.paper == paper and not claim.outside]
-    table, parts = judge_claims(finished(study), claims, study_facts(study))
+    claims = [claim for claim in all_claims() if claim.source == paper and not claim.outside]
+    table, parts = judge_claims(run_table(finished(study)), claims, candidates(study))
     parts = parts[(parts["reading"] == "published") & (parts["n"] == 0)]
     assert parts.empty, parts[["claim", "part", "note"]].to_string()
     assert len(table) == 2 * len(claims)
@@ -68,10 +70,10 @@ def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
 
 def test_what_is_outside_is_faces_and_the_triplet_loss_of_landmarks():
     """A claim that some study trains is no longer outside; docs/statistics.md states the numbers."""
-    claims = [claim for claim in load_claims() if claim.outside]
-    assert len(claims) == 5 and len(load_claims()) == 42
+    claims = [claim for claim in all_claims() if claim.outside]
+    assert len(claims) == 5 and len(all_claims()) == 42
     for claim in claims:
-        faces = {name for condition in claim.published for name in condition.datasets} == {
+        faces = {name for scope in claim.published for name in scope.datasets} == {
             "vggface2",
             "ijbc",
         }

@@ -10,10 +10,11 @@ from made_up_records import made_up_result
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
+from benchmark.core.records import RESULT
+from benchmark.papers.costs import TIMES
 from benchmark.papers.coverage import FINISHED, MISSING, OUTSIDE, PLANNED, as_text, counts, coverage
-from benchmark.papers.references import countable_results
-from benchmark.report.tables.papers.costs import COSTS
-from benchmark.report.tables.papers.gaps import GAP
+from benchmark.papers.library import countable_numbers
+from benchmark.papers.printed.gap import GAP
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 
@@ -33,7 +34,7 @@ def table(studies, tmp_path_factory):
 
 def test_every_countable_number_is_covered_or_outside_and_coverage_does_not_fall(table):
     states = table["state"].value_counts()
-    assert len(table) == len(countable_results()) == states.sum()
+    assert len(table) == len(countable_numbers()) == states.sum()
     assert states.get(MISSING, 0) == 0
     assert states[PLANNED] >= COVERED_ONCE
     assert states[PLANNED] + states[OUTSIDE] == len(table)
@@ -98,7 +99,7 @@ def test_numbers_that_are_no_scores_say_how_they_are_measured(table):
 
 def test_a_finished_run_finishes_its_numbers_and_no_others(studies, tmp_path):
     run = expand(studies[0])["sop/resnet50/roadmap/bs64/seed1"]
-    made_up_result(run.spec).write(tmp_path / run.spec.folder / "result.json")
+    made_up_result(run.spec).write(tmp_path / run.spec.folder / RESULT)
     found = coverage(studies, tmp_path)
     assert set(found[found["state"] == FINISHED]["run"]) == {"sop/resnet50/roadmap/bs64"}
 
@@ -123,7 +124,7 @@ def test_the_decrease_of_the_gap_is_finished_by_its_analysis_and_not_by_a_run(st
 
 def test_every_number_that_is_no_score_has_a_table_that_fills_it(table):
     measured = table[(table["state"] == PLANNED) & (table["reason"] != "")]
-    assert len(measured) == 12 and set(measured["metric"]) == {*COSTS, GAP}
+    assert len(measured) == 12 and set(measured["metric"]) == {*TIMES, GAP}
 
 
 def test_a_study_without_its_block_leaves_its_numbers_missing_with_a_reason(studies, tmp_path):
@@ -133,7 +134,7 @@ def test_a_study_without_its_block_leaves_its_numbers_missing_with_a_reason(stud
     found = coverage([roadmap, *studies[1:]], tmp_path)
     missing = found[found["state"] == MISSING]
     assert set(missing["table"]) == {"table2"} and set(missing["row_label"]) == {"XBM"}
-    assert missing["reason"].str.contains("xbm").any()
+    assert missing["reason"].str.contains("no run of contrastive").any()
     assert "missing: 6 numbers" in as_text(found)
 
 

@@ -2,42 +2,54 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 import pytest
-from made_up_inputs import made_up_inputs, write_inputs
+from long_tables import run_table
+from made_up_candidates import candidates_of
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.core.errors import ConfigError
-from benchmark.papers.references import freeze, load_frozen, load_margins
-from benchmark.papers.references.published import asked_results
-from benchmark.papers.verdicts import References, judge
+from benchmark.papers.frozen import freeze, load_frozen
+from benchmark.papers.library import asked_numbers
+from benchmark.papers.margins import load_margins
 from benchmark.papers.verdicts.explain import explain
+from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
 from benchmark.papers.verdicts.search import find_verdicts, key_of
+from benchmark.stats.samples import Samples
 
 STUDY = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32, 128), seeds=(0, 1, 2))
 RUNS = made_up_runs(STUDY)
+TABLE = run_table(RUNS)
+SAMPLES = Samples(TABLE)
 
 
-def published(**changes) -> pd.DataFrame:
-    """Returns the rows of one printed table as if they were about the made-up study."""
-    rows = asked_results(("roadmap2021v2/table3",))
-    rows = rows[rows["dataset"] == "cub"].assign(
-        dataset="glyphs_1k", backbone="", embedding_dim="", condition=""
-    )
-    return rows.assign(batch_size=32, implied="", **changes)
+def published(**changes):
+    """Return the verdicts on one printed table as if it were about the made-up study."""
+    facts = {"dataset": "glyphs_1k", "backbone": "", "embedding_dim": "", "batch_size": 32}
+    numbers = [
+        dataclasses.replace(each, **{**facts, **changes})
+        for each in asked_numbers(["roadmap2021v2/table3"])
+        if each.dataset == "cub"
+    ]
+    return judge_numbers(numbers, SAMPLES, candidates_of(RUNS), load_margins())
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> pd.DataFrame:
-    return judge(RUNS, References(published(), made_up_frozen()), load_margins())
+def verdicts():
+    return published() + judge_frozen(made_up_frozen(), SAMPLES, load_margins())
 
 
-def made_up_frozen() -> pd.DataFrame:
-    frozen = RUNS[(RUNS["selection"] == "last") & (RUNS["split"] == "test")].copy()
-    frozen["value"] = frozen["value"] + np.where(frozen["seed"] == 0, 0.004, -0.003)
+def made_up_frozen(seeds=(0, 1, 2)) -> Mapping:
+    """Return frozen runs that differ from the made-up ones by 0.4 or -0.3 points."""
+    frozen = {}
+    for cell in TABLE.cells():
+        for metric in STUDY.metrics:
+            now = SAMPLES.sample(cell, "test", metric)
+            then = {seed: now.by_seed[seed] + (0.4 if seed == 0 else -0.3) for seed in seeds}
+            frozen[cell, "test", metric] = dataclasses.replace(now, by_seed=then)
     return frozen
 
 
@@ -48,8 +60,8 @@ def numbers(text: str, pattern: str) -> list[float]:
 
 
 def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
-    row = find_verdicts(verdicts, "roadmap2021v2/smooth_ap/recall_at_1")[0]
-    text = explain(row, verdicts, RUNS)
+    verdict = find_verdicts(verdicts, "roadmap2021v2/smooth_ap/recall_at_1")[0]
+    text, row = explain(verdict, verdicts, TABLE), verdict.row()
     values = RUNS[
         (RUNS["loss"] == "smooth_ap")
         & (RUNS["batch_size"] == 32)
@@ -60,7 +72,7 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
     assert numbers(text, r"D = ours - reference = ([+-][\d.]+)") == [
         pytest.approx(row["difference"], abs=5e-4)
     ]
-    se, df = numbers(text, r"se = sqrt\(s² \(1/n \+ 1/m\)\) = ([\d.]+), (\d+) degrees")
+    se, df = numbers(text, r"se = sqrt\(s² \(1/n \+ 1/m\)\) = ([\d.]+), n - 1 = (\d+) degrees")
     assert se == pytest.approx(row["se"], abs=5e-4) and df == row["df"] == 2
     ones = [
         numbers(text, rf"{side} [+-]1: t = .* = [-\d.]+, p = ([\d.e-]+)")[0]
@@ -76,8 +88,8 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
 
 
 def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
-    row = find_verdicts(verdicts, "frozen/sup_ap/bs128/map")[0]
-    text = explain(row, verdicts, RUNS, made_up_frozen())
+    verdict = find_verdicts(verdicts, "frozen/sup_ap/bs128/map")[0]
+    text, row = explain(verdict, verdicts, TABLE), verdict.row()
     differences = -100 * np.array([0.004, -0.003, -0.003])
     pairs = re.findall(r"seed \d: ([\d.]+) - ([\d.]+) = ([+-][\d.]+)", text)
     assert [float(pair[2]) for pair in pairs] == pytest.approx(differences, abs=5e-4)
@@ -85,11 +97,10 @@ def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
         float(ours) - float(then) == pytest.approx(float(gap), abs=2e-3)
         for ours, then, gap in pairs
     )
-    mean, sd, count = numbers(text, r"mean ([+-][\d.]+), sd d = ([\d.]+), n = (\d) pairs")
-    assert (mean, sd, count) == pytest.approx(
-        (row["difference"], differences.std(ddof=1), row["paired_n"]), abs=5e-4
-    )
-    se, df = numbers(text, r"se = sqrt\(d² / n\) = ([\d.]+), (\d) degrees")
+    sd, count = numbers(text, r"sd d = ([\d.]+), k = (\d) pairs")
+    assert (sd, count) == pytest.approx((differences.std(ddof=1), row["paired_n"]), abs=5e-4)
+    assert row["difference"] == pytest.approx(differences.mean())
+    se, df = numbers(text, r"se = sqrt\(d² / k\) = ([\d.]+), k - 1 = (\d) degrees")
     assert se == pytest.approx(row["se"], abs=5e-4) and se == pytest.approx(
         sd / np.sqrt(3), abs=5e-4
     )
@@ -101,64 +112,68 @@ def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
 
 
 def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
-    fewer = made_up_frozen().query("seed < 2")
-    table = judge(RUNS, References(None, fewer), load_margins())
-    row = find_verdicts(table, "frozen/sup_ap/bs128/map")[0]
-    text = explain(row, table, RUNS, fewer)
+    table = judge_frozen(made_up_frozen((0, 1)), SAMPLES, load_margins())
+    verdict = find_verdicts(table, "frozen/sup_ap/bs128/map")[0]
+    text = explain(verdict, table, TABLE)
     assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 0, 1" in text
     assert numbers(text, r"se = sqrt\(s² / n \+ r² / m\) = ([\d.]+)") == [
-        pytest.approx(row["se"], abs=5e-4)
+        pytest.approx(verdict.row()["se"], abs=5e-4)
     ]
 
 
 def test_a_number_that_was_not_run_says_so_and_computes_nothing(verdicts):
-    other = judge(RUNS, References(published(loss="fast_ap"), None), load_margins())
-    text = explain(other.to_dict("records")[0], other, RUNS)
+    other = published(loss="fast_ap")
+    text = explain(other[0], other, TABLE)
     assert "none: no run of fast_ap" in text and "not run" in text and "se =" not in text
 
 
 def test_a_verdict_is_found_by_any_words_of_its_row_and_its_own_key(verdicts):
     assert len(find_verdicts(verdicts, "R@1/SmoothAP/roadmap2021v2")) == 1
     assert len(find_verdicts(verdicts, "frozen/smooth*/bs32/map_at_r")) == 1
-    for row in verdicts.to_dict("records"):
-        assert [key_of(each) for each in find_verdicts(verdicts, key_of(row))] == [key_of(row)]
+    for verdict in verdicts:
+        assert find_verdicts(verdicts, key_of(verdict)) == [verdict]
 
 
 def test_a_word_that_fits_nothing_is_met_with_near_ones(verdicts):
     with pytest.raises(ConfigError, match=r"'smoth_ap' is in no verdict; near: .*smooth_ap"):
         find_verdicts(verdicts, "glyphs_1k/smoth_ap")
-    with pytest.raises(ConfigError, match="no verdict has all of them"):
+    with pytest.raises(ConfigError, match="no verdict has all words"):
         find_verdicts(verdicts, "roadmap2021v2/bs128")
 
 
 def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_path, monkeypatch):
-    import benchmark.cli.verdicts
     import benchmark.study
     from benchmark.__main__ import app
 
     frozen = tmp_path / "frozen.csv"
-    freeze(RUNS, frozen, metrics=["recall_at_1", "map"])
-    table = judge(RUNS, References(published(), load_frozen(frozen)), load_margins())
-    study = dataclasses.replace(
-        STUDY, references=dataclasses.replace(STUDY.references, frozen=str(frozen))
-    )
+    freeze(TABLE, frozen, metrics=["recall_at_1", "map"])
+    references = dataclasses.replace(STUDY.references, frozen=str(frozen))
+    study = dataclasses.replace(STUDY, references=references)
     monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
-    monkeypatch.setattr(benchmark.cli.verdicts, "judged", lambda *_: table)
-    write_inputs(made_up_inputs(STUDY), RUNS, tmp_path)
+    TABLE.write(study.folder(tmp_path))
 
     def run(cell):
         return CliRunner().invoke(app, ["explain", cell, "--results", str(tmp_path)])
 
-    assert run("roadmap2021v2/smooth_ap/recall_at_1").output.count("Verdict:") == 1
     same = run("frozen/smooth_ap/bs32/recall_at_1").output
-    assert same.count("= +0.000") == 4 and "identical at every seed" in same, (
-        "three pairs and their mean"
-    )
+    assert same.count("Verdict:") == 1 and "identical at every seed" in same
+    assert same.count("= +0.000") == 4, "three pairs and D"
     several = run("recall_at_1")
     assert several.exit_code == 2 and "verdicts fit 'recall_at_1'" in several.output
     claim = run("sup_ap_beats_smooth_ap").output
     assert "SupAP is better than SmoothAP" in claim and "p after" not in claim
-    assert (
-        claim.count("verdict:") == 2
-        and "glyphs_1k resnet10t batch 32 R@1: sup_ap - smooth_ap" in claim
-    )
+    assert claim.count("verdict:") == 2
+    assert "glyphs_1k resnet10t batch 32 R@1: sup_ap - smooth_ap" in claim
+    near = run("sup_ap_beats_smoothap").exception
+    assert isinstance(near, ConfigError) and "near: sup_ap_beats_smooth_ap" in str(near)
+
+
+def test_a_study_without_references_has_nothing_to_explain():
+    with pytest.raises(ConfigError, match="names no references"):
+        find_verdicts([], "glyphs_1k/sup_ap")
+
+
+def test_frozen_runs_on_disk_are_explained_like_those_in_memory(tmp_path):
+    freeze(TABLE, tmp_path / "frozen.csv")
+    table = judge_frozen(load_frozen(tmp_path / "frozen.csv"), SAMPLES, load_margins())
+    assert "code version 1.0+abc1234" in explain(table[0], table, TABLE)

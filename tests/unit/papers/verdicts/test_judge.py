@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table, without_number
+from long_tables import long_table, run_table, without_number
+from made_up_candidates import candidates_of
 
-from benchmark.papers.references import asked_results, freeze, load_frozen, load_margins
-from benchmark.papers.verdicts import COLUMNS, References, drifted_messages, judge, summary_text
+from benchmark.papers.frozen import freeze, load_frozen
+from benchmark.papers.library import asked_numbers
+from benchmark.papers.margins import load_margins
+from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
+from benchmark.papers.verdicts.records import COLUMNS, table_of
+from benchmark.papers.verdicts.summary import drifted_messages, summary_text
+from benchmark.stats.samples import Samples
 
 TABLE = (
     "roadmap2021v2/table5"  # five runs with their spread, ResNet-50 and DeiT-S at batch size 128
@@ -26,9 +32,17 @@ def cub(means, **options):
     return long_table(means, **options)
 
 
-def judged(runs, published=(TABLE,), frozen=None, **options):
-    references = References(asked_results(published), frozen)
-    return judge(runs, references, load_margins(), **options)
+def judged(runs, published=(TABLE,), frozen=None, selection="last", margins=None):
+    samples, margins = Samples(run_table(runs), selection), margins or load_margins()
+    verdicts = judge_numbers(asked_numbers(published), samples, candidates_of(runs), margins)
+    return table_of(verdicts + judge_frozen(frozen or {}, samples, margins))
+
+
+def reseeded(runs, change):
+    """Return the runs with other seeds, and so with other names."""
+    seeds = runs["seed"].map(change)
+    names = runs["run_id"].str.rpartition("seed")[0] + "seed" + seeds.astype(str)
+    return runs.assign(seed=seeds, run_id=names)
 
 
 def row(table, loss="fast_ap", metric="recall_at_1", backbone="resnet50"):
@@ -40,7 +54,7 @@ def row(table, loss="fast_ap", metric="recall_at_1", backbone="resnet50"):
 @pytest.fixture
 def frozen_of(tmp_path):
     def make(runs):
-        freeze(runs, tmp_path / "frozen.csv")
+        freeze(run_table(runs), tmp_path / "frozen.csv")
         return load_frozen(tmp_path / "frozen.csv")
 
     return make
@@ -71,7 +85,7 @@ def test_noisy_runs_are_inconclusive_with_the_number_of_seeds_that_would_decide(
 
 def test_every_reference_has_a_row_and_what_was_not_run_says_why():
     table = judged(cub({"fast_ap": 0.6128}))
-    assert len(table) == 60 and list(table.columns) == COLUMNS
+    assert len(table) == 60 and list(table.columns) == list(COLUMNS)
     others = table[table["dataset"] == "sop"]
     assert set(others["verdict"]) == {"not_run"} and set(others["reason"]) == {"no run on sop"}
     assert others["ours_mean"].isna().all() and others["reference_mean"].notna().all()
@@ -96,7 +110,7 @@ def test_one_run_is_judged_by_the_printed_spread():
 
 def test_one_run_against_one_value_is_inconclusive_and_says_what_to_do():
     table = judged(
-        cub({"fast_ap": 0.6}, seeds=1, setting="resnet50~dim512", batch_sizes=(64,)),
+        cub({"fast_ap": 0.6}, seeds=1, batch_sizes=(64,)),
         ["roadmap2021v2/table1"],
     )
     found = row(table)
@@ -108,7 +122,7 @@ def test_one_run_against_one_value_is_inconclusive_and_says_what_to_do():
 
 
 def test_one_run_borrows_the_spread_of_its_sister_cells():
-    runs = cub({"fast_ap": 0.6, "roadmap": 0.64}, setting="resnet50~dim512", batch_sizes=(64,))
+    runs = cub({"fast_ap": 0.6, "roadmap": 0.64}, batch_sizes=(64,))
     runs = runs[(runs["loss"] == "roadmap") | (runs["seed"] == 0)]
     found = row(judged(runs, ["roadmap2021v2/table1"]))
     assert found["ours_n"] == 1 and found["df"] == 4 and np.isfinite(found["p_drift"])
@@ -149,8 +163,7 @@ def test_costs_and_other_numbers_that_are_no_scores_are_not_judged():
 
 
 def test_a_metric_without_a_margin_is_inconclusive():
-    references = References(asked_results([TABLE]))
-    found = row(judge(cub({"fast_ap": 0.6128}), references, {"map_at_r": 1.0}))
+    found = row(judged(cub({"fast_ap": 0.6128}), margins={"map_at_r": 1.0}))
     assert found["verdict"] == "inconclusive" and "margins name none" in found["reason"]
 
 
@@ -189,13 +202,13 @@ def test_frozen_runs_are_paired_by_seed(frozen_of):
 
 def test_other_seeds_than_the_frozen_are_compared_without_pairs(frozen_of):
     runs = long_table({"smooth_ap": 0.5}, sd=0.05)
-    table = judged(runs.assign(seed=runs["seed"] + 10), (), frozen_of(runs))
+    table = judged(reseeded(runs, lambda seed: seed + 10), (), frozen_of(runs))
     assert (table["difference"] == 0).all() and set(table["verdict"]) == {"inconclusive"}
 
 
 def test_equal_means_do_not_hide_a_spread_wider_than_the_margin(frozen_of):
     runs = long_table({"smooth_ap": 0.5}, sd=0.05)
-    table = judged(runs.assign(seed=4 - runs["seed"]), (), frozen_of(runs))
+    table = judged(reseeded(runs, lambda seed: 4 - seed), (), frozen_of(runs))
     assert np.allclose(table["difference"], 0) and set(table["verdict"]) == {"inconclusive"}
 
 
@@ -247,4 +260,4 @@ def test_the_summary_counts_verdicts_and_states_the_rule():
     text = summary_text(judged(cub({"fast_ap": 0.55})))
     assert "60 reference numbers" in text and "59 not_run" in text and "1 drifted" in text
     assert "rule: reproduced: 90% interval" in text and "drifted: cub/" in text
-    assert "no references" in summary_text(pd.DataFrame(columns=COLUMNS))
+    assert "no references" in summary_text(pd.DataFrame(columns=list(COLUMNS)))

@@ -2,17 +2,23 @@ from __future__ import annotations
 
 import dataclasses
 
+import pandas as pd
 import pytest
+from long_tables import run_table
 from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
-from made_up_results import made_up_block, made_up_study
+from made_up_results import made_up_block, made_up_runs, made_up_study
 
-from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.references import published_results
+from benchmark.papers.arrangements import Panel, TestSet
+from benchmark.papers.candidates import candidates
+from benchmark.papers.library import all_figures
+from benchmark.papers.paper import load_papers
+from benchmark.papers.printed.figures import published
+from benchmark.papers.printed.grid import Axis
+from benchmark.papers.printed.study import printed_of
+from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.figures.drawing import Drawing, to_svg
-from benchmark.report.figures.papers.arrangement import KINDS, Panel, Place, paper_figures
-from benchmark.report.figures.papers.points import Asked, Points, published_points, x_of
-from benchmark.report.figures.papers.render import build_paper_figures, draw
+from benchmark.report.figures.papers.render import build_paper_figures
 from benchmark.report.tables.table import NothingToShow
 
 ASKED = {
@@ -29,7 +35,12 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def figures(inputs):
-    return build_paper_figures(inputs.runs, inputs.study)
+    return build_paper_figures(inputs.printed, inputs.study)
+
+
+def figures_of(study, runs):
+    nothing = pd.DataFrame()
+    return build_paper_figures(printed_of(study, run_table(runs), nothing, nothing), study)
 
 
 def marks(drawing, side, panel):
@@ -38,16 +49,16 @@ def marks(drawing, side, panel):
 
 def test_the_arranged_figures_are_those_of_the_papers():
     found = {}
-    for figure in paper_figures():
-        found.setdefault(figure.paper, set()).add(figure.figure)
-        assert figure.kind in KINDS and figure.studies
+    for figure in filter(lambda each: each.source, all_figures()):
+        found.setdefault(figure.source, set()).add(figure.name.rpartition("_")[2])
+        assert figure.studies
     assert found == ASKED
 
 
 def test_a_study_shows_the_figures_of_its_paper_and_no_others(figures):
     assert set(figures) == {"roadmap2021v2_fig4", "roadmap2021v2_fig5", "roadmap2021v2_fig13"}
     other = made_up_study()
-    assert build_paper_figures(paper_inputs(other).runs, other) == {}
+    assert build_paper_figures(paper_inputs(other).printed, other) == {}
 
 
 def test_a_sweep_draws_the_variants_that_change_its_hyperparameter_alone(figures, inputs):
@@ -69,17 +80,14 @@ def test_a_sweep_draws_the_variants_that_change_its_hyperparameter_alone(figures
 
 def test_published_values_lie_beside_ours_where_they_belong(figures):
     printed = marks(figures["roadmap2021v2_fig4"], "published", "slope of SupAP")
-    table = published_results().query(
-        "paper == 'roadmap2021v2' and table == 'table6' and metric == 'map_at_r'"
+    (row,) = (
+        each
+        for each in load_papers()["roadmap2021"].table("table6")
+        if (each.loss, each.dataset) == ("sup_ap", "inaturalist")
+        and (each.batch_size, each.metric) == (224, "map_at_r")
     )
-    row = table[
-        (table["loss"] == "sup_ap")
-        & (table["dataset"] == "inaturalist")
-        & (table["batch_size"] == 224)
-    ]
-    assert printed[printed["series"] == "SupAP"][["x", "value"]].to_numpy().tolist() == [
-        [100.0, row["points"].iloc[0]]
-    ]
+    shown = printed[printed["series"] == "SupAP"][["x", "value"]].to_numpy().tolist()
+    assert shown == [[100.0, row.points]]
     gains = marks(figures["roadmap2021v2_fig5"], "published", "iNaturalist")
     assert gains.set_index("x")["value"].to_dict() == {
         32: 18.4,
@@ -101,17 +109,17 @@ def test_a_gain_is_paired_by_seed_and_relative_to_the_loss_without_the_term(figu
 
 
 def test_a_figure_without_runs_says_why(inputs):
-    empty = build_paper_figures(inputs.runs.iloc[:0], inputs.study)
+    empty = figures_of(inputs.study, made_up_runs(inputs.study).iloc[:0])
     assert isinstance(empty["roadmap2021v2_fig4"], NothingToShow)
     assert "has finished yet" in str(empty["roadmap2021v2_fig4"])
     plain = dataclasses.replace(inputs.study, blocks=inputs.study.blocks[:2])
-    reason = build_paper_figures(inputs.runs, plain)["roadmap2021v2_fig13"]
+    reason = figures_of(plain, made_up_runs(plain, epochs=1))["roadmap2021v2_fig13"]
     assert not isinstance(reason, Drawing) or marks(reason, "ours", "slope").shape[0] <= 1
 
 
 def test_on_stand_in_data_equal_panels_are_drawn_once_without_published_values():
     made = paper_inputs(roadmap_study(seeds=(0, 1), stand_in="glyphs_1k"), epochs=2)
-    drawing = build_paper_figures(made.runs, made.study)["roadmap2021v2_fig5"]
+    drawing = build_paper_figures(made.printed, made.study)["roadmap2021v2_fig5"]
     assert set(drawing.data["panel"]) == {"glyphs_1k"} and set(drawing.data["side"]) == {"ours"}
     assert "stand-in data (glyphs_1k)" in drawing.caption
 
@@ -134,9 +142,7 @@ def landmarks(*blocks):
 
 def test_convergence_has_one_curve_for_each_batch_size():
     study = landmarks(("a", "resnet18", (variant("fast_ap"),), (32, 256)))
-    made = paper_inputs(study, epochs=4)
-    figure = next(each for each in paper_figures() if each.name == "fastap2019_fig7")
-    drawing = draw(figure, Points(made.runs, study))
+    drawing = figures_of(study, made_up_runs(study, epochs=4))["fastap2019_fig7"]
     assert drawing.data.groupby("series")["x"].max().to_dict() == {
         "batch size 32": 4,
         "batch size 256": 4,
@@ -144,56 +150,44 @@ def test_convergence_has_one_curve_for_each_batch_size():
     assert "<svg" in to_svg(drawing)
 
 
-def test_an_effect_compares_two_settings_whether_variants_or_options():
-    study = landmarks(
-        ("plain", "resnet18", (variant("softbin_ap"),), (256,)),
-        ("tied", "resnet18", (variant("softbin_ap_tied", "softbin_ap", ties="aware"),), (256,)),
+def test_an_effect_compares_two_settings_of_the_loss():
+    variants = (variant("softbin_ap"), variant("mine", "softbin_ap", ties="aware"))
+    study = made_up_study(
+        name="listwise",
+        blocks=(
+            made_up_block(
+                variants,
+                (4096,),
+                (0, 1),
+                setting="r101",
+                datasets=("sfm120k",),
+                recipe=made_up_recipe("resnet101"),
+            ),
+        ),
+        seeds=(0, 1),
     )
-    made = paper_inputs(study, epochs=2)
-    panel = Panel(
-        "t",
-        "softbin_ap",
-        "map",
-        "resnet18",
-        (Place("sop"),),
-        parameter="ties",
-        first="ignore",
-        second="aware",
-    )
-    found = Points(made.runs, study).effect(panel, Place("sop"))
-    runs = made.runs[(made.runs["selection"] == "last") & (made.runs["metric"] == "map")]
-    means = runs.groupby("loss", observed=True)["value"].mean()
-    assert (
-        found["value"] == pytest.approx(100 * (means["softbin_ap"] - means["softbin_ap_tied"]))
-        and found["n"] == 2
-    )
+    runs = made_up_runs(study, epochs=2)
+    runs.loc[runs["split"] == "test", "split"] = "roxford5k_hard"
+    drawing = figures_of(study, runs)["listwise2019_fig8"]
+    (shown,) = drawing.data.to_dict("records")
+    rows = runs[(runs["selection"] == "last") & (runs["metric"] == "map")]
+    means = rows.groupby("loss")["value"].mean()
+    assert shown["value"] == pytest.approx(100 * (means["softbin_ap"] - means["mine"]))
+    assert shown["n"] == 2 and shown["series"] == "Revisited Oxford, hard"
 
 
 def test_x_is_a_hyperparameter_a_difference_of_two_or_the_batch_size():
-    cell = Asked("sop", "resnet50", 64, variant("roadmap_beta_0.5", "roadmap", beta=0.5))
-    panel = Panel("t", "roadmap", "map_at_r", "resnet50", (Place("sop"),), x="alpha - beta")
-    assert x_of(panel)(cell) == 0.4
-    assert x_of(dataclasses.replace(panel, x="rho"))(cell) is None
-    assert x_of(dataclasses.replace(panel, x="batch_size"))(cell) is None
-    assert (
-        x_of(dataclasses.replace(panel, x="batch_size"))(Asked("sop", "r", 64, variant("roadmap")))
-        == 64
-    )
-    assert published_points(panel, Place("sop"), "roadmap2021v2", "roadmap") == []
+    losses = (variant("roadmap_beta_0.5", "roadmap", beta=0.5),)
+    (cell,) = candidates(made_up_study(blocks=(made_up_block(losses, (64,), (0,)),))).values()
 
+    def axis(x):
+        panel = Panel("t", "roadmap", "map_at_r", "resnet50", (TestSet("sop"),), x=x)
+        return Axis(panel, load_vocabulary())
 
-def test_a_wrong_file_is_refused_with_every_problem(tmp_path):
-    path = tmp_path / "figures.yaml"
-    path.write_text(
-        "a_fig1: {kind: swep, title: t, studies: [], panels: []}\n"
-        "b_fig1: {kind: sweep, title: t, studies: [], panels: [{title: t, colour: red, series: [{data: x}]}]}\n"
-    )
-    with pytest.raises(ReferenceDataError) as error:
-        paper_figures(path)
-    for part in (
-        "did you mean 'sweep'",
-        "colour: unknown",
-        "x: is missing",
-        "series.0: needs dataset",
-    ):
-        assert part in str(error.value)
+    assert axis("alpha - beta").x(cell) == 0.4 and axis("lambda").x(cell) == 0.5
+    assert axis("batch_size").x(cell) == 64 and axis("p").x(cell) is None
+    changed = cell.changed
+    assert all(any(each.covers(name) for each in axis("beta").varied) for name in changed)
+    assert not any(each.covers(name) for name in changed for each in axis("rho").varied)
+    panel = Panel("t", "roadmap", "map_at_r", "resnet50", (TestSet("sop"),))
+    assert list(published("roadmap2021v2", panel, TestSet("sop"), "roadmap")) == []

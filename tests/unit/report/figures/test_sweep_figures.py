@@ -4,18 +4,18 @@ import dataclasses
 
 import pandas as pd
 import pytest
+from long_tables import run_table
 from made_up_results import made_up_runs
 from made_up_sweeps import sweep_study
 
-from benchmark.papers.claims import load_claims
+from benchmark.papers.library import all_claims, all_figures, sweep_figures
+from benchmark.papers.printed.study import printed_of
 from benchmark.report.figures.drawing import to_svg
-from benchmark.report.figures.papers.arrangement import paper_figures, sweep_figures
 from benchmark.report.figures.papers.render import build_paper_figures, title_of
-from benchmark.report.tables.inputs import tidy
 from benchmark.study import load_study
 
-BINS = {"paper": "fastap2019", "place": "section 5.3"}
-SLOPE = {"paper": "roadmap2021v2", "place": "section 4.3, figure 4b"}
+BINS = {"paper": "fastap2019", "stated_in": "section 5.3"}
+SLOPE = {"paper": "roadmap2021v2", "stated_in": "section 4.3, figure 4b"}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,13 @@ def figures(study):
             {"claim": "large_rho_hurts", "reading": "here", "verdict": "supported", **SLOPE},
         ]
     )
-    return build_paper_figures(tidy(made_up_runs(study)), study, claims)
+    return build_paper_figures(printed(study), study, claims)
+
+
+def printed(study, epochs=8):
+    """Return what made-up runs of a study say about the papers' figures."""
+    nothing = pd.DataFrame()
+    return printed_of(study, run_table(made_up_runs(study, epochs=epochs)), nothing, nothing)
 
 
 def marks(drawing, panel):
@@ -81,27 +87,28 @@ def test_a_panel_says_what_its_claims_came_to_here(figures):
         "claims of one place share a line"
     )
     assert "\n" not in axes["SupAP's temperature"].get_title(loc="left")
-    assert "<svg" in to_svg(figures["sweeps_losses"]) and title_of("sweeps_losses").startswith(
+    assert "<svg" in to_svg(figures["sweeps_losses"]) and title_of(sweep_figures()[0]).startswith(
         "Sweeps"
     )
 
 
 def test_other_studies_on_the_same_data_do_not_show_the_sweeps(study):
     other = dataclasses.replace(study, name="embedded")
-    assert not set(build_paper_figures(tidy(made_up_runs(other)), other)) & {
+    assert not set(build_paper_figures(printed(other), other)) & {
         each.name for each in sweep_figures()
     }
 
 
 def test_every_panel_of_the_sweeps_has_runs_in_the_study_and_claims_that_exist():
     shipped = load_study("sweeps")
-    found = build_paper_figures(tidy(made_up_runs(shipped, epochs=2)), shipped)
-    known = {claim.name for claim in load_claims()}
+    found = build_paper_figures(printed(shipped, 2), shipped)
+    known = {claim.name for claim in all_claims()}
     for figure in sweep_figures():
         assert (
-            not figure.printed
+            not figure.source
             and set(claim for panel in figure.panels for claim in panel.claims) <= known
         )
         for panel in figure.panels:
             assert len(set(marks(found[figure.name], panel.title))) >= 2, panel.title
-    assert all(figure.printed for figure in paper_figures())
+    assert all_figures()[-len(sweep_figures()) :] == sweep_figures()
+    assert all(figure.source for figure in all_figures()[: -len(sweep_figures())])

@@ -21,7 +21,7 @@ def paper():
             {"claim": "b", "reading": "published", "verdict": "not_run"},
             {"claim": "b", "reading": "here", "verdict": "not_run"},
         ]
-    ).assign(paper="roadmap2021v2", place="section 4.1, table 1")
+    ).assign(paper="roadmap2021v2", stated_in="section 4.1, table 1")
     made = paper_inputs(study, epochs=2)
     return dataclasses.replace(made, stats={**made.stats, "claims": claims})
 

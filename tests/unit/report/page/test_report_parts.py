@@ -149,7 +149,7 @@ def test_machines_are_told_with_the_vector_instructions_in_use():
 
 CLAIM = {
     "paper": "fastap2019",
-    "place": "table 1",
+    "stated_in": "table 1",
     "sentence": "s",
     "condition": "c",
     "reason": "r",

@@ -6,17 +6,18 @@ import io
 
 import pandas as pd
 import pytest
+from long_tables import run_table
 from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.errors import RunError
+from benchmark.papers.printed.gap import GapDecrease
+from benchmark.papers.printed.study import Printed, printed_of
 from benchmark.report.tables.as_csv import to_csv
 from benchmark.report.tables.as_html import to_html
 from benchmark.report.tables.as_latex import to_latex
 from benchmark.report.tables.as_markdown import to_markdown
-from benchmark.report.tables.inputs import tidy
-from benchmark.report.tables.papers.gaps import GAP
 from benchmark.report.tables.papers.render import paper_tables
 from benchmark.report.tables.write import write_tables
 from benchmark.study import load_study
@@ -24,6 +25,7 @@ from benchmark.study.grid import expand
 from benchmark.study.model import References
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
+NOTHING = pd.DataFrame()
 SMALL = {"seeds": (0, 1), "sizes": (32, 64, 128)}
 
 
@@ -38,7 +40,12 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def tables(inputs):
-    return paper_tables(inputs.runs, inputs.stats, inputs.study)
+    return paper_tables(inputs.printed, inputs.study)
+
+
+def printed(study, runs, verdicts=NOTHING, gaps=()) -> Printed:
+    """Return what the runs and verdicts of a study say about its papers' tables."""
+    return printed_of(study, run_table(runs), verdicts, NOTHING, gaps)
 
 
 def cell(table, row, column, section=0):
@@ -131,7 +138,7 @@ def test_a_step_less_its_loss_is_the_time_of_the_backbone():
     runs = made_up_runs(
         study, epochs=1, bad={("fast_ap", 112, seed): "missing" for seed in (0, 1, 2)}
     )
-    table = paper_tables(tidy(runs), {}, study)["smoothap2020_tableS1"]
+    table = paper_tables(printed(study, runs), study)["smoothap2020_tableS1"]
     found = cell(table, "Smooth-AP", 1)
     costs = runs[runs["selection"] == "cost"].pivot(index="seed", columns="metric", values="value")
     expected = 112 / costs["images_per_second"] * 1000 - costs["loss_ms"]
@@ -147,11 +154,9 @@ def test_a_step_less_its_loss_is_the_time_of_the_backbone():
 
 
 def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
-    rows = [
-        {"dataset": "cub", "batch_size": 64, "seed": seed, "decrease": 3.0 + seed}
-        for seed in (0, 1, 2)
-    ]
-    tables = paper_tables(inputs.runs, {**inputs.stats, GAP: pd.DataFrame(rows)}, inputs.study)
+    gaps = [GapDecrease("cub", 64, seed, 3.0 + seed) for seed in (0, 1, 2)]
+    runs = made_up_runs(inputs.study).iloc[:0]
+    tables = paper_tables(printed(inputs.study, runs, gaps=gaps), inputs.study)
     cub, sop = (
         cell(tables["roadmap2021v2_table10"], row, 1)
         for row in ("CUB-200-2011", "Stanford Online Products")
@@ -162,14 +167,15 @@ def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
 
 
 def test_a_gap_of_several_batch_sizes_fills_nothing_as_the_print_names_none(inputs):
-    rows = [{"dataset": "cub", "batch_size": size, "seed": 0, "decrease": 3.0} for size in (32, 64)]
-    tables = paper_tables(inputs.runs, {**inputs.stats, GAP: pd.DataFrame(rows)}, inputs.study)
+    gaps = [GapDecrease("cub", size, 0, 3.0) for size in (32, 64)]
+    runs = made_up_runs(inputs.study).iloc[:0]
+    tables = paper_tables(printed(inputs.study, runs, gaps=gaps), inputs.study)
     assert cell(tables["roadmap2021v2_table10"], "CUB-200-2011", 1).text == "not run"
 
 
 def test_a_stand_in_fills_the_tables_without_any_verdict():
     made = paper_inputs(roadmap_study(**SMALL, stand_in="glyphs_1k"), epochs=2)
-    tables = paper_tables(made.runs, made.stats, made.study)
+    tables = paper_tables(made.printed, made.study)
     table = tables["roadmap2021v2_table6"]
     found = cell(table, "ROADMAP", 1, section=1)
     assert found.numbers[0] is not None and found.numbers[6] is None
@@ -201,16 +207,17 @@ def test_every_rendering_has_all_lines_of_a_cell(tables):
 
 
 def test_verdicts_of_other_published_numbers_are_refused(inputs):
-    verdicts = inputs.stats["verdicts"].iloc[1:]
-    with pytest.raises(RunError, match="benchmark verdicts roadmap"):
-        paper_tables(inputs.runs, {**inputs.stats, "verdicts": verdicts}, inputs.study)
+    verdicts = inputs.stats["verdicts"]
+    for other in (verdicts.iloc[1:], verdicts.assign(line=verdicts["line"] + 1)):
+        with pytest.raises(RunError, match="benchmark verdicts STUDY"):
+            printed(inputs.study, made_up_runs(inputs.study, epochs=1), other)
 
 
 def test_every_table_of_fast_ap_says_that_our_batches_hold_four_images_of_a_class(inputs):
     study = dataclasses.replace(
         inputs.study, references=References(("fastap2019", "roadmap2021v2/table10"), None)
     )
-    tables = paper_tables(inputs.runs.iloc[:0], {}, study)
+    tables = paper_tables(Printed(), study)
     notes = {
         name: [note for note in table.notes if "our runs put four" in note]
         for name, table in tables.items()
@@ -227,8 +234,7 @@ def test_every_table_of_fast_ap_says_that_our_batches_hold_four_images_of_a_clas
 
 
 def test_a_study_without_runs_still_shows_what_was_published(inputs):
-    empty = dataclasses.replace(inputs, runs=inputs.runs.iloc[:0])
-    tables = paper_tables(empty.runs, {}, empty.study)
+    tables = paper_tables(printed(inputs.study, made_up_runs(inputs.study).iloc[:0]), inputs.study)
     found = cell(tables["roadmap2021v2_table3"], "SupAP", 1)
     assert found.text == "not run" and found.lines[0].text == "published 62.9"
     assert "None of these numbers was run" in tables["roadmap2021v2_table3"].caption

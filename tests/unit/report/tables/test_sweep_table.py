@@ -18,8 +18,6 @@ from benchmark.report.page.answer import answer
 from benchmark.report.page.page import build_page
 from benchmark.report.page.swept import sweeps
 from benchmark.report.tables.as_csv import to_csv
-from benchmark.report.tables.inputs import tidy
-from benchmark.report.tables.sweep_tests import sweep_tests
 from benchmark.report.tables.sweeps import sweep_tables
 from benchmark.report.tables.write import write_tables
 from benchmark.stats.multiple import holm
@@ -29,7 +27,7 @@ CLAIM = {
     "claim": "fast_ap_bins_hardly_matter",
     "verdict": "contradicted",
     "paper": "fastap2019",
-    "place": "section 5.3",
+    "stated_in": "section 5.3",
 }
 CLAIMS = pd.DataFrame(
     [{**CLAIM, "reading": "here"}, {**CLAIM, "reading": "published", "verdict": "not_run"}]
@@ -49,7 +47,7 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def table(inputs):
-    return sweep_tables(inputs.runs, inputs.stats, inputs.study)["sweeps"]
+    return sweep_tables(inputs.printed, CLAIMS, inputs.study)["sweeps"]
 
 
 def last(inputs, loss: str, metric: str) -> np.ndarray:
@@ -119,18 +117,16 @@ def test_the_csv_has_the_numbers_in_full(table):
 
 def test_other_studies_have_no_such_table_and_no_such_sentence():
     other = made_up_study()
-    runs = tidy(made_up_runs(other))
-    assert sweep_tables(runs, {}, other) == {} and sweeps(runs, other) == []
+    made = made_up_inputs(other)
+    assert sweep_tables(made.printed, CLAIMS, other) == {} and sweeps(made.printed) == []
 
 
 def test_without_its_default_a_sweep_has_scores_and_no_test(inputs):
-    runs = inputs.runs[inputs.runs["loss"] != "fast_ap"]
-    found = sweep_tests(runs, inputs.study).query('title == "FastAP\'s bins"')
-    assert (
-        list(found["value"]) == ["5", "20"]
-        and found["p_holm"].isna().all()
-        and not found["significant"].any()
-    )
+    runs = made_up_runs(STUDY, epochs=1)
+    made = made_up_inputs(STUDY, runs=runs[runs["loss"] != "fast_ap"])
+    found = [each for each in made.printed.sweeps if each.title == "FastAP's bins"]
+    assert [each.value for each in found] == ["5", "20"]
+    assert all(each.p_holm is None and not each.significant for each in found)
 
 
 def test_a_setting_whose_runs_are_those_of_the_default_says_so(table):
@@ -143,7 +139,8 @@ def test_a_setting_whose_runs_are_those_of_the_default_says_so(table):
 
 def test_one_seed_gives_no_test_and_the_sentence_says_so():
     study = sweep_study((0,))
-    assert "No sweep could be tested" in sweeps(tidy(made_up_runs(study, epochs=2)), study)[0]
+    made = made_up_inputs(study, runs=made_up_runs(study, epochs=2))
+    assert "No sweep could be tested" in sweeps(made.printed)[0]
 
 
 def test_the_answer_to_a_study_of_sweeps_begins_with_the_claims_and_the_sweeps(inputs):

@@ -1,0 +1,138 @@
+"""How a paper's printed tables and figures follow from its numbers and from our runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.reading import CLOSED
+
+BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """One printed table: the columns of ``results.csv`` that make its sections, rows and columns.
+
+    read_as     {column: {printed value: the value it is arranged under}}
+    """
+
+    __pydantic_config__ = CLOSED
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    sections: tuple[str, ...] = ()
+    read_as: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def read(self, number: PublishedNumber, column: str) -> str:
+        """Return the value of a column that a number is arranged under."""
+        value = number.field(column)
+        return self.read_as.get(column, {}).get(value, value)
+
+
+@dataclass(frozen=True)
+class FootnoteRule:
+    """Rows of the table ``at`` that another table, "paper/table", prints with other values."""
+
+    __pydantic_config__ = CLOSED
+    at: str
+    also: str
+    where: Mapping[str, str] = field(default_factory=dict)
+    also_where: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Where a line of a figure is measured.
+
+    dataset   label of our runs
+    split     of our runs; empty means the only test split
+    printed   dataset of the published numbers beside it, where it is not ``dataset``
+    protocol  of the published numbers
+    """
+
+    __test__ = False  # not a test of pytest's
+    __pydantic_config__ = CLOSED
+    dataset: str
+    split: str = ""
+    printed: str = ""
+    protocol: str = ""
+
+
+@dataclass(frozen=True)
+class PrintedValues:
+    """Published numbers beside a panel: their table, and their x where it is a hyperparameter."""
+
+    __pydantic_config__ = CLOSED
+    table: str
+    at: float | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel; which fields count depends on the kind of its figure.
+
+    x           "batch_size", a condition of the vocabulary, a hyperparameter, or the difference of
+    two
+    words       names of the places on an axis of words, in order
+    default     the x that the others are compared with; None: recipe and loss as they stand
+    """
+
+    __pydantic_config__ = CLOSED
+    title: str
+    loss: str
+    metric: str
+    backbone: str
+    test_sets: tuple[TestSet, ...]
+    x: str = ""
+    label: str = ""
+    scale: Literal["linear", "log"] = "linear"
+    batch_size: int | None = None
+    baseline: str = ""
+    published: PrintedValues | None = None
+    loss_against: str = ""
+    parameter: str = ""
+    first: str = ""
+    second: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure. ``name`` is that of its files, ``source`` the paper that prints it, or ""."""
+
+    __pydantic_config__ = CLOSED
+    title: str
+    kind: Literal["sweep", "gain", "convergence", "effect"]
+    studies: tuple[str, ...]
+    panels: tuple[Panel, ...]
+    name: str = ""
+    source: str = ""
+
+    def on(self, dataset: str) -> Figure:
+        """Return the figure on ``dataset`` alone; panels that become equal are drawn once."""
+        titled = self.kind in ("gain", "convergence")
+        panels = [
+            replace(
+                panel,
+                title=dataset if titled else panel.title,
+                test_sets=(TestSet(dataset),),
+                published=None,
+            )
+            for panel in self.panels
+        ]
+        distinct = [panel for at, panel in enumerate(panels) if panel not in panels[:at]]
+        return replace(self, panels=tuple(distinct))
+
+
+NEEDED = {  # keys of a panel by kind of figure
+    "sweep": ("x",),
+    "gain": ("loss_against",),
+    "convergence": (),
+    "effect": ("parameter", "first", "second"),
+}

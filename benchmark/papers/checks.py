@@ -1,0 +1,174 @@
+"""What types cannot check in a paper's files: names of tables, columns, losses, metrics, levels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Protocol
+
+from benchmark.core.errors import unknown_name
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.metrics.names import check_metric
+from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure
+from benchmark.papers.claims.model import COST_METRICS, KEYS, Claim
+from benchmark.papers.margins import load_margins, margin_of
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from benchmark.papers.paper import Paper
+
+DERIVED = ("line", "means", "outside", "stand_in", "conditions")
+COLUMNS = tuple(item.name for item in fields(PublishedNumber) if item.name not in DERIVED)
+_TWICE = [name for name in COLUMNS if name not in ("value", "std", "n_runs", "unit")]
+
+
+class Chosen(Protocol):
+    """An entry that says something about the rows with the values ``rows``."""
+
+    @property
+    def rows(self) -> Mapping[str, Any]: ...
+
+
+def folder_problems(paper: Paper, entries: Mapping[str, Iterable[Chosen]]) -> list[str]:
+    """Return what is wrong with a paper whose files are each of the right form.
+
+    ``entries`` are those of ``implied.yaml`` and ``outside.yaml`` by name.
+    """
+    found = [f"results.csv, {line}" for line in number_problems(paper)]
+    for name, rows in entries.items():
+        found += [f"{name}.yaml: {line}" for line in row_problems(paper, name, rows)]
+    found += [f"tables.yaml: {line}" for line in table_problems(paper)]
+    found += [f"footnotes.yaml: {line}" for line in footnote_problems(paper)]
+    for claim in paper.claims:
+        found += [f"claims.yaml: {line}" for line in claim_problems(claim, paper.vocabulary)]
+    tables = {each.table for each in paper.numbers}
+    for figure in paper.figures:
+        name = figure.name.removeprefix(f"{paper.source}_")
+        lines = figure_problems(figure, paper.vocabulary, tables)
+        found += [f"figures.yaml: {name}.{line}" for line in lines]
+    return [f"{paper.folder}/{line}" for line in found]
+
+
+def number_problems(paper: Paper) -> Iterator[str]:
+    """Yield scores out of range, rows that stand twice, and conditions that no loss has."""
+    first: dict[tuple[Any, ...], int] = {}
+    for each in paper.numbers:
+        if each.is_score and not 0 <= each.points <= 100:
+            yield (
+                f"line {each.line}, column value: lies outside 0 to 100 points; "
+                "check its unit (percent or fraction)"
+            )
+        key = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
+        if first.setdefault(key, each.line) != each.line:
+            yield f"line {each.line} repeats line {first[key]} in every fact; keep one of the two"
+        if each.reproducible:
+            for problem in condition_problems(each.loss, each.conditions, paper.vocabulary):
+                yield f"line {each.line}, column conditions: {problem}"
+
+
+def condition_problems(loss: str, conditions: Iterable[str], words: Vocabulary) -> Iterator[str]:
+    """Yield what is neither a condition of the vocabulary nor a hyperparameter of the loss."""
+    catalogue = load_catalogue()
+    if loss in catalogue:
+        known = {*words.conditions, *catalogue[loss].schema.get("properties", {})}
+        for key in conditions:
+            if key not in known:
+                yield unknown_name("condition", key, known)
+
+
+def row_problems(paper: Paper, name: str, entries: Iterable[Chosen]) -> Iterator[str]:
+    """Yield unknown columns, and entries that choose no row at all."""
+    for number, entry in enumerate(entries):
+        place = f"{name}.{number}.rows"
+        unknown = [column for column in entry.rows if column not in COLUMNS]
+        yield from (f"{place}  {unknown_name('column', column, COLUMNS)}" for column in unknown)
+        if not unknown and not any(each.fits(entry.rows) for each in paper.numbers):
+            yield f"{place}  chooses no row of results.csv; check its values"
+
+
+def table_problems(paper: Paper) -> Iterator[str]:
+    """Yield unknown tables, and columns that the table does not have."""
+    printed = {each.table for each in paper.numbers if each.source == paper.source}
+    for name, table in paper.tables.items():
+        if name not in printed:
+            yield f"{name}  {unknown_name('table', name, printed)}"
+            continue
+        numbers = paper.table(name)
+        known = {*COLUMNS, *(key for each in numbers for key in each.conditions)}
+        columns = (*table.sections, *table.rows, *table.columns)
+        for column in (*columns, *table.read_as):
+            if column not in known:
+                yield f"{name}  {unknown_name('column', column, known)}"
+        if set(columns) <= known:
+            cells = Counter(
+                tuple(table.read(each, column) for column in columns) for each in numbers
+            )
+            for cell, count in cells.items():
+                if count > 1:
+                    yield (
+                        f"{name}  {count} numbers share the cell {', '.join(filter(None, cell))}; "
+                        "arrange them by a further column"
+                    )
+
+
+def footnote_problems(paper: Paper) -> Iterator[str]:
+    """Yield footnotes at tables that are not arranged."""
+    for number, rule in enumerate(paper.footnotes):
+        if rule.at not in paper.tables:
+            yield f"footnotes.{number}.at  {unknown_name('table', rule.at, paper.tables)}"
+
+
+def claim_problems(claim: Claim, words: Vocabulary) -> Iterator[str]:
+    """Yield keys that do not belong to the kind, and unknown losses, metrics and levels."""
+    needed, allowed = KEYS[claim.kind]
+    optional = {key for keys in KEYS.values() for part in keys for key in part}
+    for key in sorted(optional):
+        value = getattr(claim, key)
+        given = value is not None and value != () and value != 0.0
+        if key in needed and not given:
+            yield f"{claim.name}.{key}  is missing; the kind '{claim.kind}' needs it"
+        elif given and key not in (*needed, *allowed):
+            kinds = [kind for kind, keys in KEYS.items() if key in (*keys[0], *keys[1])]
+            yield f"{claim.name}.{key}  is only for the kinds {', '.join(kinds)}"
+    losses = load_catalogue()
+    for arm in claim.arms:
+        if arm.loss not in losses:
+            yield f"{claim.name}  {unknown_name('loss', arm.loss, losses)}"
+        for line in condition_problems(arm.loss, [*arm.where, *arm.prefer], words):
+            yield f"{claim.name}  {line}"
+    for metric in claim.metrics:
+        problem = check_metric(metric)
+        if claim.kind == "cost_ratio":
+            known = metric in COST_METRICS
+            problem = None if known else unknown_name("cost", metric, COST_METRICS)
+        elif claim.margin is None and problem is None and margin_of(metric, load_margins()) is None:
+            problem = f"'{metric}' has no margin; state one in points with the key 'margin'"
+        if problem:
+            yield f"{claim.name}.metrics  {problem}"
+    levels = claim.levels.values if claim.levels else ()
+    for level in (*filter(lambda best: best is not None, (claim.best,)), *claim.near):
+        if level not in levels:
+            yield f"{claim.name}  {unknown_name('level', level, map(str, levels))}"
+
+
+def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) -> Iterator[str]:
+    """Yield missing keys of panels, and unknown losses, metrics, conditions and tables."""
+    losses, known_tables = load_catalogue(), set(tables)
+    for number, panel in enumerate(figure.panels):
+        place = f"panels.{number}"
+        for key in NEEDED[figure.kind]:
+            if not getattr(panel, key):
+                yield f"{place}.{key}  is missing; a figure of kind '{figure.kind}' needs it"
+        for loss in filter(None, (panel.loss, panel.baseline, panel.loss_against)):
+            if loss not in losses:
+                yield f"{place}  {unknown_name('loss', loss, losses)}"
+        if problem := check_metric(panel.metric):
+            yield f"{place}.metric  {problem}"
+        axis = [name for name in (*panel.x.split(" - "), panel.parameter) if name]
+        names = [name for name in axis if name != BATCH_SIZE]
+        yield from (f"{place}.x  {line}" for line in condition_problems(panel.loss, names, words))
+        if panel.published and panel.published.table not in known_tables:
+            problem = unknown_name("table", panel.published.table, known_tables)
+            yield f"{place}.published.table  {problem}"

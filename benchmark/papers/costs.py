@@ -1,0 +1,41 @@
+"""What training cost, as claims and printed tables measure it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from benchmark.core.cells import Cell
+from benchmark.runs.table import CELL_COLUMNS, RunTable, cell_from
+
+LOSS_TIME, BACKBONE_TIME, EPOCH_TIME = "loss_time", "backbone_time", "minutes_per_epoch"
+TIMES = (LOSS_TIME, BACKBONE_TIME, EPOCH_TIME)  # that papers print
+Costs = Mapping[tuple[Cell, str], Mapping[int, float]]  # by cell and quantity: seed -> value
+
+
+def costs_of(table: RunTable) -> Costs:
+    """Return the costs of finished runs, printed times in the unit of the print.
+
+    ``backbone_time`` is the mean time of a step less that of its loss: both passes of the network,
+    and with them the update and whatever a step waits for its images. Papers print the passes
+    alone: ours is a bound.
+    """
+    costs = table.costs()
+    epochs = costs["run_id"].map(table.test_scores("last").groupby("run_id")["epoch"].max())
+    rate = costs["images_per_second"].where(costs["images_per_second"] > 0)
+    per_epoch = costs["train_seconds"] / epochs
+    quantities = {
+        "train_seconds": costs["train_seconds"],
+        "seconds_per_epoch": per_epoch,
+        "loss_ms": costs["loss_ms"],
+        LOSS_TIME: costs["loss_ms"],
+        BACKBONE_TIME: 1000.0 * costs["batch_size"] / rate - costs["loss_ms"],
+        EPOCH_TIME: per_epoch / 60.0,
+    }
+    cells = [cell_from(row) for row in costs[list(CELL_COLUMNS)].itertuples(index=False)]
+    found: dict[tuple[Cell, str], dict[int, float]] = {}
+    for name, values in quantities.items():
+        for cell, seed, value in zip(cells, costs["seed"], values, strict=True):
+            if math.isfinite(value):
+                found.setdefault((cell, name), {})[int(seed)] = float(value)
+    return found

@@ -1,0 +1,135 @@
+"""A published number: one row of a paper's ``results.csv``, in the suite's own names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+# Factor from the printed unit to percentage points; other units are no scores.
+SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}
+REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
+_SCORE = re.compile(r"recall_at_\d+|map_at_r|map")
+
+
+def empty_as_none(value: Any) -> Any:
+    """Return None for an empty field of a CSV file."""
+    return None if value == "" else value
+
+
+def _conditions(value: Any) -> Any:
+    """Return {"tau": "0.1", "p": "4"} of the text "tau=0.1;p=4"."""
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(";") if part]
+    if not all(key and word for key, _, word in pairs):
+        raise ValueError(f"'{value}' is not of the form key=value;key=value")
+    return {key: word for key, _, word in pairs}
+
+
+Text = Annotated[str, Field(min_length=1)]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+MaybeNumber = Annotated[Number | None, BeforeValidator(empty_as_none)]
+MaybeCount = Annotated[Count | None, BeforeValidator(empty_as_none)]
+
+
+@dataclass(frozen=True)
+class PublishedNumber:
+    """The columns of ``results.csv``; from ``line`` on, what follows from them and the folder.
+
+    provenance  who obtained it: the paper's method, another one trained by its authors, another
+    paper
+    conditions  what the row states beyond its columns; {condition: word} of the vocabulary
+    line        in the file
+    source      the paper and its version: "roadmap2021v2"
+    loss        the suite's name of the method
+    means       what the row means without stating it (``implied.yaml``, and the method itself)
+    outside     why no study covers it, or ""; ``stand_in``: whether a stand-in dataset has it
+    """
+
+    table: Text
+    row_label: str
+    method: Text
+    provenance: Literal["own", "retrained", "copied", "unclear"]
+    dataset: str
+    protocol: str
+    backbone: str
+    embedding_dim: str
+    batch_size: MaybeCount
+    conditions: Annotated[Mapping[str, str], BeforeValidator(_conditions)]
+    metric: Text
+    value: Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
+    std: MaybeNumber
+    n_runs: MaybeCount
+    unit: Literal[
+        "percent", "fraction", "count", "thousand", "hours", "days", "minutes", "min_per_epoch",
+        "ms", "GiB", "factor", "p_value",
+    ]  # fmt: skip
+    comment: str
+    line: int
+    version: str = ""
+    source: str = ""
+    loss: str = ""
+    means: Mapping[str, str] = field(default_factory=dict)
+    outside: str = ""
+    stand_in: bool = True
+
+    @property
+    def is_score(self) -> bool:
+        """Whether it is a recall or (m)AP of a whole test set, which a verdict can judge."""
+        return self.unit in SCORE_UNITS and _SCORE.fullmatch(self.metric) is not None
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether the paper's authors trained what it is measured on."""
+        return self.provenance in REPRODUCIBLE
+
+    @property
+    def countable(self) -> bool:
+        """Whether studies are to cover it: of a printed table, and reproducible."""
+        return self.reproducible and self.table.startswith("table")
+
+    @property
+    def points(self) -> float:
+        """The score in percentage points."""
+        return float(self.value) * SCORE_UNITS[self.unit]
+
+    @property
+    def sd_points(self) -> float | None:
+        """The printed spread in percentage points."""
+        return None if self.std is None else self.std * SCORE_UNITS[self.unit]
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last printed digit, in percentage points: 0.05 for "81.2"."""
+        return 0.5 * 10.0**-self.digits * SCORE_UNITS[self.unit]
+
+    @property
+    def text(self) -> str:
+        """The value with the digits of its print, in percentage points if it is a score."""
+        if not self.is_score:
+            return f"{float(self.value):g}"
+        return f"{self.points:.{max(0, self.digits - (2 if self.unit == 'fraction' else 0))}f}"
+
+    @property
+    def digits(self) -> int:
+        """The number of printed digits behind the point."""
+        exponent = self.value.as_tuple().exponent
+        return -exponent if isinstance(exponent, int) else 0
+
+    def field(self, name: str) -> str:
+        """Return a column, or a stated condition, as text; "" where there is none."""
+        value = getattr(self, name) if hasattr(self, name) else self.conditions.get(name)
+        return "" if value is None else str(value)
+
+    def fits(self, rows: Mapping[str, Any]) -> bool:
+        """Return whether each named column has the value, or one of the values."""
+        return all(
+            self.field(name) in map(str, values if isinstance(values, list | tuple) else [values])
+            for name, values in rows.items()
+        )

@@ -1,0 +1,193 @@
+"""One folder a paper: everything that is known of it as data, read and checked as a whole.
+
+``docs/add_a_paper.md`` describes the files. Papers are the folders with a ``paper.yaml`` in this
+package and in the folders named by ``BENCHMARK_PLUGINS``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, make_dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field
+
+from benchmark.core.errors import ReferenceDataError, unknown_name
+from benchmark.papers.arrangements import Figure, FootnoteRule, PrintedTable
+from benchmark.papers.checks import folder_problems
+from benchmark.papers.claims.model import Claim
+from benchmark.papers.numbers import PublishedNumber, Text
+from benchmark.papers.reading import CLOSED, read_csv, read_yaml
+from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
+from benchmark.study.papers import PAPER, paper_folders
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PaperFile:
+    """``paper.yaml``: names, versions, deviations of our runs, and the paper's own words."""
+
+    __pydantic_config__ = CLOSED
+    name: Text
+    citation: Text
+    title: Text
+    versions: Mapping[str, str] = field(default_factory=dict)
+    deviations: tuple[str, ...] = ()
+    methods: Mapping[str, Method] = field(default_factory=dict)
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Implied:
+    """What the rows that have these values mean without stating it, and why."""
+
+    __pydantic_config__ = CLOSED
+    rows: Mapping[str, Any]
+    means: Annotated[Mapping[str, Any], Field(min_length=1)]
+    why: Text
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Why no study covers the rows that have these values."""
+
+    __pydantic_config__ = CLOSED
+    rows: Mapping[str, Any]
+    reason: Text
+    stand_in: bool = True
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper. Of several versions the last one counts: ``source`` is the paper in that version."""
+
+    key: str
+    folder: Path
+    about: PaperFile
+    vocabulary: Vocabulary
+    numbers: tuple[PublishedNumber, ...]
+    claims: tuple[Claim, ...]
+    tables: Mapping[str, PrintedTable]
+    figures: tuple[Figure, ...]
+    footnotes: tuple[FootnoteRule, ...]
+
+    @property
+    def source(self) -> str:
+        """The name that studies and verdicts use: "roadmap2021v2"."""
+        return self.key + (list(self.about.versions) or [""])[-1]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The name of each version for people, by source."""
+        return {self.key + version: name for version, name in self.about.versions.items()} or {
+            self.key: self.about.name
+        }
+
+    def table(self, name: str, source: str = "") -> list[PublishedNumber]:
+        """Return the numbers of one printed table, in the order of the print."""
+        source = source or self.source
+        return [each for each in self.numbers if (each.source, each.table) == (source, name)]
+
+
+def load_papers() -> Mapping[str, Paper]:
+    """Return all papers by key; raise ReferenceDataError with every problem of every folder."""
+    return _load(tuple(paper_folders().values()))
+
+
+@functools.cache
+def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
+    problems: list[str] = []
+    papers = [read_paper(folder, problems) for folder in folders]
+    found = {paper.key: paper for paper in papers if paper is not None}
+    tables = {f"{each.source}/{each.table}" for paper in found.values() for each in paper.numbers}
+    owners: dict[str, str] = {}
+    for key, paper in found.items():
+        problems += [
+            f"{paper.folder / 'footnotes.yaml'}: footnotes.{number}.also  "
+            f"{unknown_name('published table', rule.also, tables)}"
+            for number, rule in enumerate(paper.footnotes)
+            if rule.also not in tables
+        ]
+        problems += [
+            f"{paper.folder / 'claims.yaml'}: {claim.name}  is the name of a claim of {owner}, too"
+            for claim in paper.claims
+            if (owner := owners.setdefault(claim.name, key)) != key
+        ]
+    if problems:
+        raise ReferenceDataError("\n".join(problems))
+    return found
+
+
+def load_paper(folder: Path) -> Paper:
+    """Return the paper in ``folder``; raise ReferenceDataError with every problem of its files."""
+    problems: list[str] = []
+    paper = read_paper(folder, problems)
+    if problems or paper is None:
+        raise ReferenceDataError("\n".join(problems))
+    return paper
+
+
+def read_paper(folder: Path, problems: list[str]) -> Paper | None:
+    """Return the paper in ``folder``, adding what is wrong with it to ``problems``."""
+    before = len(problems)
+    about = read_yaml(folder / PAPER, PaperFile, problems)
+    implied = _listed(folder, "implied", Implied, problems)
+    outside = _listed(folder, "outside", Outside, problems)
+    footnotes = _listed(folder, "footnotes", FootnoteRule, problems)
+    claims = read_yaml(folder / "claims.yaml", dict[str, Claim], problems) or {}
+    tables = read_yaml(folder / "tables.yaml", dict[str, PrintedTable], problems) or {}
+    versions = ("version",) if about and about.versions else ()
+    numbers = read_csv(folder / "results.csv", PublishedNumber, problems, versions)
+    if about is None or len(problems) > before:
+        return None
+    words = load_vocabulary().extended(about.methods, about.conditions, about.names)
+    source = folder.name + (list(about.versions) or [""])[-1]
+    figures = read_figures(folder / "figures.yaml", source, problems)
+    paper = Paper(folder.name, folder, about, words, (), (), tables, (), footnotes)
+    paper = replace(
+        paper,
+        numbers=tuple(_completed(each, paper, implied, outside) for each in numbers),
+        claims=tuple(each.resolved(name, paper.source, words) for name, each in claims.items()),
+        figures=figures,
+    )
+    problems += folder_problems(paper, {"implied": implied, "outside": outside})
+    return paper
+
+
+def read_figures(path: Path, source: str, problems: list[str]) -> tuple[Figure, ...]:
+    """Return the figures of a file by name; ``source`` is the paper that prints them."""
+    figures: Mapping[str, Figure] = read_yaml(path, dict[str, Figure], problems) or {}
+    prefix = f"{source}_" if source else ""
+    return tuple(
+        replace(each, name=f"{prefix}{name}", source=source) for name, each in figures.items()
+    )
+
+
+def _listed(folder: Path, name: str, kind: type[T], problems: list[str]) -> tuple[T, ...]:
+    """Return the entries of a file that holds one list, under its own name."""
+    namespace = {"__pydantic_config__": CLOSED}
+    file = make_dataclass(name, [(name, tuple[kind, ...])], frozen=True, namespace=namespace)  # type: ignore[valid-type]
+    found = read_yaml(folder / f"{name}.yaml", file, problems)
+    return () if found is None else getattr(found, name)
+
+
+def _completed(
+    number: PublishedNumber, paper: Paper, implied: Iterable[Implied], outside: Iterable[Outside]
+) -> PublishedNumber:
+    """Return a number with what the folder and the vocabulary say about it."""
+    method = paper.vocabulary.methods.get(number.method, Method(number.method))
+    dataset = paper.vocabulary.datasets.get(number.dataset, number.dataset)
+    number = replace(number, source=paper.key + number.version, loss=method.loss, dataset=dataset)
+    means = {**method.means}
+    for entry in implied:
+        if number.fits(entry.rows):
+            means |= {key: str(word) for key, word in entry.means.items()}
+    reason = next((entry for entry in outside if number.fits(entry.rows)), None)
+    if reason is None:
+        return replace(number, means=means)
+    words = " ".join(reason.reason.split())
+    return replace(number, means=means, outside=words, stand_in=reason.stand_in)

@@ -1,0 +1,192 @@
+"""Our side of the cells of printed tables: verdicts, or what else the runs measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.core.errors import RunError
+from benchmark.papers.candidates import Candidate, Candidates
+from benchmark.papers.costs import TIMES, costs_of
+from benchmark.papers.library import arranged_tables, vocabulary_of
+from benchmark.papers.matching import match, stated_by
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.printed.gap import GAP, GapDecrease
+from benchmark.papers.printed.stand_in import stand_in_candidate
+from benchmark.papers.verdicts.vocabulary import NOT_RUN
+from benchmark.runs.table import RunTable
+from benchmark.stats.intervals import spread
+from benchmark.stats.samples import Samples
+from benchmark.study import Study
+
+# Instead of a verdict: a quoted value, stand-in data, a time, a quantity, another training set.
+QUOTED, STAND_IN, TIME, NO_SCORE, OTHER_DATA = (
+    "quoted",
+    "stand_in",
+    "time",
+    "no_score",
+    "other_data",
+)
+
+
+@dataclass(frozen=True)
+class PrintedCell:
+    """What our runs say about one published number, in points, or the unit of the print for times.
+
+    line     of the number in the paper's ``results.csv``
+    verdict  a word of the vocabulary, or one of the five above
+    best     mean under the best-epoch rule, with its own verdict in ``best_verdict``
+    """
+
+    source: str
+    table: str
+    line: int
+    verdict: str = NOT_RUN
+    direction: str | None = None
+    mean: float | None = None
+    sd: float | None = None
+    n: int = 0
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    best: float | None = None
+    best_verdict: str | None = None
+
+
+class TableCells:
+    """The cells of the printed tables of a study, from its runs and verdicts."""
+
+    def __init__(
+        self,
+        study: Study,
+        table: RunTable,
+        candidates: Candidates,
+        verdicts: pd.DataFrame,
+        best: pd.DataFrame,
+        gaps: Sequence[GapDecrease],
+    ):
+        self.stand_in = study.stand_in
+        self.published = study.references.published
+        self.gaps = gaps
+        self._samples = Samples(table)
+        self._candidates = [
+            each for cell, each in candidates.items() if cell in self._samples.statuses
+        ]
+        self._verdicts, self._best = _by_line(verdicts), _by_line(best)
+        self._costs = costs_of(table)
+
+    def all(self) -> list[PrintedCell]:
+        """Return the cells of all printed tables that the study's references name."""
+        return [
+            self.cell(number)
+            for paper, name in arranged_tables(self.published)
+            for number in paper.table(name)
+        ]
+
+    def cell(self, number: PublishedNumber) -> PrintedCell:
+        """Return the cell of one published number."""
+        empty = PrintedCell(number.source, number.table, number.line)
+        if not number.reproducible:
+            return replace(empty, verdict=QUOTED)
+        if number.metric in TIMES:
+            return self._measured(empty, self._times(number), TIME)
+        if number.metric == GAP:
+            return self._measured(empty, self._gaps(number), NO_SCORE)
+        if not number.is_score:
+            return empty
+        if self.stand_in:
+            found = stand_in_candidate(number, self.stand_in, self._candidates)
+            return self._scored(empty, found, "test", number.metric, STAND_IN)
+        judged, best = (_verdict_on(number, table) for table in (self._verdicts, self._best))
+        if judged.get("verdict", NOT_RUN) != NOT_RUN:
+            return _judged(empty, judged, best)
+        return self._trained_elsewhere(empty, number)
+
+    def _scored(
+        self, empty: PrintedCell, candidate: Candidate | None, split: str, metric: str, verdict: str
+    ) -> PrintedCell:
+        if candidate is None:
+            return empty
+        sample = self._samples.sample(candidate.cell, split, metric)
+        return self._measured(empty, list(sample.by_seed.values()), verdict)
+
+    def _trained_elsewhere(self, empty: PrintedCell, number: PublishedNumber) -> PrintedCell:
+        """Return our score from runs on another training set that equal the print in all else."""
+        if "training" not in number.means:
+            return empty
+        stated = stated_by(number, vocabulary_of(number.source)).without("training")
+        found = match(stated, self._candidates, self._samples.splits)
+        return self._scored(empty, found.candidate, found.split, number.metric, OTHER_DATA)
+
+    def _times(self, number: PublishedNumber) -> list[float]:
+        if self.stand_in:
+            found = stand_in_candidate(number, self.stand_in, self._candidates)
+        else:
+            stated = stated_by(number, vocabulary_of(number.source))
+            found = match(stated, self._candidates).candidate
+        by_seed = self._costs.get((found.cell, number.metric), {}) if found else {}
+        return list(by_seed.values())
+
+    def _gaps(self, number: PublishedNumber) -> list[float]:
+        """Return the decreases by seed; none where they are of several batch sizes."""
+        dataset = self.stand_in or number.dataset
+        here = [each for each in self.gaps if each.dataset == dataset]
+        return (
+            [each.decrease for each in here] if len({each.batch_size for each in here}) == 1 else []
+        )
+
+    def _measured(self, empty: PrintedCell, values: Sequence[float], verdict: str) -> PrintedCell:
+        if not values:
+            return empty
+        array = np.array(values)
+        sd = spread(array) if len(values) > 1 else None
+        verdict = STAND_IN if self.stand_in else verdict
+        return replace(empty, mean=float(array.mean()), sd=sd, n=len(values), verdict=verdict)
+
+
+def _judged(empty: PrintedCell, row: Mapping[str, Any], best: Mapping[str, Any]) -> PrintedCell:
+    best_verdict = " ".join(
+        str(best[key]) for key in ("verdict", "direction") if known(best.get(key))
+    )
+    return replace(
+        empty,
+        verdict=str(row["verdict"]),
+        direction=known(row["direction"]),
+        mean=known(row["ours_mean"]),
+        sd=known(row["ours_sd"]),
+        n=int(row["ours_n"]),
+        difference=known(row["difference"]),
+        low=known(row["ci90_low"]),
+        high=known(row["ci90_high"]),
+        best=known(best.get("ours_mean")),
+        best_verdict=best_verdict or None,
+    )
+
+
+def known(value: Any) -> Any:
+    """Return a value of a table, or None for a missing one."""
+    return None if value is None or value == "" or value != value else value
+
+
+def _verdict_on(
+    number: PublishedNumber, verdicts: Mapping[tuple[str, int], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Return the verdict on a number; raise RunError where the verdicts are of other numbers."""
+    row = verdicts.get((number.source, number.line), {})
+    same = (row.get("row_label"), row.get("metric")) == (number.row_label, number.metric)
+    if verdicts and not same:
+        place = f"{number.source}/{number.table}"
+        advice = "write them again with 'python -m benchmark verdicts STUDY'"
+        raise RunError(f"the verdicts do not fit the published numbers of {place}; {advice}")
+    return row
+
+
+def _by_line(verdicts: pd.DataFrame) -> dict[tuple[str, int], Mapping[str, Any]]:
+    rows = verdicts[verdicts["line"].notna()].to_dict("records") if len(verdicts) else []
+    return {
+        (str(row["source"]), int(row["line"])): {str(k): v for k, v in row.items()} for row in rows
+    }

@@ -1,0 +1,167 @@
+"""The shipped papers: complete, typed, mapped to our names, and with what they claim."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from benchmark.core.errors import ReferenceDataError
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.papers.claims.kinds import KINDS
+from benchmark.papers.claims.summary import list_text
+from benchmark.papers.library import (
+    all_claims,
+    all_figures,
+    arranged_tables,
+    asked_numbers,
+    countable_numbers,
+)
+from benchmark.papers.margins import load_margins, margin_of
+from benchmark.papers.paper import load_papers
+from benchmark.study.papers import published_names
+
+SOURCES = {"fastap2019", "listwise2019", "roadmap2021v2", "smoothap2020"}
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return [number for paper in load_papers().values() for number in paper.numbers]
+
+
+def test_all_numbers_are_there(numbers):
+    assert len(numbers) == 1445
+    assert {each.source for each in numbers} == {*SOURCES, "roadmap2021v1"}
+
+
+def test_a_known_row_carries_value_spread_and_number_of_runs():
+    (row,) = (
+        each
+        for each in load_papers()["roadmap2021"].table("table5")
+        if (each.loss, each.dataset) == ("fast_ap", "cub")
+        and (each.backbone, each.metric) == ("resnet50", "recall_at_1")
+    )
+    assert (row.points, row.sd_points, row.n_runs) == (61.28, 0.37, 5)
+    assert row.rounding == pytest.approx(0.005)
+
+
+def test_methods_and_datasets_carry_our_names(numbers):
+    losses = {each.loss for each in numbers}
+    ours = {"smooth_ap", "sup_ap", "fast_ap", "proxy_nca", "normalized_softmax", "roadmap"}
+    assert ours <= losses and not {"smoothap", "supap", "fastap"} & losses
+    assert {"roxford5k", "rparis6k"} <= {each.dataset for each in numbers}
+    (memory,) = {tuple(each.means.items()) for each in numbers if each.method == "xbm"}
+    assert memory == (("memory", "xbm"),)
+
+
+def test_fractions_become_points_and_hours_are_no_scores(numbers):
+    faces = load_papers()["smoothap2020"].table("table5")[0]
+    assert faces.unit == "fraction" and faces.points == pytest.approx(100 * float(faces.value))
+    assert faces.rounding == pytest.approx(0.05) and faces.text == "82.4"
+    assert not any(each.is_score for each in numbers if each.unit == "hours")
+
+
+def test_conditions_and_implied_facts_are_data():
+    rows = load_papers()["fastap2019"].table("table5")
+    assert {each.conditions["sampling"] for each in rows} == {"random", "hard"}
+    assert {each.means["batch_size"] for each in rows} == {"96", "256"}
+
+
+def test_values_keep_the_digits_of_the_print():
+    table = load_papers()["roadmap2021"].table
+    assert "82.0" in {each.text for each in table("table1")}
+    minutes = next(each for each in table("table2") if each.metric == "minutes_per_epoch")
+    assert minutes.text == "6"
+
+
+def test_the_printed_tables_hold_528_numbers_that_can_be_reproduced():
+    assert len(asked_numbers(SOURCES)) == len(countable_numbers()) == 528
+    assert {each.table for each in asked_numbers(["roadmap2021v2/table3"])} == {"table3"}
+
+
+def test_names_cover_papers_and_their_tables():
+    assert {"roadmap2021v2", "roadmap2021v2/table3"} <= set(published_names())
+
+
+def test_an_unknown_table_is_refused_with_the_nearest_name():
+    with pytest.raises(ReferenceDataError, match="did you mean 'roadmap2021v2'"):
+        asked_numbers(["roadmap2021v3"])
+
+
+def test_every_table_that_a_study_may_name_is_arranged_or_of_an_earlier_version():
+    tables = {name for name in published_names() if "/" in name}
+    arranged = {f"{paper.source}/{name}" for paper, name in arranged_tables(SOURCES)}
+    left = {name for name in tables - arranged if not name.startswith("roadmap2021v1")}
+    assert left == {"smoothap2020/table4", "smoothap2020/table5"} and arranged <= tables
+
+
+def test_a_study_gets_the_tables_of_a_paper_or_single_ones():
+    assert [name for _, name in arranged_tables(["roadmap2021v2/table3"])] == ["table3"]
+    assert len(arranged_tables(["fastap2019"])) == 5
+
+
+def test_the_papers_own_statements_are_there():
+    rows = {"datasets.csv": 0, "hyperparameters.csv": 0}
+    for paper in load_papers().values():
+        for name in rows:
+            with open(paper.folder / name, newline="", encoding="utf-8") as stream:
+                rows[name] += len(list(csv.DictReader(stream)))
+    assert rows == {"datasets.csv": 54, "hyperparameters.csv": 320}
+
+
+def test_every_judged_published_metric_has_a_margin(numbers):
+    margins = load_margins()
+    assert all(margin_of(each.metric, margins) for each in numbers if each.is_score)
+
+
+def test_margins_are_data_with_patterns_and_exact_names_first(tmp_path):
+    path = tmp_path / "margins.yaml"
+    path.write_text("recall_at_*: 1.0\nrecall_at_1: 0.5\n")
+    margins = load_margins(path)
+    found = [margin_of(name, margins) for name in ("recall_at_1", "recall_at_10", "map")]
+    assert found == [0.5, 1.0, None]
+
+
+@pytest.mark.parametrize("text", ["map: -1", "map: yes", "map: wide", "[]", "map: .inf", "map: [1"])
+def test_margins_that_are_no_points_are_refused(tmp_path, text):
+    path = tmp_path / "margins.yaml"
+    path.write_text(text)
+    with pytest.raises(ReferenceDataError, match=str(path)):
+        load_margins(path)
+
+
+def test_42_sentences_of_four_papers_are_tested_by_every_kind():
+    claims = all_claims()
+    assert len(claims) == len({claim.sentence for claim in claims}) == 42
+    assert {claim.source for claim in claims} == SOURCES
+    assert {claim.kind for claim in claims} == set(KINDS) - {"grows"}
+
+
+def test_the_margins_of_calibration_are_what_the_sentences_say():
+    (claim,) = (each for each in all_claims() if each.name == "any_margin_improves_on_sup_ap")
+    alpha = load_catalogue()["roadmap"].schema["properties"]["alpha"]["default"]
+    margins = [alpha - arm.where["beta"] for arm in claim.first]
+    assert min(margins) == pytest.approx(0.1) and max(margins) == pytest.approx(0.6)
+
+
+def test_the_listing_names_place_sentence_and_condition_of_every_claim():
+    text = list_text(all_claims())
+    for claim in all_claims():
+        for part in (claim.name, claim.stated_in, claim.sentence, claim.condition):
+            assert part in text
+
+
+def test_a_condition_says_once_what_its_protocols_share():
+    conditions = {claim.name: claim.condition for claim in all_claims()}
+    assert conditions["class_weights_help"] == (
+        "sfm120k instead of landmarks (roxford5k_medium, rparis6k_medium); resnet101; batch 4096"
+    )
+    assert conditions["fast_ap_rises_with_batch"] == (
+        "sop, inshop; resnet18 | vehicleid (large); resnet18"
+    )
+
+
+def test_claims_beside_a_figure_exist():
+    names = {claim.name for claim in all_claims()}
+    beside = {name for figure in all_figures() for panel in figure.panels for name in panel.claims}
+    assert beside and beside <= names
