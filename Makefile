@@ -57,7 +57,7 @@ test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporti
 test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/docs
 
-lint: $(STAMP) ## ruff, snakefmt and Snakemake's own lints: rules and formatting
+lint: $(STAMP) types ## ruff, snakefmt, mypy and Snakemake's own lints: rules and formatting
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/snakefmt --check Snakefile workflow/rules

@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError, unknown_name
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,13 @@ class Registry:
         self._entries: dict[str, Entry] = {}
         self._discovered = False
 
-    def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable:
+    def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable[[T], T]:
         """Return a decorator that files its target under ``name``; a second use of a name is an error."""
 
-        def decorate(target: Any) -> Any:
-            known = self._entries.get(name)
-            if known is not None and known.target.__module__ != target.__module__:
-                where = f"{known.target.__module__} and {target.__module__}"
+        def decorate(target: T) -> T:
+            known, module = self._entries.get(name), getattr(target, "__module__", "")
+            if known is not None and known.target.__module__ != module:
+                where = f"{known.target.__module__} and {module}"
                 raise ConfigError(
                     f"{self.kind} registry", [f"'{name}' is registered twice: in {where}"]
                 )

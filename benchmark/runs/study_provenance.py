@@ -23,8 +23,8 @@ class Summary:
         self.weights: dict[str, Counter[str]] = defaultdict(Counter)  # settings of the runs
         self.packages: dict[str, Counter[str]] = defaultdict(Counter)
         self.fingerprints: dict[str, Counter[str]] = defaultdict(Counter)
-        self.streams: dict[tuple, Counter[str]] = defaultdict(Counter)
-        self.starts: dict[tuple, Counter[str]] = defaultdict(Counter)
+        self.streams: dict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
+        self.starts: dict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
         self.moved: list[str] = []
         self.updated: list[str] = []
         self.counts: dict[str, Any] = {}

@@ -150,14 +150,14 @@ def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
             "mlflow.experimentKind": KIND,
         }
         try:
-            return client.create_experiment(study, artifact_location=place, tags=tags)
+            return str(client.create_experiment(study, artifact_location=place, tags=tags))
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
             found = client.get_experiment_by_name(study)  # another machine was faster
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
-    return found.experiment_id
+    return str(found.experiment_id)
 
 
 def unreachable(uri: str) -> str:

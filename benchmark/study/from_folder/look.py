@@ -62,5 +62,6 @@ def _sampled(dataset: Dataset) -> tuple[list[int], bool, float]:
 
 
 def _spread(images: ImageSet) -> list[int]:
-    """Returns numbers of images at even distances."""
-    return np.unique(np.linspace(0, len(images) - 1, SAMPLED // 2).astype(int)).tolist()
+    """Return numbers of images at even distances."""
+    numbers = np.linspace(0, len(images) - 1, SAMPLED // 2)
+    return sorted({int(number) for number in numbers})
