@@ -67,8 +67,9 @@ def section_of_sizes(
     limit = machine_rates().limit(4 * largest**2 * DIMENSION, 16 * largest**2)
     note = (
         f"{DIMENSION}-d float32 rows, {PER_CLASS} per class. `times_floor`: multiples of the score "
-        f"matrix and its backward pass. `times_faster`: than {LIBRARY}. `peak_mb`: tensors alive "
-        f"at once beyond inputs. {load_range(rows)} Physical limit at batch {largest:,}, with two "
+        f"matrix and its backward pass. `times_faster`: than {LIBRARY}, whose time alone compares: "
+        f"it computes another function (docs/conformance.md). `peak_mb`: tensors alive at once "
+        f"beyond inputs. {load_range(rows)} Physical limit at batch {largest:,}, with two "
         f"matrix products and with scores and their gradient written and read once: {limit}."
     )
     return section_of("losses", "Losses", note, rows)

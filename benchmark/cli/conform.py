@@ -1,0 +1,61 @@
+"""``python -m benchmark conform``: an implementation of a ranking loss against its formula."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from benchmark.core.errors import ConfigError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command()(conform)
+
+
+def conform(
+    candidate: Annotated[
+        str, typer.Argument(help="implementation: MODULE:OBJECT, FILE.py:OBJECT or FILE.py")
+    ],
+    loss: Annotated[str, typer.Option("--as", metavar="LOSS", help="the loss that it is")],
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="hyperparameter of the loss, may be repeated"),
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="also write the result to this file")] = None,
+    processes: Annotated[bool, typer.Option(help="also try two processes that train")] = True,
+) -> None:
+    """Hold anyone's ranking loss, called with (embeddings, labels), against its formula.
+
+    Values, gradients, invariances, unusual batches and behaviour are checked; a failure shows the
+    smallest batch that fails. Exit status 0: no check failed; 1: one did; 2: it could not start.
+
+    Example: python -m benchmark conform pytorch_metric_learning.losses:FastAPLoss --as fast_ap
+
+    Example: python -m benchmark conform my_loss.py --as smooth_ap --option tau=0.05
+    """
+    options = _parse(option or [])
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
+    from benchmark.core.files import write_json
+    from benchmark.losses.conformance import verdict
+
+    result = verdict.conform(candidate, loss, options, processes=processes, say=typer.echo)
+    if json is not None:
+        write_json(json, result.as_json())
+    if not result.passed:
+        raise typer.Exit(1)
+
+
+def _parse(pairs: list[str]) -> dict[str, Any]:
+    """Return KEY=VALUE as a dictionary; values are read as YAML."""
+    wrong = [pair for pair in pairs if "=" not in pair or pair.startswith("=")]
+    if wrong:
+        raise ConfigError("--option", [f"'{pair}' (allowed: KEY=VALUE)" for pair in wrong])
+    try:
+        return {key: yaml.safe_load(value) for key, _, value in (p.partition("=") for p in pairs)}
+    except yaml.YAMLError as error:
+        raise ConfigError("--option", [f"{error} (allowed: KEY=VALUE)"]) from error

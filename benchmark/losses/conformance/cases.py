@@ -1,0 +1,133 @@
+"""The batches that implementations are tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+# Scores of one query must differ by more than float32 rounds them, or they may change places.
+SMALLEST_GAP = 4e-6
+ATTEMPTS = 200
+
+
+@dataclass(frozen=True)
+class Case:
+    """A batch: embeddings (B, D) of length 1 and labels (B,), and references (M, D) if any.
+
+    Embeddings are float64 numbers that float32 holds exactly. ``exact``: so are their scores, and
+    ties are meant; otherwise no two scores of a query are near each other.
+    """
+
+    name: str
+    embeddings: Tensor
+    labels: Tensor
+    references: Tensor | None = None
+    reference_labels: Tensor | None = None
+    exact: bool = False
+
+    def pool(self) -> Tensor:
+        """Return the references (M, D), normalised in float64."""
+        assert self.references is not None
+        return normalize(self.references, dim=1)
+
+    def subset(self, keep: Iterable[int]) -> Case:
+        """Return the batch with only these rows."""
+        index = torch.tensor([*keep], dtype=torch.long)
+        return replace(self, embeddings=self.embeddings[index], labels=self.labels[index])
+
+    def without(self, rows: range) -> Case:
+        """Return the batch without these rows."""
+        return self.subset(row for row in range(len(self.labels)) if row not in rows)
+
+    def narrowed(self, dim: int) -> Case | None:
+        """Return the batch in its first ``dim`` dimensions, None if that makes scores tie."""
+        if self.exact or self.references is not None:
+            return None
+        case = replace(self, embeddings=_rounded(self.embeddings[:, :dim]))
+        return case if _smallest_gap(case) > SMALLEST_GAP else None
+
+    @property
+    def has_positive(self) -> bool:
+        """Whether a query has a positive besides itself."""
+        if not len(self.labels):
+            return False
+        if self.reference_labels is not None:
+            return bool(torch.isin(self.labels, self.reference_labels).any())
+        return len(torch.unique(self.labels)) < len(self.labels)
+
+
+def mixed(name: str, classes: Sequence[int], dim: int, seed: int, *, narrow: bool = False) -> Case:
+    """Return classes of these sizes around random directions, in random order.
+
+    The ranking is a fair one, far from perfect. With ``narrow`` all scores lie near each other,
+    where every sigmoid is in its bend. Large batches cannot keep their scores apart.
+    """
+    labels = torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
+    for attempt in range(ATTEMPTS if len(labels) < 100 else 1):
+        generator = torch.Generator().manual_seed(1000 * seed + attempt)
+        centers = torch.randn(len(classes), dim, generator=generator)
+        rows = centers[labels] + 1.2 * torch.randn(len(labels), dim, generator=generator)
+        if narrow:
+            rows = rows + 8.0
+        order = torch.randperm(len(labels), generator=generator)
+        case = Case(name, _rounded(rows[order]), labels[order])
+        if _smallest_gap(case) > SMALLEST_GAP:
+            break
+    return case
+
+
+def in_order(case: Case) -> Case:
+    """Return the batch sorted by its labels."""
+    return replace(
+        case,
+        embeddings=case.embeddings[case.labels.argsort(stable=True)],
+        labels=case.labels.sort().values,
+    )
+
+
+def perfect(name: str, classes: Sequence[int]) -> Case:
+    """Return classes whose images are equal, at a right angle to those of other classes."""
+    labels = torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
+    return Case(name, torch.eye(len(classes), dtype=torch.float64)[labels], labels, exact=True)
+
+
+def collapsed(name: str, classes: Sequence[int]) -> Case:
+    """Return classes whose images are all equal, across classes too."""
+    case = perfect(name, classes)
+    return replace(case, embeddings=case.embeddings[:1].expand_as(case.embeddings).clone())
+
+
+def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) -> Case:
+    """Return rows among a few directions of which every two have a score of k/2, so that rows are
+    repeated within and across classes and most scores are tied."""
+    generator = torch.Generator().manual_seed(seed)
+    signs = torch.randint(0, 2, (directions, 4), generator=generator) - 0.5
+    choices = torch.cat([signs.double(), torch.eye(4, dtype=torch.float64)])
+    labels = torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
+    pick = torch.randint(0, len(choices), (len(labels),), generator=generator)
+    return Case(name, choices[pick], labels, exact=True)
+
+
+def with_references(name: str, classes: Sequence[int], dim: int, queries: int, seed: int) -> Case:
+    """Return a batch of which the first rows query the others."""
+    case = mixed(name, classes, dim, seed)
+    return Case(
+        name,
+        case.embeddings[:queries],
+        case.labels[:queries],
+        case.embeddings[queries:],
+        case.labels[queries:],
+    )
+
+
+def _rounded(rows: Tensor) -> Tensor:
+    return normalize(rows, dim=1).float().double()
+
+
+def _smallest_gap(case: Case) -> float:
+    scores = normalize(case.embeddings, dim=1) @ normalize(case.embeddings, dim=1).T
+    return float(scores.sort(1).values.diff(dim=1).min())

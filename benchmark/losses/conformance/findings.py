@@ -1,0 +1,108 @@
+"""What a check found, and the smallest batch that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from benchmark.losses.conformance.candidate import REFUSALS
+from benchmark.losses.conformance.cases import Case
+from benchmark.losses.conformance.subject import Mismatch
+
+Result = Literal["passed", "failed", "not applicable"]
+# From a batch to what is wrong with the candidate on it, None when nothing is.
+Problem = Callable[[Case], Mismatch | None]
+MOST_TRIALS = 200  # of smaller batches
+PLAIN = 1000.0  # times what is allowed
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a check in words, and the smallest batch that fails."""
+
+    check: str
+    result: Result
+    note: str = ""
+    case: Case | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as plain data."""
+        plain: dict[str, Any] = {"check": self.check, "result": self.result, "note": self.note}
+        if self.case is not None:
+            plain["case"] = {
+                name: None if value is None else value.tolist()
+                for name, value in (
+                    ("embeddings", self.case.embeddings),
+                    ("labels", self.case.labels),
+                    ("references", self.case.references),
+                    ("reference_labels", self.case.reference_labels),
+                )
+            }
+        return plain
+
+
+def examine(
+    check: str,
+    cases: Sequence[Case],
+    problem: Problem,
+    *,
+    refusal: Result = "not applicable",
+    crash: Result = "failed",
+) -> Finding:
+    """Return whether ``problem`` finds nothing on any of the cases.
+
+    ``refusal`` is the result when the candidate declines a batch in words (ValueError and its
+    like), ``crash`` the result of any other exception.
+    """
+    for case in cases:
+        try:
+            found = problem(case)
+        except REFUSALS as error:
+            return Finding(check, refusal, f"refused: {_in_words(error)}")
+        except Exception as error:
+            shown = case if crash == "failed" else None
+            return Finding(check, crash, f"{case.name}: raised {_in_words(error)}", shown)
+        if found is not None:
+            smallest, found = shrink(case, problem, found)
+            return Finding(check, "failed", f"{case.name}: {found.text}", smallest)
+    return Finding(check, "passed")
+
+
+def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatch]:
+    """Return the smallest batch on which the problem still is plain, and what is wrong there.
+
+    Rows are left out first, then dimensions.
+    """
+    trials, plain = 0, min(PLAIN, found.times)
+
+    def trial(smaller: Case | None) -> Mismatch | None:
+        nonlocal trials
+        trials += 1
+        if smaller is None or not smaller.has_positive or trials > MOST_TRIALS:
+            return None
+        try:
+            again = problem(smaller)
+        except Exception:
+            return None
+        return again if again is not None and not again.times < plain else None
+
+    step = len(case.labels) // 2
+    while step:
+        start = 0
+        while start < len(case.labels):
+            smaller = case.without(range(start, min(start + step, len(case.labels))))
+            if (again := trial(smaller)) is not None:
+                case, found = smaller, again
+            else:
+                start += step
+        step //= 2
+    for dim in range(2, case.embeddings.shape[1]):
+        narrowed = case.narrowed(dim)
+        if narrowed is not None and (again := trial(narrowed)) is not None:
+            return narrowed, again
+    return case, found
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -1,0 +1,131 @@
+"""The value and gradient of an implementation in two processes that train together."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, multiprocessing
+
+from benchmark.losses.conformance import cases
+from benchmark.losses.conformance.candidate import REFUSALS, load
+from benchmark.losses.conformance.cases import Case
+from benchmark.losses.conformance.checks import FLOAT32
+from benchmark.losses.conformance.findings import Finding
+from benchmark.losses.conformance.reference import Answer
+from benchmark.losses.conformance.subject import Subject, differing_gradients, differing_values
+
+NAME = "scaling over processes"
+PROCESSES = 2
+SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one process is to do, and where its answer goes."""
+
+    source: str
+    loss: str
+    options: dict[str, Any]
+    embeddings: Tensor
+    labels: Tensor
+    folder: str
+
+
+def check_processes(subject: Subject) -> Finding:
+    """Return whether a candidate that gathers has the value and gradient of the whole batch.
+
+    Each process gives it half of the batch, and gradients are averaged over processes, as torch's
+    DistributedDataParallel does. A candidate that only sees its own half is judged on that half,
+    and nothing is said on the whole.
+    """
+    whole = cases.mixed("two halves of 4 classes of 2", [4] * 4, 8, 13)
+    order = whole.labels.argsort(stable=True).view(-1, PROCESSES).T.reshape(-1)
+    whole = whole.subset(order.tolist())
+    halves = [whole.subset(part.tolist()) for part in torch.arange(len(order)).chunk(PROCESSES)]
+    if subject.reference.random:
+        return Finding(NAME, "not applicable", "random numbers differ between processes")
+    answers = _run(subject, halves)
+    if isinstance(answers, Finding):
+        return answers
+    value = sum(answer.value for answer in answers) / PROCESSES
+    gradient = torch.cat([answer.gradient for answer in answers if answer.gradient is not None])
+    if len(gradient) < len(whole.labels):
+        return Finding(NAME, "failed", "no gradient reaches the embeddings", whole)
+    expected = subject.expected(whole, FLOAT32)
+    alone = [subject.expected(half, FLOAT32) for half in halves]
+    own = [
+        differing_values(answer.value, half.answer.value, half.of_value)
+        for answer, half in zip(answers, alone, strict=True)
+    ]
+    if own == [None] * PROCESSES:
+        wanted = torch.cat([h.answer.gradient for h in alone if h.answer.gradient is not None])
+        found = differing_gradients(gradient, wanted, max(half.of_gradient for half in alone))
+        if found:
+            return Finding(NAME, "failed", f"each process on its own half: {found.text}", halves[0])
+        return Finding(NAME, "not applicable", "each process ranks its own half of the batch")
+    found = differing_values(value, expected.answer.value, expected.of_value)
+    found = found or differing_gradients(
+        gradient / PROCESSES, expected.answer.gradient, expected.of_gradient
+    )
+    if found:
+        return Finding(NAME, "failed", f"mean over {PROCESSES} processes: {found.text}", whole)
+    return Finding(NAME, "passed", "mean over processes = one process with the whole batch")
+
+
+def _run(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
+    """Return the answer of each process, or why there is none.
+
+    The gradient of a row is the sum over processes of what their losses say of that row; each
+    process has only its own rows, so that no summing is left to do.
+    """
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        workers = []
+        for rank, half in enumerate(halves):
+            share = Share(
+                subject.candidate.source,
+                subject.reference.name,
+                dict(subject.reference.options),
+                half.embeddings,
+                half.labels,
+                folder,
+            )
+            workers.append(context.Process(target=_work, args=(rank, share), daemon=True))
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(SECONDS)
+        hang = [worker for worker in workers if worker.is_alive()]
+        for worker in hang:
+            worker.kill()
+        if hang:
+            return Finding(NAME, "failed", f"no answer within {SECONDS} s in two processes")
+        found = [Path(folder, f"{rank}.pt") for rank in range(len(halves))]
+        answers = [torch.load(path, weights_only=False) for path in found if path.is_file()]
+    problems = [answer for answer in answers if isinstance(answer, Finding)]
+    if problems or len(answers) < len(halves):
+        return (problems or [Finding(NAME, "failed", "a process ended without an answer")])[0]
+    return answers
+
+
+def _work(rank: int, share: Share) -> None:
+    """Answer for one half of the batch, in a process of its own."""
+    torch.set_num_threads(1)
+    folder = Path(share.folder)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=PROCESSES
+    )
+    result: Answer | Finding
+    try:
+        candidate = load(share.source, share.loss, share.options)
+        result = candidate.answer(Case("half", share.embeddings, share.labels), FLOAT32)
+    except REFUSALS as error:
+        result = Finding(NAME, "not applicable", f"refused in two processes: {error}")
+    except Exception as error:
+        result = Finding(NAME, "failed", f"raised {type(error).__name__}: {error}"[:300])
+    torch.save(result, folder / f"{rank}.pt")
+    distributed.destroy_process_group()

@@ -1,0 +1,158 @@
+"""The reference of a loss: its formula over a batch, in float64, with value and gradient."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.options import build
+from benchmark.losses import LOSSES
+from benchmark.losses.conformance import formulas
+from benchmark.losses.conformance.cases import Case
+
+# Scores (Q, R), which references are positives (Q, R), which are ranked at all (Q, R) -> value.
+OfScores = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A value and its gradient (B, D) with respect to embeddings before they are normalised."""
+
+    value: float
+    gradient: Tensor | None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A registered loss with its options, written as a dense formula."""
+
+    name: str
+    options: Mapping[str, Any]
+    config: Any
+    of_scores: OfScores
+    counts_query: bool
+
+    @property
+    def random(self) -> bool:
+        """Whether the value depends on random numbers."""
+        return bool(getattr(self.config, "margin", 0.0)) and not self.config.fixed_margin
+
+    @property
+    def perturbs(self) -> bool:
+        """Whether the gradient is a difference quotient, which a factor on the loss may change."""
+        return hasattr(self.config, "lambda_val")
+
+    def answer(self, case: Case, noise: float = 0.0, seed: int = 0) -> Answer:
+        """Return value and gradient of a batch, after disturbing its scores by ``noise`` x normal.
+
+        The value is NaN when no query has a positive.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        free = case.embeddings.clone().requires_grad_()
+        queries = torch.nn.functional.normalize(free, dim=1)
+        own = case.references is None
+        pool, pool_labels = (queries, case.labels) if own else (case.pool(), case.reference_labels)
+        scores = queries @ pool.T
+        scores = scores + noise * torch.randn(scores.shape, generator=generator).double()
+        positives = case.labels.unsqueeze(1) == pool_labels
+        ranked = torch.ones_like(positives)
+        if own:
+            ranked.fill_diagonal_(False)
+        value = self.of_scores(scores, positives, ranked)
+        if not value.isfinite():
+            return Answer(float(value), None)
+        (gradient,) = torch.autograd.grad(value + 0.0 * free.sum(), free)
+        return Answer(value.item(), gradient)
+
+
+def reference(name: str, options: Mapping[str, Any]) -> Reference:
+    """Return the reference of the loss registered as ``name``, with its hyperparameters.
+
+    Raises ConfigError for a name without a formula, or naming every wrong hyperparameter.
+    """
+    known = [*_per_query(), "roadmap"]
+    if name not in known:
+        raise ConfigError("--as", [unknown_name("reference", name, known)])
+    config = build(LOSSES[name].target.Config, options, f"loss '{name}'")
+    of_scores = _roadmap(config) if name == "roadmap" else _mean(_per_query()[name], config)
+    return Reference(name, options, config, of_scores, getattr(config, "include_query", False))
+
+
+def reference_names() -> list[str]:
+    """Return the losses that have a reference, in alphabetical order."""
+    return sorted([*_per_query(), "roadmap"])
+
+
+def _per_query() -> dict[str, Callable]:
+    """Return the public functions of ``formulas`` by the name of their loss."""
+    return {
+        name: function
+        for name, function in inspect.getmembers(formulas, inspect.isfunction)
+        if not name.startswith("_")
+    }
+
+
+def _mean(formula: Callable, config: Any) -> OfScores:
+    """Return the mean of a formula over the queries that have a positive besides themselves."""
+    own_counts = getattr(config, "include_query", False)
+    by_class = getattr(config, "query_weights", "uniform") == "class"
+
+    def of_scores(scores: Tensor, positives: Tensor, ranked: Tensor) -> Tensor:
+        queries = (positives & ranked).any(1).nonzero().flatten().tolist()
+        if not queries:
+            return scores.sum() * torch.nan
+        losses = []
+        for query in queries:
+            items = torch.ones_like(ranked[query]) if own_counts else ranked[query]
+            losses.append(
+                formula(scores[query, items], positives[query, items], config, len(queries))
+            )
+        values = torch.stack(losses)
+        if not by_class:
+            return values.mean()
+        # queries of one class have the same row of positives
+        _, group = torch.unique(positives[queries], dim=0, return_inverse=True)
+        means = [values[group == number].mean() for number in range(int(group.max()) + 1)]
+        return torch.stack(means).mean()
+
+    return of_scores
+
+
+def _calibration(config: Any) -> OfScores:
+    """Return the pair term of ROADMAP (Eq. 7), a mean for each query or over pairs that are not
+    0."""
+
+    def of_scores(scores: Tensor, positives: Tensor, ranked: Tensor) -> Tensor:
+        near, far = positives & ranked, ~positives
+        lack = (config.alpha - scores).clamp(min=0.0) * near
+        excess = (scores - config.beta).clamp(min=0.0) * far
+        valid = near.any(1)
+        if not valid.any():
+            return scores.sum() * torch.nan
+        if config.reduction == "nonzero":
+            means = [part.sum() / max(1, int((part > 0).sum())) for part in (lack, excess)]
+            return means[0] + means[1]
+        per_query = lack.sum(1) / near.sum(1).clamp(min=1)
+        per_query = per_query + excess.sum(1) / far.sum(1).clamp(min=1)
+        return per_query[valid].mean()
+
+    return of_scores
+
+
+def _roadmap(config: Any) -> OfScores:
+    """Return (1 - lambda) SupAP + lambda calibration (ROADMAP, Eq. 2)."""
+    weights = config.weights or [1.0 - config.lambda_, config.lambda_]
+    parts = _mean(formulas.sup_ap, config), _calibration(config)
+
+    def of_scores(scores: Tensor, positives: Tensor, ranked: Tensor) -> Tensor:
+        return weights[0] * parts[0](scores, positives, ranked) + weights[1] * parts[1](
+            scores, positives, ranked
+        )
+
+    return of_scores

@@ -1,0 +1,92 @@
+"""``python -m benchmark conform``: its status, its text, its JSON and its errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmark.__main__ import app
+from benchmark.core.errors import ConfigError
+
+RIGHT = """
+import torch
+
+def smooth_ap(embeddings, labels):
+    scores = embeddings @ embeddings.T
+    targets = (labels.unsqueeze(1) == labels).to(scores.dtype)
+    others = 1 - torch.eye(len(labels), dtype=scores.dtype)
+    steps = torch.sigmoid((scores.unsqueeze(1) - scores.unsqueeze(2)) / TAU) * others
+    ap = (1 + (steps * targets.unsqueeze(1)).sum(2)) / (1 + steps.sum(2)) * targets
+    return 1 - (ap.sum(1) / targets.sum(1))[targets.sum(1) > 1].mean()
+
+TAU = 0.01
+"""
+
+
+def conform(*arguments):
+    return CliRunner().invoke(app, ["conform", "--no-processes", *map(str, arguments)])
+
+
+def test_a_right_file_gives_status_0_and_a_table(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(RIGHT)
+    done = conform(file, "--as", "smooth_ap")
+    assert done.exit_code == 0, done.output
+    assert "tau=0.01" in done.output
+    assert done.output.rstrip().endswith("passed")
+
+
+def test_a_wrong_file_gives_status_1_its_smallest_batch_and_json(tmp_path):
+    file, out = tmp_path / "wrong.py", tmp_path / "out.json"
+    file.write_text(RIGHT)
+    done = conform(f"{file}:smooth_ap", "--as", "smooth_ap", "--option", "tau=0.05", "--json", out)
+    assert done.exit_code == 1
+    assert "labels = [" in done.output
+    written = json.loads(out.read_text())
+    assert (written["passed"], written["options"]) == (False, {"tau": 0.05})
+    wrong = written["checks"][0]
+    assert wrong["result"] == "failed"
+    assert len(wrong["case"]["labels"]) == len(wrong["case"]["embeddings"])
+
+
+@pytest.mark.parametrize(
+    ("content", "source", "message"),
+    [
+        (None, "{file}", "no such file"),
+        ("1 / 0", "{file}", "ZeroDivisionError"),
+        ("x = 1", "{file}", "functions and classes: none"),
+        ("def a(e, y): ...\ndef b(e, y): ...", "{file}", "functions and classes: a, b"),
+        ("x = 1", "{file}:y", "has no 'y'"),
+        ("x = 1", "{file}:x", "cannot be called"),
+        ("def f(e): ...", "{file}", r"cannot be called with \(embeddings, labels\)"),
+        ("class C:\n def __init__(self, n): ...", "{file}", "cannot be made without arguments"),
+        (None, "no_such_module_at_all:f", "cannot be imported"),
+    ],
+)
+def test_what_is_no_loss_is_named_with_what_is_allowed(tmp_path, content, source, message):
+    file = tmp_path / "mine.py"
+    if content is not None:
+        file.write_text(content)
+    done = conform(source.format(file=file), "--as", "smooth_ap")
+    assert isinstance(done.exception, ConfigError)
+    with pytest.raises(ConfigError, match=message):
+        raise done.exception
+    assert "allowed: " in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--as", "smooth_app"), "did you mean 'smooth_ap'"),
+        (("--as", "smooth_ap", "--option", "tua=1"), "did you mean 'tau'"),
+        (("--as", "smooth_ap", "--option", "tau"), "KEY=VALUE"),
+    ],
+)
+def test_an_unknown_loss_or_option_is_named(tmp_path, arguments, message):
+    file = tmp_path / "mine.py"
+    file.write_text(RIGHT)
+    done = conform(file, *arguments)
+    assert isinstance(done.exception, ConfigError)
+    assert message in str(done.exception)

@@ -1,0 +1,184 @@
+"""The conformance suite passes right implementations of every style and catches planted faults."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmark.losses import LOSSES
+from benchmark.losses.conformance import cases
+from benchmark.losses.conformance.candidate import load
+from benchmark.losses.conformance.reference import reference, reference_names
+from benchmark.losses.conformance.subject import Subject
+from benchmark.losses.conformance.verdict import all_findings
+
+FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER))
+torch.set_num_threads(1)
+
+RIGHT = (
+    "dense_smooth_ap",
+    "float32_inside",
+    "query_by_query",
+    "from_distances",
+    "of_cosines",
+    "ModuleWithReferences",
+    "OwnGraph",
+    "equal_classes_only",
+)
+FAULTS = (
+    "ascending_ranks",
+    "precision_instead_of_loss",
+    "rank_from_zero",
+    "self_counted_twice",
+    "half_self_too_much",
+    "temperature_multiplied",
+    "temperature_of_another_paper",
+    "query_left_out",
+    "sum_over_queries",
+    "median_over_queries",
+    "all_images_in_the_mean",
+    "half_gradient",
+    "no_gradient",
+    "scores_in_half_precision",
+    "last_coordinate_forgotten",
+    "manhattan_distance",
+    "distance_without_a_gradient_at_zero",
+    "noisy_scores",
+    "gradient_of_ranks_stopped",
+    "divided_by_the_batch",
+    "divided_by_other_positives",
+    "first_class_size_for_all",
+    "classes_by_position",
+    "labels_cut_at_ten",
+    "last_row_forgotten",
+    "wrong_beyond_a_block",
+    "classes_weigh_the_same",
+    "embeddings_overwritten",
+    "FactorIgnored",
+    "GradientOfTheLastCall",
+    "MaskOfTheFirstBatch",
+    "EverySecondCall",
+    "EveryGraphKept",
+    "own_entry_hidden_among_references",
+    "normalised_by_the_batch",
+)
+FAULTS_IN_PROCESSES = (
+    "gradient_times_processes",
+    "gathered_without_gradient",
+    "gathered_in_the_wrong_order",
+)
+FAULTS_OF_OTHERS = (
+    "sup_ap_without_the_half_step",
+    "sup_ap_flat_beyond_the_margin",
+    "sup_ap_with_a_jump_at_the_margin",
+    "sup_ap_with_ties_won",
+    "sup_ap_with_soft_positive_ranks",
+    "fast_ap_with_the_query_in_its_histogram",
+    "fast_ap_with_a_center_too_few",
+    "fast_ap_of_distances",
+    "softbin_ap_with_precision_in_the_middle",
+    "softbin_ap_with_classes_weighing_the_same",
+    "blackbox_ap_with_another_step",
+    "blackbox_ap_uphill",
+    "blackbox_ap_with_ties_in_order",
+    "roadmap_with_sums",
+    "roadmap_over_pairs_that_are_not_zero",
+)
+NO_MARGIN = {"blackbox_ap": {"margin": 0.0}}  # draws random numbers otherwise
+
+
+def findings(file, name, loss="smooth_ap", *, processes=False):
+    options = NO_MARGIN.get(loss, {})
+    candidate = load(f"{FOLDER / file}:{name}", loss, options)
+    return all_findings(Subject(candidate, reference(loss, options)), processes)
+
+
+def failed(found):
+    return [f"{item.check}: {item.note}" for item in found if item.result == "failed"]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_implementation_passes(name):
+    found = list(findings("right_losses.py", name))
+    assert failed(found) == []
+    results = {item.check: item.result for item in found}
+    assert results["values, float32"] == results["gradients, float32"] == "passed"
+    refused = {"OwnGraph": "values, float64", "equal_classes_only": "unequal classes"}
+    if name in refused:
+        assert results[refused[name]] == "not applicable"
+    assert (results["references"] == "passed") == (
+        name in ("dense_smooth_ap", "ModuleWithReferences")
+    )
+
+
+def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes():
+    *_, found = findings("right_losses.py", "gathered", processes=True)
+    assert (found.check, found.result) == ("scaling over processes", "passed"), found.note
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_caught(name):
+    assert any(item.result == "failed" for item in findings("planted_faults.py", name))
+
+
+@pytest.mark.parametrize("name", FAULTS_IN_PROCESSES)
+def test_a_fault_that_shows_in_two_processes_only_is_caught_there(name):
+    found = list(findings("planted_faults.py", name, processes=True))
+    assert [item.check for item in found if item.result == "failed"] == ["scaling over processes"]
+
+
+@pytest.mark.parametrize("name", FAULTS_OF_OTHERS)
+def test_a_planted_fault_in_another_loss_is_caught(name):
+    loss = next(loss for loss in reference_names() if name.startswith(loss))
+    found = findings("planted_faults_of_others.py", name, loss)
+    assert any(item.result == "failed" for item in found)
+
+
+@pytest.mark.parametrize("name", reference_names())
+def test_the_losses_of_the_suite_pass(name):
+    entry = LOSSES[name]
+    options = NO_MARGIN.get(name, {})
+    source = f"{entry.target.__module__}:{entry.target.__qualname__}"
+    found = list(
+        all_findings(Subject(load(source, name, options), reference(name, options)), False)
+    )
+    assert failed(found) == []
+    assert {item.check: item.result for item in found}["references"] == "passed"
+
+
+def test_a_random_loss_is_compared_by_its_means():
+    options = {"margin": 0.05}
+    target = load("benchmark.losses.blackbox_ap:BlackBoxAP", "blackbox_ap", options)
+    case = cases.mixed("three classes", [4, 3, 2], 6, 1)
+    for margin, wrong in ((0.05, False), (0.5, True)):
+        subject = Subject(target, reference("blackbox_ap", {"margin": margin}))
+        assert bool(subject.wrong_value(case, torch.float32)) == wrong
+        assert bool(subject.wrong_gradient(case, torch.float32)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("smooth_ap", {"tau": 0.1, "include_query": False}),
+        ("sup_ap", {"offset": 1.44, "include_query": False}),
+        ("fast_ap", {"bins": 25}),
+        ("softbin_ap", {"ties": "aware", "query_weights": "class"}),
+        ("blackbox_ap", {"margin": 0.2, "fixed_margin": True, "lambda_val": 1.0}),
+        ("roadmap", {"reduction": "nonzero", "weights": [1.0, 1.0]}),
+    ],
+)
+def test_the_references_know_the_options(name, options):
+    entry = LOSSES[name]
+    source = f"{entry.target.__module__}:{entry.target.__qualname__}"
+    subject = Subject(load(source, name, options), reference(name, options))
+    assert failed(all_findings(subject, False)) == []
+
+
+def test_the_smallest_failing_batch_is_small():
+    found = next(item for item in findings("planted_faults.py", "query_left_out") if item.case)
+    assert found.result == "failed"
+    assert len(found.case.labels) <= 4
