@@ -48,17 +48,20 @@ def option(
     *,
     help: str,
     schema: Mapping[str, Any] | None = None,
+    added: bool = False,
     **bounds: float,
 ) -> Any:
     """Return a dataclass field with help and bounds: above, at_least, below, at_most.
 
-    ``schema`` holds further keywords of JSON Schema.
+    ``schema`` holds further keywords of JSON Schema. ``added``: the option is younger than results
+    that are to remain valid, and its default is what was done before it; ``stated`` leaves it out
+    at its default.
     """
     unknown = set(bounds) - set(_BOUNDS)
     if unknown:
         raise TypeError(f"unknown bounds {sorted(unknown)}; allowed: {sorted(_BOUNDS)}")
     extra = {**{_BOUNDS[name]: value for name, value in bounds.items()}, **(schema or {})}
-    metadata = {"help": help, "schema": extra}
+    metadata = {"help": help, "schema": extra, "added": added}
     if isinstance(default, (list, dict)):
         return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -149,6 +152,21 @@ def make(config: type, values: Mapping[str, Any]) -> Any:
     """Return ``config(**values)`` without validation; mappings inside become the Configs of their fields."""
     hints = typing.get_type_hints(config)
     return config(**{name: _made(hints.get(name), value) for name, value in values.items()})
+
+
+def stated(config: Any) -> dict[str, Any]:
+    """Return the values of a Config, nested ones as well, for a specification and its digest.
+
+    Options that were ``added`` are left out at their defaults, so that a specification from before
+    them and its digest stay as they are.
+    """
+    values: dict[str, Any] = {}
+    for item in dataclasses.fields(config):
+        value = getattr(config, item.name)
+        if item.metadata.get("added") and value == item.default:
+            continue
+        values[item.name] = stated(value) if dataclasses.is_dataclass(value) else value
+    return values
 
 
 def defaults_of(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class ModelConfig:
     layer_norm: bool = option(False, help="LayerNorm between pooling and head")
     embedding_dim: int | None = option(None, help="width of the linear head; null means no head")
     freeze_batch_norm: bool = option(
-        False, help="keep batch-norm statistics and affine terms fixed"
+        False, help="keep batch-norm statistics fixed; weight and bias still train"
     )
 
 
@@ -51,9 +51,33 @@ class InputConfig:
         "none", help="training augmentation"
     )
     image_size: int = option(224, at_least=8, help="side of the network's input, pixels")
-    resize: int | None = option(None, help="side before cropping, pixels; null means image_size")
+    resize: int | None = option(
+        None,
+        help="side before cropping, pixels; null: image_size in evaluation, no resize in training",
+    )
     keep_aspect: bool = option(
         False, help="evaluation resize keeps the aspect ratio (short side = resize)"
+    )
+    native_size: bool = option(
+        False, added=True, help="evaluation shows whole images at their own size"
+    )
+    max_side: int | None = option(
+        None,
+        at_least=8,
+        added=True,
+        help="native_size: larger images are shrunk to this longer side, pixels",
+    )
+    train_resize: Literal["none", "short_side", "square"] = option(
+        "short_side",
+        added=True,
+        help="crop_flip: what of an image is brought to 'resize', where that is given, before the "
+        "crop",
+    )
+    crop: Literal["random_resized", "random"] = option(
+        "random_resized",
+        added=True,
+        help="crop_flip: a box of random area and aspect ratio, brought to image_size, or a box "
+        "of image_size pixels",
     )
     crop_area: list[float] = option(
         [0.16, 1.0], help="crop_flip: range of the crop's share of the area"
@@ -62,6 +86,35 @@ class InputConfig:
         [0.75, 1.3333], help="crop_flip: range of the crop's aspect ratio"
     )
     flip: bool = option(True, help="crop_flip: mirror half of the images")
+    rotation: float = option(
+        0.0,
+        added=True,
+        at_least=0.0,
+        at_most=180.0,
+        help="crop_flip: largest rotation before the crop, degrees",
+    )
+    brightness: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    contrast: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    saturation: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    hue: float = option(
+        0.0,
+        at_least=0.0,
+        at_most=0.5,
+        added=True,
+        help="crop_flip: largest shift, share of the circle",
+    )
+    decoding: Literal["reduced", "upright", "stored"] = option(
+        "reduced",
+        added=True,
+        help="upright: turned by the EXIF tag, transparency on white; reduced: upright, and JPEGs "
+        "only as large as the view needs; stored: as PIL converts them, like the papers' code",
+    )
     degrees: float = option(10.0, at_least=0.0, help="affine_noise: largest rotation, degrees")
     translate: float = option(
         0.08, at_least=0.0, at_most=0.5, help="affine_noise: largest shift, share of side"
@@ -142,6 +195,13 @@ class MemoryConfig:
     start_epoch: float = option(
         0.0, at_least=0.0, help="epochs at first that neither fill nor use the memory"
     )
+    write_first: bool = option(
+        False,
+        added=True,
+        help="write each batch before the loss reads, and from the first step on, so that the "
+        "memory holds the batch, as in ROADMAP's code; start_epoch then only tells when the loss "
+        "begins to read",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +235,12 @@ class EvaluationConfig:
         at_least=1,
         help="dimensions kept by PCA whitening learnt on the training images; null means none",
     )
+    whitening_power: float = option(
+        0.5,
+        at_least=0.0,
+        added=True,
+        help="power of the variance that whitening divides by: 0.5 gives variance 1",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +273,21 @@ def check_input(config: InputConfig, channels: int) -> list[Problem]:
             f"{config.resize} is smaller than image_size {config.image_size}, so that no crop fits"
         )
         found.append(Problem(f"{words}; give at least image_size, or null", "resize"))
+    if config.crop == "random" and (config.resize is None or config.train_resize == "none"):
+        words = (
+            "'random' does not fit into images smaller than image_size; give resize, and "
+            "train_resize 'short_side' or 'square', or crop: random_resized"
+        )
+        found.append(Problem(words, "crop"))
+    if config.native_size and config.augmentation == "none":
+        words = (
+            "shows images of many sizes, which no training batch can hold; give augmentation: "
+            "crop_flip, or native_size: false"
+        )
+        found.append(Problem(words, "native_size"))
+    if config.max_side is not None and not config.native_size:
+        words = f"{config.max_side} has no meaning without native_size: true; give null"
+        found.append(Problem(words, "max_side"))
     for key, values in (("mean", config.mean), ("std", config.std)):
         if len(values) != 1 and len(values) < channels:
             words = (

@@ -20,7 +20,7 @@ from typing import Any
 from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import ConfigError, Problem, RunError
 from benchmark.core.files import write_json
-from benchmark.core.options import make, option, problems, schema_of
+from benchmark.core.options import make, option, problems, schema_of, stated
 from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
@@ -125,7 +125,7 @@ class RunSpec:
             "loss": loss,
             "batch_size": self.batch_size,
             "seed": self.seed,
-            "recipe": dataclasses.asdict(self.recipe),
+            "recipe": stated(self.recipe),
         }
 
     def write(self, path: Path) -> None:

@@ -98,7 +98,13 @@ class CroppedOpener(Opener):
         self.boxes = boxes
 
     def __call__(self, index: int) -> Image.Image:
-        image = super().__call__(index)
+        return self._cropped(super().__call__(index), index)
+
+    def stored(self, index: int) -> Image.Image:
+        """Return image number i as it is stored, cropped to its box."""
+        return self._cropped(super().stored(index), index)
+
+    def _cropped(self, image: Image.Image, index: int) -> Image.Image:
         box = [round(edge) for edge in self.boxes[index].tolist()]
         left, top = max(box[0], 0), max(box[1], 0)
         right, bottom = min(box[2], image.width), min(box[3], image.height)

@@ -24,8 +24,8 @@ class Input(ABC):
         """
 
     @abstractmethod
-    def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
-        """Yield all images in order, without augmentation."""
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
+        """Yield all images in order, without augmentation, at ``scale`` times their sides."""
 
 
 def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -19,7 +19,8 @@ from benchmark.core.recipe import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.input.base import Input, normalisation
-from benchmark.input.transforms import Size, View, eval_view, train_view
+from benchmark.input.pictures import Size
+from benchmark.input.views import View, eval_view, train_view
 
 PIECE = 16  # images that a worker decodes at a time
 AHEAD = 4  # pieces that each worker may have ready or under way
@@ -33,6 +34,7 @@ class Job:
     offset        position of the first one in the batch
     batch         number of the batch in its epoch
     seed, epoch   of the augmentation; seed None for evaluation
+    scale         of the sides in evaluation
     """
 
     numbers: tuple[int, ...]
@@ -40,6 +42,7 @@ class Job:
     batch: int
     seed: int | None
     epoch: int
+    scale: float
 
 
 class FileInput(Input):
@@ -47,11 +50,7 @@ class FileInput(Input):
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.image_set, self.config, self.channels = image_set, config, channels
-        side = config.image_size
-        # a row of a batch in memory is a sequence of pixels with their channels
-        self._mean, self._std = (
-            values.view(-1).repeat(side) for values in normalisation(config, channels)
-        )
+        self._mean, self._std = (values.view(-1) for values in normalisation(config, channels))
         self._loader: DataLoader | None = None
         self._plan = _Plan()
 
@@ -61,33 +60,45 @@ class FileInput(Input):
         """Yield the augmented tensors of ``batches[start:]``."""
         yield from self._tensors(batches[start:], start, seed, epoch)
 
-    def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
-        """Yield all images in order."""
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
+        """Yield all images in order; images of native size come one by one."""
+        size = 1 if self.config.native_size else batch_size
         everything = np.arange(len(self.image_set))
-        yield from self._tensors(
-            [everything[at : at + batch_size] for at in everything[::batch_size]]
-        )
+        batches = [everything[at : at + size] for at in everything[::size]]
+        yield from self._tensors(batches, scale=scale)
 
     def _tensors(
-        self, batches: Sequence[np.ndarray], first: int = 0, seed: int | None = None, epoch: int = 0
+        self,
+        batches: Sequence[np.ndarray],
+        first: int = 0,
+        seed: int | None = None,
+        epoch: int = 0,
+        scale: float = 1.0,
     ) -> Iterator[torch.Tensor]:
         """Yield float tensors (B, C, H, W) of these batches; ``first`` numbers the first one."""
         self._plan.jobs = [
-            Job(tuple(batch[at : at + PIECE].tolist()), at, number, seed, epoch)
+            Job(tuple(batch[at : at + PIECE].tolist()), at, number, seed, epoch, scale)
             for number, batch in enumerate(batches, first)
             for at in range(0, len(batch), PIECE)
         ]
         pieces = iter(self._loader_of_pieces())
-        side = self.config.image_size
         for batch in batches:
-            rows = torch.empty(len(batch), side, side * self.channels)
-            for at in range(0, len(batch), PIECE):
-                piece = next(pieces)
-                if isinstance(piece, str):
-                    raise DataError(piece)
-                part = rows[at : at + PIECE]
-                part.copy_(piece.flatten(2)).div_(255.0).sub_(self._mean).div_(self._std)
-            yield rows.view(len(batch), side, side, self.channels).permute(0, 3, 1, 2)
+            yield self._batch(len(batch), pieces)
+
+    def _batch(self, size: int, pieces: Iterator[torch.Tensor | str]) -> torch.Tensor:
+        """Return the next ``size`` images, uint8 in ``pieces``, as floats (B, C, H, W)."""
+        for start in range(0, size, PIECE):
+            piece = next(pieces)
+            if isinstance(piece, str):
+                raise DataError(piece)
+            if start == 0:
+                height, width = piece.shape[1:3]
+                # a row of a batch in memory is a sequence of pixels with their channels
+                mean, std = self._mean.repeat(width), self._std.repeat(width)
+                rows = torch.empty(size, height, width * self.channels)
+            part = rows[start : start + PIECE]
+            part.copy_(piece.flatten(2)).div_(255.0).sub_(mean).div_(std)
+        return rows.view(size, height, width, self.channels).permute(0, 3, 1, 2)
 
     def _loader_of_pieces(self) -> DataLoader:
         """Return the loader of the planned jobs; its workers live from one use to the next."""
@@ -142,12 +153,14 @@ class _Views(Dataset):
             return str(error)
 
     def _view(self, job: Job, offset: int) -> torch.Tensor:
-        """Return the view of one image, decoded only as far as the view needs it."""
-        number = job.numbers[offset]
+        """Return the view of one image, decoded as the recipe wants it."""
+        number, opener = job.numbers[offset], self.image_set.opener
         choice = _Choice(job, job.offset + offset, self.config)
-        reduced = getattr(self.image_set.opener, "reduced", None)
-        image = self.image_set.image(number) if reduced is None else reduced(number, choice)
-        if reduced is None:
+        if self.config.decoding == "reduced" and hasattr(opener, "reduced"):
+            image = opener.reduced(number, choice)
+        else:
+            stored = self.config.decoding == "stored" and hasattr(opener, "stored")
+            image = opener.stored(number) if stored else self.image_set.image(number)
             choice(image.size)
         return choice.view.of(image if image.mode == self.mode else image.convert(self.mode))
 
@@ -165,7 +178,7 @@ class _Choice:
         """Return the number by which the sides of the image may be divided."""
         job = self.job
         if job.seed is None:
-            self.view = eval_view(size, self.config)
+            self.view = eval_view(size, self.config, job.scale)
         else:
             seed = derive(job.seed, "augmentation", job.epoch, job.batch, self.rank)
             self.view = train_view(size, self.config, np.random.default_rng(seed))

@@ -13,6 +13,7 @@ from benchmark.core.recipe import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.input.base import Input, normalisation
+from benchmark.input.pictures import resize
 
 
 class PixelInput(Input):
@@ -40,10 +41,13 @@ class PixelInput(Input):
                 images = self._augment(images, generator)
             yield self._normalise(images)
 
-    def eval_batches(self, batch_size: int) -> Iterator[torch.Tensor]:
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
         """Yield all images in order."""
+        height, width = (max(1, int(0.5 + scale * side)) for side in self._pixels.shape[-2:])
         for at in range(0, len(self._pixels), batch_size):
-            yield self._normalise(self._pixels[at : at + batch_size].float().div_(255.0))
+            rows = self._pixels[at : at + batch_size].permute(0, 2, 3, 1)
+            images = resize(rows, (width, height)).permute(0, 3, 1, 2)
+            yield self._normalise(images.float().div_(255.0))
 
     def _normalise(self, images: torch.Tensor) -> torch.Tensor:
         """Normalise in place: the images are copies already."""

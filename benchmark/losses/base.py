@@ -224,6 +224,11 @@ class SoftRankLoss(RankingLoss):
         return self.soft_ranks().losses(scores, relation, scale, include, gradient)
 
 
+def widened(values: Tensor) -> Tensor:
+    """Return the values as float64 if they are, else as float32; autograd goes through."""
+    return values if values.dtype == torch.float64 else values.float()
+
+
 def check_inputs(
     embeddings: Tensor,
     labels: Tensor,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.core.errors import RunError
-from benchmark.losses.base import ComparingLoss
+from benchmark.losses.base import ComparingLoss, widened
 from benchmark.losses.kernels.relation import Relation
 
 CPU = torch.device("cpu")
@@ -49,12 +49,12 @@ class LibraryLoss(ComparingLoss):
             Relation.from_labels(labels, other_labels, CPU, own=own).require_positives()
         device = embeddings.device
         with torch.autocast(device.type, enabled=False):
-            queries, labels = _full(embeddings), labels.to(device, non_blocking=True)
+            queries, labels = widened(embeddings), labels.to(device, non_blocking=True)
             if others is None:
                 # without references the library itself leaves out pairs of an image with itself
                 value = self.inner(queries, labels, self.mine(queries, labels))
                 return value + 0.0 * queries.sum()
-            pool, pool_labels = _full(others), other_labels.to(device, non_blocking=True)
+            pool, pool_labels = widened(others), other_labels.to(device, non_blocking=True)
             if own:
                 pool = torch.cat([queries, pool.to(queries.dtype)])
                 pool_labels = torch.cat([labels, pool_labels])
@@ -100,7 +100,7 @@ class ProxyLoss(ComparingLoss):
                 f"{last}: renumber the classes or set num_classes"
             )
         with torch.autocast(embeddings.device.type, enabled=False):
-            queries = _full(embeddings)
+            queries = widened(embeddings)
             self.inner.to(queries.dtype)
             return self.inner(queries, labels.to(queries.device, non_blocking=True))
 
@@ -118,7 +118,3 @@ def _without_own(mined: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     if len(rest) == 1:
         return anchors[keep], positives[keep], rest[0][keep]
     return anchors[keep], positives[keep], *rest
-
-
-def _full(values: Tensor) -> Tensor:
-    return values if values.dtype == torch.float64 else values.float()

@@ -40,16 +40,15 @@ class Whitening:
         return projected / np.where(lengths > 0, lengths, 1)
 
 
-def learn_whitening(rows: np.ndarray, dimensions: int) -> Whitening:
-    """Return the whitening of embeddings (N, D) that keeps their ``dimensions`` axes of largest
-    variance.
+def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Whitening:
+    """Return the whitening of embeddings (N, D) that keeps ``dimensions`` axes of large variance.
 
-    Each axis is divided by the square root of its variance (Jegou and Chum, ECCV 2012; the
-    "square-rooted PCA" of Revaud et al., ICCV 2019, section 4.2). Axes come by falling variance,
-    each with its largest component positive, so that equal rows give equal bits. An axis along
-    which the rows do not vary, as when there are fewer rows than dimensions, gives zeros and a
-    warning in the log. Rows that are not finite give NaN. Raises DataError for no rows, or for more
-    dimensions than there are.
+    Each axis is divided by its variance to the ``power``: 0.5 gives variance 1 (Jegou and Chum,
+    ECCV 2012), 0.25 is what the published commands of Revaud et al., ICCV 2019, ask for. Axes come
+    by falling variance, each with its largest component positive, so that equal rows give equal
+    bits. An axis along which the rows do not vary, as when there are fewer rows than dimensions,
+    gives zeros and a warning in the log. Non-finite rows give NaN. Raise DataError for no rows, or
+    for more dimensions than there are.
     """
     count, width = rows.shape
     if count < 2 or not 1 <= dimensions <= width:
@@ -75,4 +74,4 @@ def learn_whitening(rows: np.ndarray, dimensions: int) -> Whitening:
             varies.sum(),
             dimensions,
         )
-    return Whitening(mean, np.where(varies, axes / np.sqrt(np.where(varies, variances, 1.0)), 0.0))
+    return Whitening(mean, np.where(varies, axes / np.where(varies, variances, 1.0) ** power, 0.0))

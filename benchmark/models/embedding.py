@@ -44,9 +44,6 @@ class EmbeddingModel(nn.Module):
         )
         self.embedding_dim: int = config.embedding_dim or width
         self._initial_digest = _digest(backbone)
-        if config.freeze_batch_norm:
-            for layer in self._batch_norms():
-                layer.requires_grad_(False)
         self.train()
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

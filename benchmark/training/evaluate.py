@@ -63,7 +63,7 @@ class Evaluator:
             rows = {key: self._embed(part, model, device) for key, part in unique.items()}
             if self._sample is not None and self.config.whitening is not None:
                 sample = self._embed(self._sample, model, device)
-                whiten = learn_whitening(sample, self.config.whitening)
+                whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
                 rows = {key: whiten(embedded) for key, embedded in rows.items()}
         finally:
             model.train(training)

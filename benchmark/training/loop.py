@@ -65,9 +65,10 @@ class Trainer:
             share = state.position / len(batches)
             set_learning_rate(stepper.optimizer, self._rate(share))
             started = state.epoch + share >= self.recipe.memory.start_epoch
-            remembered = indices if stepper.memory is not None and started else None
+            takes_part = started or self.recipe.memory.write_first
+            remembered = indices if stepper.memory is not None and takes_part else None
             labels = components.labels[torch.from_numpy(indices)]
-            stepper(images, labels, state.step, remembered)
+            stepper(images, labels, state.step, remembered, reads=started)
             now = time.perf_counter()
             state.count_step(len(indices), now - clock)
             clock = now

@@ -24,21 +24,31 @@ class Memory:
     """
 
     def __init__(
-        self, config: MemoryConfig, labels: torch.Tensor, width: int, device: torch.device
+        self,
+        config: MemoryConfig,
+        labels: torch.Tensor,
+        width: int,
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
     ):
         """Make an empty memory for images with ``labels`` (N,) and embeddings of ``width``."""
         size = len(labels) if config.size == -1 else config.size
         self._by_image = config.key == "image"
+        self.write_first = config.write_first
         if self._by_image:
             size = min(size, len(labels))
         self._labels = labels
-        self._embeddings = torch.zeros(size, width, device=device)
+        self._embeddings = torch.zeros(size, width, device=device, dtype=dtype)
         self._images = np.full(size, -1)  # -1: empty
         self._written = np.arange(-size, 0)  # when, in embeddings stored since the beginning
 
     def __len__(self) -> int:
         """Return the number of embeddings remembered."""
         return int(np.count_nonzero(self._images >= 0))
+
+    def references(self, images: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what a step on ``images`` (B,) reads: all where the batch was written first."""
+        return self.others(images[:0] if self.write_first else images)
 
     def others(self, images: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
         """Return embeddings (M, D), and labels (M,) on the CPU, of all but the ``images`` (B,).

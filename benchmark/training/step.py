@@ -52,8 +52,8 @@ class Stepper:
         recipe, device = components.recipe, components.device
         memory = None
         if recipe.memory.size is not None:
-            width = components.model.embedding_dim
-            memory = Memory(recipe.memory, components.labels, width, device)
+            width, dtype = components.model.embedding_dim, next(components.model.parameters()).dtype
+            memory = Memory(recipe.memory, components.labels, width, device, dtype)
         return cls(
             components.model,
             components.loss,
@@ -71,11 +71,12 @@ class Stepper:
         labels: torch.Tensor,
         step: int,
         remembered: np.ndarray | None = None,
+        reads: bool = True,
     ) -> None:
         """Take step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU.
 
         ``remembered`` (B,): the numbers of the training images, when the memory takes part in the
-        step. ``drain`` gives the loss.
+        step; ``reads``: whether the loss reads it, or it is only written. ``drain`` gives the loss.
         """
         seed = derive(self.seed, "step", step)
         torch.manual_seed(seed)
@@ -84,10 +85,11 @@ class Stepper:
         self.optimizer.zero_grad(set_to_none=True)
         if self.config.micro_batch is not None and self.config.micro_batch < len(images):
             batch = MicroBatches(self._embed, images, self.config.micro_batch, seed)
-            batch.backward(self._loss_gradient(batch.embeddings(), labels, remembered))
+            gradient = self._loss_gradient(batch.embeddings(), labels, remembered, reads)
+            batch.backward(gradient)
         else:
             embeddings = self._embed(images)
-            embeddings.backward(self._loss_gradient(embeddings, labels, remembered))
+            embeddings.backward(self._loss_gradient(embeddings, labels, remembered, reads))
         self.scaler.step(self.optimizer)
         self.scaler.update()
 
@@ -128,25 +130,32 @@ class Stepper:
         return labels.to(self.device, non_blocking=True)
 
     def _loss_gradient(
-        self, embeddings: torch.Tensor, labels: torch.Tensor, remembered: np.ndarray | None
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        remembered: np.ndarray | None,
+        reads: bool,
     ) -> torch.Tensor:
         """Return the gradient (B, D) of the scaled loss with respect to the embeddings.
 
         That with respect to the loss's own parameters is added to them.
         """
         leaves = embeddings.detach().requires_grad_()
+        memory = None if remembered is None else self.memory
+        if memory is not None and memory.write_first:
+            memory.store(leaves, remembered)
         with self.stopwatch.running():
             with autocast(self.config, self.device):
-                if remembered is None or self.memory is None:
+                if memory is None or not reads:
                     value = self.loss(leaves, labels, generator=self._generator)
                 else:
-                    memory, memory_labels = self.memory.others(remembered)
-                    memory_labels = self._for_loss(memory_labels)
+                    others, other_labels = memory.references(remembered)
+                    other_labels = self._for_loss(other_labels)
                     value = self.loss.with_memory(
-                        leaves, labels, memory, memory_labels, generator=self._generator
+                        leaves, labels, others, other_labels, generator=self._generator
                     )
             self.scaler.scale(value).backward()
-        if remembered is not None and self.memory is not None:
-            self.memory.store(leaves, remembered)
+        if memory is not None and not memory.write_first:
+            memory.store(leaves, remembered)
         self._pending.append(value.detach())
         return leaves.grad

@@ -26,6 +26,16 @@ SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 Divisor = Callable[[tuple[int, int]], int]  # (width, height) of an upright image -> 1, 2, 4 or 8
 
 
+def open_stored(source: Path | BinaryIO, name: str | None = None) -> Image.Image:
+    """Return the decoded image in a file as it is stored: not turned, in its own mode.
+
+    Raise DataError as ``open_image`` does.
+    """
+    with _opened(source, name) as image:
+        image.load()
+        return image
+
+
 def open_image(
     source: Path | BinaryIO, name: str | None = None, divisor: Divisor | None = None
 ) -> Image.Image:
@@ -113,6 +123,10 @@ class Opener:
 
     def __call__(self, index: int) -> Image.Image:
         return open_image(path_below(self.root, self.paths[index]))
+
+    def stored(self, index: int) -> Image.Image:
+        """Return image number i as it is stored; see ``open_stored``."""
+        return open_stored(path_below(self.root, self.paths[index]))
 
 
 class ReducingOpener(Opener):

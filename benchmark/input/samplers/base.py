@@ -1,8 +1,9 @@
-"""The interface of samplers: an epoch is a pure function of the data, the seed and its number."""
+"""The sampler's interface: an epoch of batches is a pure function of the data, seed and number."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from benchmark.core.seeding import derive
 
 
 class Sampler(ABC):
-    """Makes the batches of an epoch; it has no state between epochs that would have to be saved."""
+    """Make the batches of an epoch; nothing is remembered between epochs or has to be saved."""
 
     Config: ClassVar[type]
 
@@ -56,8 +57,58 @@ class Sampler(ABC):
         return self.batches(np.random.default_rng(derive(self.seed, "sampler", number)))
 
 
+class CategorySampler(Sampler):
+    """A sampler of datasets whose classes belong to categories.
+
+    After ``prepare``, ``classes`` maps each category to the images of its classes, int64 (n,) each.
+    """
+
+    least = 2  # categories that it needs
+    classes: dict[int, list[np.ndarray]]
+
+    def prepare(self) -> None:
+        """Index the classes of each category; raise DataError when there are too few categories."""
+        name = type(self).__name__
+        if self.categories is None:
+            raise DataError(
+                f"{name} needs categories, and this dataset has none; use the sampler 'm_per_class'"
+            )
+        order = np.lexsort((self.labels, self.categories))
+        pairs = np.stack([self.categories[order], self.labels[order]])
+        starts = np.flatnonzero((np.diff(pairs) != 0).any(0)) + 1
+        self.classes = {}
+        for images in np.split(order, starts):
+            self.classes.setdefault(int(self.categories[images[0]]), []).append(images)
+        if len(self.classes) < self.least:
+            raise DataError(
+                f"{name} needs {self.least} categories or more, and this dataset has "
+                f"{len(self.classes)}; use the sampler 'm_per_class'"
+            )
+
+
+class Window:
+    """Takes consecutive images of classes put in random order; after the last comes the first."""
+
+    def __init__(self, classes: Sequence[np.ndarray], generator: np.random.Generator):
+        order = generator.permutation(len(classes)).tolist()
+        self._images = np.concatenate([classes[number] for number in order])
+        self._start = 0
+
+    def take(self, count: int) -> np.ndarray:
+        """Return the next ``count`` images (count,); of fewer, some come again."""
+        places = (self._start + np.arange(count)) % len(self._images)
+        self._start = (self._start + count) % len(self._images)
+        return self._images[places]
+
+
+def shuffled(batches: Sequence[np.ndarray], generator: np.random.Generator) -> list[np.ndarray]:
+    """Return the batches in random order, each with its images in random order."""
+    order = generator.permutation(len(batches)).tolist()
+    return [generator.permutation(batches[number]) for number in order]
+
+
 def divisibility(samples_per_class: int, batch_size: int) -> list[str]:
-    """Return the problem of a batch that cannot be made of whole classes."""
+    """Return the problem of a batch that cannot be made of ``samples_per_class`` each."""
     if batch_size % samples_per_class:
         lower = batch_size // samples_per_class * samples_per_class
         nearest = " or ".join(str(size) for size in (lower, lower + samples_per_class) if size)
@@ -66,14 +117,32 @@ def divisibility(samples_per_class: int, batch_size: int) -> list[str]:
             f"choose a batch size of {nearest}"
         ]
     if batch_size // samples_per_class < 2:
-        return [f"batch size {batch_size} holds one class of {samples_per_class}; two are needed"]
+        return [
+            f"batch size {batch_size} holds one class of {samples_per_class}; at least two are "
+            "needed"
+        ]
     return []
+
+
+def shares(categories: int, samples_per_class: int, batch_size: int) -> list[str]:
+    """Return the problem of a batch that ``categories`` cannot share equally.
+
+    A share is made of ``samples_per_class`` images each; 0 and 1 let it have any size.
+    """
+    step = categories * max(samples_per_class, 1)
+    if batch_size % step == 0:
+        return []
+    each = f" with samples_per_class {samples_per_class}" if samples_per_class > 1 else ""
+    return [
+        f"batch size {batch_size} cannot be shared by {categories} categories{each}; choose a "
+        f"multiple of {step}"
+    ]
 
 
 def class_chunks(
     labels: np.ndarray, size: int, generator: np.random.Generator
 ) -> dict[int, list[np.ndarray]]:
-    """Return {class: chunks of ``size`` shuffled image numbers}, without the remainders."""
+    """Return {class: chunks of ``size`` shuffled image numbers}; a remainder is left out."""
     order = generator.permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     unique, starts = np.unique(labels[order], return_index=True)

@@ -1,4 +1,4 @@
-"""Hard batches from pairs of categories (FastAP, supplement A; Smooth-AP and ROADMAP on SOP)."""
+"""Hard batches from pairs of categories, as the ROADMAP code draws them."""
 
 from __future__ import annotations
 
@@ -10,83 +10,76 @@ import numpy as np
 from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.input.samplers import SAMPLERS
-from benchmark.input.samplers.base import Sampler, divisibility
+from benchmark.input.samplers.base import CategorySampler, divisibility, shares, shuffled
 
 
 @SAMPLERS.register("category_pairs", display="category pairs")
-class CategoryPairsSampler(Sampler):
-    """Each batch takes half of its classes from each category of a pair, for every pair.
+class CategoryPairsSampler(CategorySampler):
+    """Share each batch equally between the categories of a pair; every pair has its turns.
 
-    Classes of one category resemble each other, so that a batch holds many hard negatives. An epoch
-    visits all pairs of usable categories in random order and draws ``batches_per_pair`` batches
-    from each.
+    Classes of one category resemble each other, so that a batch holds many hard negatives. A share
+    takes classes in random order and m images of each without replacement, with replacement of a
+    class of fewer than m. A category of too few classes gives a shorter share. With
+    ``samples_per_class`` 0, whole classes are taken as long as they fit. The batches of an epoch
+    are shuffled, and the images of each. Idea: Cakir et al., CVPR 2019, supplement A.
     """
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
         """Options of the sampler."""
 
-        samples_per_class: int = option(4, at_least=2, help="images of each class in a batch")
-        batches_per_pair: int = option(
-            10, at_least=1, help="batches drawn from each pair of categories"
+        samples_per_class: int = option(
+            4, at_least=0, help="images of each class in a batch; 0: all images of the class"
         )
+        batches_per_pair: int = option(
+            10, at_least=1, help="batches drawn from each pair of categories in an epoch"
+        )
+        nb_categories: int = option(2, at_least=1, help="categories that share a batch")
 
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
-        """Return the problem of a batch size that two categories cannot share equally."""
-        found = divisibility(config.samples_per_class, batch_size)
-        if not found and batch_size // config.samples_per_class % 2:
-            step = 2 * config.samples_per_class
-            found = [
-                f"batch size {batch_size} cannot be shared by two categories with "
-                f"samples_per_class {config.samples_per_class}; choose a multiple of {step}"
-            ]
-        return found
+        """Return the problem of a batch size that the categories cannot share equally."""
+        size = config.samples_per_class
+        if size == 1:
+            return ["samples_per_class 1 leaves no positive in a batch; give 2 or more, or 0"]
+        problems = divisibility(size, batch_size) if size else []
+        return problems or shares(config.nb_categories, size, batch_size)
 
     def prepare(self) -> None:
-        """Group the classes with enough images by category; raise DataError."""
-        if self.categories is None:
+        """Index the classes of each category; raise DataError for data that cannot be drawn."""
+        self.least = self.config.nb_categories
+        super().prepare()
+        share = self.batch_size // self.config.nb_categories
+        if self.config.samples_per_class:
+            return
+        large = [number for number, found in self.classes.items() if min(map(len, found)) > share]
+        if large:
             raise DataError(
-                "sampler 'category_pairs' needs categories, and this dataset has none; "
-                "use 'm_per_class'"
-            )
-        per_class = self.config.samples_per_class
-        unique, first, counts = np.unique(self.labels, return_index=True, return_counts=True)
-        usable = counts >= per_class
-        self._images = {
-            label: np.flatnonzero(self.labels == label) for label in unique[usable].tolist()
-        }
-        groups: dict[int, list[int]] = {}
-        for label, at in zip(unique[usable].tolist(), first[usable].tolist(), strict=True):
-            groups.setdefault(int(self.categories[at]), []).append(label)
-        width = self.batch_size // per_class // 2
-        self._groups = {
-            category: np.array(classes)
-            for category, classes in groups.items()
-            if len(classes) >= width
-        }
-        if len(self._groups) < 2:
-            raise DataError(
-                f"sampler 'category_pairs' has {len(self._groups)} categories with {width} or more "
-                f"classes of {per_class} images; two are needed: choose a smaller batch size or "
-                "'m_per_class'"
+                f"categories {large} have no class that fits into a share of {share} images; "
+                "choose a larger batch size, or samples_per_class above 0"
             )
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""
-        pairs = list(itertools.combinations(sorted(self._groups), 2))
-        return [
-            np.concatenate([self._half(category, generator) for category in pairs[number]])
-            for number in generator.permutation(len(pairs)).tolist()
+        groups = itertools.combinations(sorted(self.classes), self.config.nb_categories)
+        made = [
+            np.concatenate([self._share(category, generator) for category in group])
+            for group in groups
             for _ in range(self.config.batches_per_pair)
         ]
+        return shuffled(made, generator)
 
-    def _half(self, category: int, generator: np.random.Generator) -> np.ndarray:
-        per_class = self.config.samples_per_class
-        width = self.batch_size // per_class // 2
-        classes = generator.choice(self._groups[category], size=width, replace=False)
-        picks = [
-            generator.choice(self._images[label], size=per_class, replace=False)
-            for label in classes.tolist()
-        ]
+    def _share(self, category: int, generator: np.random.Generator) -> np.ndarray:
+        """Return the images that one category gives to a batch."""
+        size, classes = self.config.samples_per_class, self.classes[category]
+        free = self.batch_size // self.config.nb_categories
+        picks = []
+        for number in generator.permutation(len(classes)).tolist():
+            images = classes[number]
+            wanted = size or len(images)
+            if wanted <= free:
+                picks.append(generator.choice(images, wanted, replace=len(images) < wanted))
+                free -= wanted
+            if free < max(size, 1):
+                break
         return np.concatenate(picks)

@@ -12,7 +12,7 @@ from benchmark.input.samplers.base import Sampler
 
 @SAMPLERS.register("random", display="random images")
 class RandomSampler(Sampler):
-    """A permutation of all images cut into batches; the incomplete last batch is left out."""
+    """Cut a permutation of all images into batches; the incomplete last batch is left out."""
 
     @dataclass(frozen=True, kw_only=True)
     class Config:

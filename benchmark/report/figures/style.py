@@ -42,6 +42,7 @@ LOOKS = {
     "calibration": Look("#7d7d7d", "X", "-."),
     "triplet_semihard": Look("#8C5A2B", "<", "--"),
     "contrastive": Look("#7B4FB3", ">", ":"),
+    "cosine_contrastive": Look("#A64FB3", "p", ":"),
     "normalized_softmax": Look("#8F8F1A", "h", "-"),
     "proxy_nca": Look("#1F8795", "p", "-."),
 }

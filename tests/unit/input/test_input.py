@@ -14,7 +14,7 @@ from benchmark.core.recipe import InputConfig, check_input
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
-from benchmark.input.transforms import eval_view, random_crop_box
+from benchmark.input.views import eval_view, random_resized_box
 
 GLYPH = InputConfig(augmentation="affine_noise", image_size=32, mean=[0.5], std=[0.25])
 BATCHES = [np.arange(8), np.arange(8, 16), np.arange(16, 24)]
@@ -114,7 +114,7 @@ def test_file_batches_can_start_later(photos):
 def test_random_crop_stays_inside_and_respects_area_and_aspect():
     config, chance = InputConfig(augmentation="crop_flip"), np.random.default_rng(0)
     for _ in range(300):
-        left, top, right, bottom = random_crop_box((100, 80), config, chance)
+        left, top, right, bottom = random_resized_box((100, 80), config, chance)
         assert 0 <= left < right <= 100
         assert 0 <= top < bottom <= 80
         assert 0.15 <= (right - left) * (bottom - top) / 8000 <= 1.0

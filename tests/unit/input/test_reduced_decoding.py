@@ -11,12 +11,13 @@ from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener, ReducingOpener
 from benchmark.input.create import create_input
-from benchmark.input.transforms import View, eval_view, pixels_of, resize, train_view
+from benchmark.input.pictures import pixels_of, resize
+from benchmark.input.views import View, eval_view, train_view
 
 ROTATED = 6  # EXIF orientation: turn by 90 degrees
 SIZE = (403, 301)  # no multiple of the divisors
 EVALUATION = InputConfig(image_size=64, resize=72, keep_aspect=True)
-CROPS = InputConfig(image_size=48, resize=None, augmentation="crop_flip", crop_area=[0.5, 1.0])
+CROPS = InputConfig(image_size=48, augmentation="crop_flip", crop_area=[0.5, 1.0])
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ def test_other_formats_and_turned_images_stay_whole(root, name):
     ],
 )
 def test_nothing_is_reduced_below_what_the_view_needs(full, resized, box, divisor):
-    assert View(full, resized, box, 224).divisor == divisor
+    assert View(full, resized, box, (224, 224)).divisor == divisor
 
 
 def test_workers_change_nothing_for_reduced_pictures(root):
@@ -121,7 +122,7 @@ def test_views_are_cut_out_of_the_resized_image_and_mirrored():
     picture = Image.fromarray(
         np.random.default_rng(2).integers(0, 256, (40, 50, 3), dtype=np.uint8)
     )
-    view = View((50, 40), (50, 40), (5, 6, 29, 30), 24, mirrored=True)
+    view = View((50, 40), (50, 40), (5, 6, 29, 30), (24, 24), mirrored=True)
     assert np.array_equal(view.of(picture).numpy(), np.asarray(picture)[6:30, 5:29][:, ::-1])
 
 
@@ -129,4 +130,4 @@ def test_views_of_training_and_evaluation_are_squares_of_the_networks_size(root)
     picture = Image.open(root / "plain.jpg")
     chance = np.random.default_rng(0)
     for view in (eval_view(SIZE, EVALUATION), train_view(SIZE, CROPS, chance)):
-        assert view.of(picture).shape == (view.side, view.side, 3)
+        assert view.of(picture).shape == (*view.size, 3)

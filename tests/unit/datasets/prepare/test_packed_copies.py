@@ -53,7 +53,7 @@ def test_images_are_shrunk_to_the_short_side_and_keep_their_shape(root):
 
 
 def test_shrinking_is_that_of_the_evaluation_up_to_the_compression(root):
-    from benchmark.input.transforms import pixels_of, resize
+    from benchmark.input.pictures import pixels_of, resize
 
     smooth = np.linspace(0, 255, 30 * 40 * 3).reshape(30, 40, 3).astype(np.uint8)
     for name in ("smooth.jpg", "smooth.png"):

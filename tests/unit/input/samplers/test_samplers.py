@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from benchmark.input.samplers import SAMPLERS, check, create_sampler
 
 LABELS = np.repeat(np.arange(40), [3, 4, 5, 8, 9] * 8)
 CATEGORIES = LABELS // 10
+SIZES = np.bincount(LABELS)
 
 
 def make(name, batch_size=16, seed=0, labels=LABELS, categories=CATEGORIES, **params):
@@ -18,7 +21,7 @@ def make(name, batch_size=16, seed=0, labels=LABELS, categories=CATEGORIES, **pa
     )
 
 
-@pytest.mark.parametrize("name", ["m_per_class", "category_pairs", "random"])
+@pytest.mark.parametrize("name", SAMPLERS.names())
 def test_epoch_depends_on_seed_and_number_alone(name):
     first, again, other = make(name), make(name), make(name, seed=1)
     first.epoch(0)
@@ -27,53 +30,158 @@ def test_epoch_depends_on_seed_and_number_alone(name):
     assert not np.array_equal(np.concatenate(first.epoch(3)), np.concatenate(other.epoch(3)))
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in SAMPLERS])
-def test_batches_have_the_asked_size_and_no_image_twice(name):
+@pytest.mark.parametrize("name", SAMPLERS.names())
+def test_batches_are_numbers_of_images_and_have_the_asked_size(name):
     for batch in make(name).epoch(0):
-        assert len(batch) == len(set(batch.tolist())) == 16
+        assert len(batch) == 16 and batch.dtype == np.int64
+        assert batch.min() >= 0 and batch.max() < len(LABELS)
 
 
-def test_m_per_class_uses_each_class_until_too_few_images_are_left():
-    sampler = make("m_per_class", batch_size=8)
-    batches = sampler.epoch(0)
+@pytest.mark.parametrize("classes", ["walk", "uniform"])
+def test_m_per_class_uses_each_class_until_too_few_images_are_left(classes):
+    batches = make("m_per_class", batch_size=8, classes=classes).epoch(0)
     used = np.concatenate(batches)
     assert len(used) == len(set(used.tolist()))
     per_class = np.bincount(LABELS[used], minlength=40)
-    sizes = np.bincount(LABELS)
     assert (per_class % 4 == 0).all()
-    assert (per_class <= sizes // 4 * 4).all()
+    assert (per_class[SIZES < 4] == 0).all()
     # at the end fewer than two classes can still fill their half of a batch
-    assert ((sizes // 4 * 4 - per_class) > 0).sum() < 2
+    assert (per_class < SIZES // 4 * 4).sum() < 2
 
 
-def test_m_per_class_batch_holds_m_of_each_class():
-    for batch in make("m_per_class").epoch(0):
+@pytest.mark.parametrize("classes", ["walk", "uniform"])
+def test_m_per_class_batch_holds_m_of_each_class(classes):
+    """Only the authors' walk shuffles the images of a batch."""
+    grouped = []
+    for batch in make("m_per_class", classes=classes).epoch(0):
         assert set(np.unique(LABELS[batch], return_counts=True)[1].tolist()) == {4}
+        grouped.append((np.diff(LABELS[batch]) != 0).sum() == 3)
+    assert not any(grouped) if classes == "walk" else all(grouped)
 
 
-def test_category_pairs_batches_come_from_two_categories_half_each():
-    sampler = make("category_pairs", batches_per_pair=2)
-    batches = sampler.epoch(0)
-    pairs = set()
+def test_m_per_class_walks_over_one_order_so_that_the_same_classes_meet_again():
+    """Of equal classes the walk takes the same ones until they are used up; uniform does not."""
+    labels = np.repeat(np.arange(12), 16)
+
+    def met(classes):
+        sampler = make("m_per_class", labels=labels, categories=None, classes=classes)
+        return {tuple(np.unique(labels[batch]).tolist()) for batch in sampler.epoch(0)}
+
+    assert len(met("walk")) == 3  # 12 batches of four classes, four of each three
+    assert len(met("uniform")) > 6
+
+
+def test_category_pairs_shares_each_batch_and_shuffles_the_epoch():
+    batches = make("category_pairs", batches_per_pair=8).epoch(0)
+    pairs = []
     for batch in batches:
         categories, counts = np.unique(CATEGORIES[batch], return_counts=True)
         assert counts.tolist() == [8, 8]
-        pairs.add(tuple(categories.tolist()))
-    assert len(pairs) == 6
-    assert len(batches) == 12
+        pairs.append(tuple(categories.tolist()))
+    assert {pair: pairs.count(pair) for pair in set(pairs)} == dict.fromkeys(
+        itertools.combinations(range(4), 2), 8
+    )
+    assert pairs != sorted(pairs)
+    in_a_row = sum(first == second for first, second in itertools.pairwise(pairs))
+    assert in_a_row < 24  # of 47 neighbours; without a shuffle 42
 
 
-def test_category_pairs_without_categories_says_what_to_use():
+def test_category_pairs_draws_a_small_class_with_replacement_and_others_without():
+    seen = set()
+    for batch in make("category_pairs", batches_per_pair=20).epoch(0):
+        for label, count in zip(*np.unique(LABELS[batch], return_counts=True), strict=True):
+            assert count == 4
+            images = batch[LABELS[batch] == label]
+            assert len(set(images.tolist())) == 4 or SIZES[label] < 4
+            seen.add(int(label))
+    assert seen == set(range(40))
+
+
+def test_category_pairs_takes_whole_classes_that_fit():
+    batches = make("category_pairs", samples_per_class=0, batch_size=24).epoch(0)
+    for batch in batches:
+        labels, counts = np.unique(LABELS[batch], return_counts=True)
+        assert counts.tolist() == SIZES[labels].tolist()
+        assert max(np.bincount(CATEGORIES[batch])) <= 12
+
+
+@pytest.mark.parametrize("name", ["category_pairs", "category_windows"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_nb_categories_share_a_batch(name, count):
+    batches = make(name, batch_size=24, nb_categories=count, batches_per_pair=2).epoch(0)
+    groups = [tuple(np.unique(CATEGORIES[batch]).tolist()) for batch in batches]
+    assert sorted(groups) == sorted(2 * list(itertools.combinations(range(4), count)))
+
+
+def test_a_category_of_few_classes_gives_a_shorter_share():
+    labels = np.repeat(np.arange(11), 6)
+    categories = np.repeat([0, 1], [60, 6])
+    batches = make("category_pairs", labels=labels, categories=categories).epoch(0)
+    assert {len(batch) for batch in batches} == {12}
+
+
+def test_category_windows_take_all_images_of_a_class_but_at_their_ends():
+    batches = make("category_windows", batch_size=32, batches_per_pair=3).epoch(0)
+    for batch in batches:
+        for half in np.split(batch, 2):
+            labels = LABELS[half]
+            inner = labels[(labels != labels[0]) & (labels != labels[-1])]
+            found, counts = np.unique(inner, return_counts=True)
+            assert counts.tolist() == SIZES[found].tolist()
+
+
+def test_category_windows_go_on_where_the_last_batch_ended():
+    batches = make("category_windows", batch_size=20, batches_per_pair=1).epoch(0)
+    # three pairs hold category 0 of 58 images: three windows of ten, none of which overlap
+    used = np.concatenate([batch[CATEGORIES[batch] == 0] for batch in batches])
+    assert len(used) == len(set(used.tolist())) == 30
+
+
+def test_class_windows_cut_a_row_of_whole_classes():
+    batches = make("class_windows").epoch(0)
+    row = np.concatenate(batches)
+    assert len(row) == len(set(row.tolist())) == len(LABELS) // 16 * 16
+    assert (np.diff(LABELS[row]) != 0).sum() < 40
+
+
+def test_random_batches_hold_no_image_twice_in_an_epoch():
+    row = np.concatenate(make("random").epoch(0))
+    assert len(row) == len(set(row.tolist())) == len(LABELS) // 16 * 16
+
+
+@pytest.mark.parametrize("name", ["category_pairs", "category_windows", "category_and_rest"])
+def test_categories_that_are_missing_are_asked_for(name):
     with pytest.raises(DataError, match="m_per_class"):
-        make("category_pairs", categories=None)
+        make(name, categories=None)
+    with pytest.raises(DataError, match="2 categories or more"):
+        make(name, categories=np.zeros_like(LABELS))
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("m_per_class", 10), ("category_pairs", 12), ("m_per_class", 4)]
+    ("name", "params", "size"),
+    [
+        ("m_per_class", {}, 10),
+        ("m_per_class", {}, 4),
+        ("category_pairs", {}, 12),
+        ("category_pairs", {"nb_categories": 3}, 16),
+        ("category_pairs", {"samples_per_class": 0}, 15),
+        ("category_windows", {"nb_categories": 3}, 16),
+        ("category_and_rest", {}, 15),
+    ],
 )
-def test_batch_size_that_does_not_fit_is_reported_without_data(name, size):
-    (problem,) = check(name, {}, size)
+def test_batch_size_that_does_not_fit_is_reported_without_data(name, params, size):
+    (problem,) = check(name, params, size)
     assert str(size) in problem.message
+
+
+def test_one_image_of_a_class_is_refused():
+    (problem,) = check("category_pairs", {"samples_per_class": 1}, 16)
+    assert "no positive" in problem.message
+
+
+def test_whole_classes_that_do_not_fit_are_refused():
+    with pytest.raises(DataError, match="no class that fits into a share of 2"):
+        make("category_pairs", samples_per_class=0, batch_size=4)
 
 
 def test_too_few_classes_for_one_batch_is_an_error():

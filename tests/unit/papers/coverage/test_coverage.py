@@ -67,7 +67,7 @@ def test_only_rows_that_a_run_stands_beside_are_said_to_have_one(table):
 @pytest.mark.parametrize(
     ("facts", "run"),
     [
-        (("roadmap2021v2", "table2", "XBM", "sop"), "sop/resnet50~xbm/contrastive/bs64"),
+        (("roadmap2021v2", "table2", "XBM", "sop"), "sop/resnet50~xbm/cosine_contrastive/bs64"),
         (
             ("roadmap2021v2", "table9", "ROADMAP (ours)", "roxford5k"),
             "sfm120k/deit_s/roadmap/bs128",

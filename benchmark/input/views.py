@@ -1,0 +1,157 @@
+"""Views of one image: the crops and sizes that the papers' recipes use.
+
+The size of an image decides its view before it is decoded, so that only what the view needs has to
+be computed. Sizes and boxes are those of torchvision's Resize, CenterCrop, RandomCrop and
+RandomResizedCrop on PIL images.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from PIL import Image
+
+from benchmark.core.recipe import InputConfig
+from benchmark.input.pictures import Jitter, Size, pixels_of, resize, turn
+
+TRIES = 10  # attempts to fit a random crop before the centre is taken
+DIVISORS = (8, 4, 2)  # of the sides of a JPEG, which its transform can be inverted to directly
+COLOURS = ("brightness", "contrast", "saturation", "hue")
+
+Box = tuple[int, int, int, int]  # left, top, right, bottom
+
+
+@dataclass(frozen=True)
+class View:
+    """The ``size`` pixels that a network is shown of an image of ``full`` pixels.
+
+    resized    size that the whole image is brought to first
+    box        what is cut out of that and then brought to ``size``
+    mirrored   whether left and right are exchanged
+    degrees    by how much the resized image is turned before it is cut
+    jitter     change of colours at last
+    """
+
+    full: Size
+    resized: Size
+    box: Box
+    size: Size
+    mirrored: bool = False
+    degrees: float = 0.0
+    jitter: Jitter | None = None
+
+    @property
+    def divisor(self) -> int:
+        """Return the largest divisor of the sides that needs nothing to be enlarged."""
+        if self.resized == self.full:
+            cut = (self.box[2] - self.box[0], self.box[3] - self.box[1])
+            least = min(part / side for part, side in zip(cut, self.size, strict=True))
+        else:
+            least = min(whole / part for whole, part in zip(self.full, self.resized, strict=True))
+        return next((number for number in DIVISORS if number <= least), 1)
+
+    def of(self, picture: Image.Image) -> torch.Tensor:
+        """Return the view, uint8 (height, width, C), of a picture of size ``full``.
+
+        The sides of the picture may have been divided by ``divisor`` when it was decoded.
+        """
+        left, top, right, bottom = self.box
+        part = 1 if picture.size == self.full else self.divisor
+        if part > 1 and self.resized == self.full and not self.degrees:
+            box = (left / part, top / part, right / part, bottom / part)
+            pixels = pixels_of(picture.resize(self.size, Image.Resampling.BILINEAR, box=box))
+        else:
+            if any(length % part for length in self.full):
+                # Divided sides are rounded up: what sticks out beyond the image is left out.
+                extent = (0, 0, self.full[0] / part, self.full[1] / part)
+                picture = picture.resize(self.resized, Image.Resampling.BILINEAR, box=extent)
+            pixels = resize(pixels_of(picture), self.resized)
+            if self.degrees:
+                pixels = turn(pixels, self.degrees)
+            pixels = resize(pixels[top:bottom, left:right], self.size)
+        if self.mirrored:
+            pixels = pixels.flip(1)
+        return pixels if self.jitter is None else self.jitter.of(pixels)
+
+
+def train_view(size: Size, config: InputConfig, generator: np.random.Generator) -> View:
+    """Return the training view: resized, cropped at random and flipped, or as in evaluation."""
+    if config.augmentation == "none":
+        return eval_view(size, config)
+    side = config.image_size
+    resized = size
+    if config.resize is not None and config.train_resize != "none":
+        resized = resized_size(size, config.resize, square=config.train_resize == "square")
+    if config.crop == "random":
+        box = random_box(resized, side, generator)
+    else:
+        box = random_resized_box(resized, config, generator)
+    mirrored = config.flip and generator.random() < 0.5
+    degrees = generator.uniform(-config.rotation, config.rotation) if config.rotation else 0.0
+    jitter = Jitter.draw(generator, {name: getattr(config, name) for name in COLOURS})
+    return View(size, resized, box, (side, side), mirrored, degrees, jitter)
+
+
+def eval_view(size: Size, config: InputConfig, scale: float = 1.0) -> View:
+    """Return the evaluation view, brought to ``scale`` times its sides.
+
+    It is the centre of the resized image, or the whole of it at its native size.
+    """
+    side = config.image_size
+    if config.native_size:
+        resized = shrunk_size(size, config.max_side)
+        box = (0, 0, *resized)
+    else:
+        resized = resized_size(size, config.resize or side, square=not config.keep_aspect)
+        left, top = (round((length - side) / 2) for length in resized)
+        box = (left, top, left + side, top + side)
+    shown = (box[2] - box[0], box[3] - box[1])
+    width, height = (max(1, int(0.5 + scale * length)) for length in shown)
+    return View(size, resized, box, (width, height))
+
+
+def resized_size(size: Size, side: int, *, square: bool) -> Size:
+    """Return the size of a square, or with the shorter side ``side``, the other rounded down."""
+    if square:
+        return side, side
+    width, height = size
+    if width <= height:
+        return side, int(side * height / width)
+    return int(side * width / height), side
+
+
+def shrunk_size(size: Size, max_side: int | None) -> Size:
+    """Return the size itself, or that with the longer side ``max_side`` where it is larger."""
+    scale = min(1.0, (max_side or max(size)) / max(size))
+    width, height = (max(1, round(scale * length)) for length in size)
+    return width, height
+
+
+def random_box(size: Size, side: int, generator: np.random.Generator) -> Box:
+    """Return a square of ``side`` pixels anywhere in an image that holds it."""
+    left, top = (int(generator.integers(0, length - side + 1)) for length in size)
+    return left, top, left + side, top + side
+
+
+def random_resized_box(size: Size, config: InputConfig, generator: np.random.Generator) -> Box:
+    """Return a box with area uniform in ``crop_area`` and log aspect uniform in ``crop_aspect``.
+
+    When no draw fits, the largest centre crop within the allowed aspects is taken.
+    """
+    width, height = size
+    logs = [math.log(value) for value in config.crop_aspect]
+    for _ in range(TRIES):
+        area = width * height * generator.uniform(*config.crop_area)
+        aspect = math.exp(generator.uniform(*logs))
+        crop_width, crop_height = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < crop_width <= width and 0 < crop_height <= height:
+            left = int(generator.integers(0, width - crop_width + 1))
+            top = int(generator.integers(0, height - crop_height + 1))
+            return left, top, left + crop_width, top + crop_height
+    aspect = min(max(width / height, config.crop_aspect[0]), config.crop_aspect[1])
+    crop_width, crop_height = min(width, round(height * aspect)), min(height, round(width / aspect))
+    left, top = (width - crop_width) // 2, (height - crop_height) // 2
+    return left, top, left + crop_width, top + crop_height

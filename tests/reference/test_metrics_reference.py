@@ -1,0 +1,167 @@
+"""Our metrics against the evaluation code of the papers' authors, on embeddings with ties."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_up_embeddings import GRADES, judged, made_up, made_up_landmarks, whitening_rows
+
+from benchmark.metrics import expand_queries, landmark_map, learn_whitening, retrieval_metrics
+
+RECORDED = json.loads((Path(__file__).parent / "authors_metrics.json").read_text(encoding="utf-8"))
+EXACT = 1e-6  # their means are float32
+AT = (1, 2, 4, 8, 10, 16, 20, 30, 32, 100, 1000)
+
+
+def measured(case):
+    """Return our metrics of a case: ``plain``, or ``plain gallery``, of which a third queries."""
+    kind, _, gallery = case.partition(" ")
+    labels, rows = made_up(kind)
+    if not gallery:
+        return retrieval_metrics(rows, labels, recall_at=AT)
+    asks = np.arange(len(labels)) % 3 == 0
+    return retrieval_metrics(rows[asks], labels[asks], rows[~asks], labels[~asks], AT)
+
+
+@pytest.mark.parametrize(
+    "case", ["plain", "plain gallery", "twins", "twins gallery", "duplicates gallery"]
+)
+def test_recall_and_map_at_r_are_those_of_roadmap(case):
+    assert measured(case) == pytest.approx(RECORDED["labels"][case] | _map(case), abs=EXACT)
+
+
+def test_roadmap_drops_the_first_image_instead_of_the_query():
+    """With copies in other classes their code may keep a query in its own ranking; ours never."""
+    labels, rows = made_up("duplicates")
+    order = np.argsort(-(rows @ rows.T).round(6), axis=1, kind="stable")
+    own = order == np.arange(len(labels))[:, None]
+    theirs = RECORDED["labels"]["duplicates"]
+    assert _of_rankings(order[:, 1:], labels) == pytest.approx(theirs, abs=EXACT)
+    without_query = order[~own].reshape(len(labels), -1)
+    assert _of_rankings(without_query, labels) == pytest.approx(
+        {name: measured("duplicates")[name] for name in theirs}, abs=EXACT
+    )
+
+
+def test_ties_between_classes_move_both_within_their_bounds():
+    """Which of two equal scores comes first is not defined in their code; ours takes the index."""
+    labels, rows = made_up("ties")
+    asks = np.arange(len(labels)) % 3 == 0
+    scores = (rows[asks] @ rows[~asks].T).astype(np.float64).round(5)
+    match = labels[asks][:, None] == labels[~asks]
+    bounds = [
+        _of_rankings(np.lexsort((sign * match, -scores)), labels[~asks], labels[asks])
+        for sign in (1, -1)
+    ]
+    ours, theirs = measured("ties gallery"), RECORDED["labels"]["ties gallery"]
+    assert bounds[1]["recall_at_1"] - bounds[0]["recall_at_1"] > 0.1  # so that ties are tested
+    for name, value in theirs.items():
+        low, high = bounds[0][name] - EXACT, bounds[1][name] + EXACT
+        assert low <= value <= high and low <= ours[name] <= high
+
+
+@pytest.mark.parametrize("protocol", GRADES)
+def test_landmark_map_is_that_of_three_evaluations(protocol):
+    queries, gallery, truth = made_up_landmarks("plain")
+    found = RECORDED["landmarks"]["plain"]
+    ours = _landmarks(queries, gallery, truth, protocol)
+    assert ours == pytest.approx(found["revisitop"][protocol], abs=1e-9)
+    assert ours == pytest.approx(found["listwise"][protocol], abs=1e-9)
+    if protocol in found["roadmap"]:
+        assert ours == pytest.approx(found["roadmap"][protocol], abs=1e-9)
+
+
+@pytest.mark.parametrize("protocol", GRADES)
+def test_ties_of_landmarks_move_all_within_their_bounds(protocol):
+    queries, gallery, truth = made_up_landmarks("ties")
+    kept, judgements = judged(truth, protocol)
+    bounds = []
+    for sign in (1, -1):  # a hair of score puts relevant items last, then first among equals
+        nudged = (queries[kept] @ gallery.T).astype(np.float64).round(5)
+        for row, relevant in zip(nudged, judgements.relevant, strict=True):
+            row[relevant] -= sign * 1e-6
+        ranked = [_trapezoids(*row) for row in zip(nudged, *_lists(judgements), strict=True)]
+        bounds.append(np.mean(ranked))
+    values = [_landmarks(queries, gallery, truth, protocol)]
+    values += [
+        found[protocol] for found in RECORDED["landmarks"]["ties"].values() if protocol in found
+    ]
+    assert bounds[1] - bounds[0] > 0.1  # so that ties are tested
+    assert all(bounds[0] - 1e-9 <= value <= bounds[1] + 1e-9 for value in values)
+
+
+@pytest.mark.parametrize(("power", "dimensions"), [(0.25, 24), (0.25, 12), (0.5, 24), (0.5, 12)])
+def test_whitening_with_a_power_is_that_of_the_listwise_code(power, dimensions):
+    queries, gallery, truth = made_up_landmarks("plain")
+    whiten = learn_whitening(whitening_rows(), dimensions, power)
+    queries, gallery = whiten(queries), whiten(gallery)
+    _same(
+        RECORDED["landmarks"]["plain"][f"whitening {power} {dimensions}"], queries, gallery, truth
+    )
+
+
+@pytest.mark.parametrize(("alpha", "k"), [(2, 10), (3, 5)])
+def test_query_expansion_is_that_of_the_listwise_code(alpha, k):
+    queries, gallery, truth = made_up_landmarks("plain")
+    expanded = expand_queries(queries, gallery, alpha, k)
+    _same(RECORDED["landmarks"]["plain"][f"expansion {alpha} {k}"], expanded, gallery, truth)
+
+
+def test_whitening_comes_before_expansion():
+    queries, gallery, truth = made_up_landmarks("plain")
+    whiten = learn_whitening(whitening_rows(), 24, 0.25)
+    queries, gallery = whiten(queries), whiten(gallery)
+    found = RECORDED["landmarks"]["plain"]["whitening 0.25 24, expansion 2 10"]
+    _same(found, expand_queries(queries, gallery, 2, 10), gallery, truth)
+
+
+def _map(case):
+    """Return our own mAP, which their code cuts at 2047 neighbours: it is in no comparison."""
+    return {"map": measured(case)["map"]}
+
+
+def _of_rankings(order, labels, asked=None):
+    """Return recall and mAP@R of rankings (Q, N): items by falling score."""
+    counts = np.bincount(labels)[labels] - 1
+    if asked is not None:
+        counts = np.bincount(labels, minlength=asked.max() + 1)[asked]
+    match = labels[order] == (labels if asked is None else asked)[:, None]
+    found = {f"recall_at_{k}": match[:, :k].any(1).mean() for k in AT}
+    inside = np.arange(match.shape[1]) < counts[:, None]
+    precision = match.cumsum(1) / np.arange(1, match.shape[1] + 1)
+    has = counts > 0
+    average = (precision * match * inside).sum(1)[has] / counts[has]
+    return {**found, "map_at_r": average.mean()}
+
+
+def _landmarks(queries, gallery, truth, protocol):
+    kept, judgements = judged(truth, protocol)
+    return landmark_map(queries[kept], gallery, judgements)
+
+
+def _lists(judgements):
+    return judgements.relevant, judgements.ignored
+
+
+def _trapezoids(scores, relevant, ignored):
+    """Return AP of one query by the trapezoids of the revisited benchmarks."""
+    order = [item for item in np.argsort(-scores, kind="stable") if item not in set(ignored)]
+    ranks = np.flatnonzero(np.isin(order, relevant))
+    before = [i / rank if rank else 1.0 for i, rank in enumerate(ranks)]
+    return np.mean(
+        [
+            (p + (i + 1) / (rank + 1)) / 2
+            for i, (p, rank) in enumerate(zip(before, ranks, strict=True))
+        ]
+    )
+
+
+def _same(found, queries, gallery, truth):
+    """Check scores of some pairs (float32 rows: 1e-6) and the mAP of each protocol."""
+    if "scores" in found:
+        assert np.allclose(queries[:4] @ gallery[:25].T, found["scores"], atol=1e-6)
+    for protocol, value in found["map"].items():
+        assert _landmarks(queries, gallery, truth, protocol) == pytest.approx(value, abs=1e-4)

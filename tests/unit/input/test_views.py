@@ -1,0 +1,245 @@
+"""Views are those of torchvision's transforms on PIL images, which the papers' code used.
+
+Boxes of training views are compared by two-sample Kolmogorov-Smirnov tests of 2,000 draws, with
+fixed seeds; pixels within one grey level for each resize.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from scipy.stats import ks_2samp
+
+from benchmark.core.recipe import InputConfig
+from benchmark.datasets.base import ImageSet
+from benchmark.datasets.io.images import Opener
+from benchmark.input.create import create_input
+from benchmark.input.pictures import Jitter, pixels_of, turn
+from benchmark.input.views import View, eval_view, train_view
+from benchmark.models.vision_ops import prepare_torchvision
+
+DRAWS = 2000
+LEAST_P = 1e-3  # 48 tests with fixed seeds
+SIZES = {"1:1": (300, 300), "4:3": (400, 300), "3:1": (600, 200), "1:3": (200, 600)}
+RECIPES = {
+    "FastAP": InputConfig(
+        augmentation="crop_flip", resize=256, train_resize="square", crop="random"
+    ),
+    "Smooth-AP": InputConfig(
+        augmentation="crop_flip", crop_area=[0.08, 1.0], crop_aspect=[3 / 4, 4 / 3]
+    ),
+    "ROADMAP, SOP": InputConfig(augmentation="crop_flip", resize=256, crop_aspect=[0.75, 1.33]),
+    "ROADMAP, CUB": InputConfig(augmentation="crop_flip", crop_aspect=[0.75, 1.33]),
+}
+TESTS = {
+    "squash": InputConfig(resize=256, decoding="stored"),
+    "short side": InputConfig(resize=256, keep_aspect=True, decoding="stored"),
+    "squash, whole": InputConfig(resize=224, decoding="stored"),
+}
+
+
+@pytest.fixture(scope="module")
+def transforms():
+    prepare_torchvision()
+    import torchvision.transforms
+
+    return torchvision.transforms
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """Return a folder with a picture of each shape and kind."""
+    root = tmp_path_factory.mktemp("views")
+    generator = np.random.default_rng(0)
+    for shape, size in SIZES.items():
+        coarse = generator.integers(0, 256, (size[1] // 8, size[0] // 8, 3), dtype=np.uint8)
+        picture = Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC)
+        exif = Image.Exif()
+        exif[274] = 6  # turn by 90 degrees
+        picture.save(root / _file(shape, "rgb"), quality=95)
+        picture.save(root / _file(shape, "turned"), quality=95, exif=exif)
+        picture.convert("L").save(root / _file(shape, "grey"), quality=95)
+        picture.convert("P").save(root / _file(shape, "palette"))
+    return root
+
+
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_training_boxes_and_flips_are_distributed_as_torchvisions(transforms, recipe, shape):
+    config, size = RECIPES[recipe], SIZES[shape]
+    generator = np.random.default_rng(11)
+    ours = np.array([_drawn(train_view(size, config, generator)) for _ in range(DRAWS)])
+    torch.manual_seed(12)
+    theirs = np.array([_theirs(transforms, config, size) for _ in range(DRAWS)])
+    for name, first, second in zip(
+        ("left", "top", "width", "height", "flip"), ours.T, theirs.T, strict=True
+    ):
+        assert ks_2samp(first, second, method="asymp").pvalue > LEAST_P, name
+
+
+def test_a_test_of_boxes_tells_an_area_of_a_tenth_from_one_of_16_percent(transforms):
+    """The comparison above would notice the crop of another recipe."""
+    generator = np.random.default_rng(11)
+    views = [
+        [_drawn(train_view((400, 300), RECIPES[name], generator)) for _ in range(DRAWS)]
+        for name in ("Smooth-AP", "ROADMAP, CUB")
+    ]
+    widths = [np.array(drawn)[:, 2] for drawn in views]
+    assert ks_2samp(*widths).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["rgb", "grey", "palette", "turned"])
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("test", TESTS)
+def test_test_views_have_torchvisions_pixels(transforms, root, test, shape, kind):
+    config, path = TESTS[test], root / _file(shape, kind)
+    side = config.resize if config.keep_aspect else (config.resize, config.resize)
+    pipeline = transforms.Compose([transforms.Resize(side), transforms.CenterCrop(224)])
+    theirs = pipeline(Image.open(path).convert("RGB"))
+    assert _gap(_shown(root, path.name, config), theirs) <= 1
+
+
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_training_views_have_torchvisions_pixels(transforms, root, recipe, shape):
+    """The box is ours: resize, crop and flip are theirs, and each resize may move one level."""
+    config = RECIPES[recipe]
+    picture = Image.open(root / _file(shape, "rgb"))
+    view = train_view(picture.size, config, np.random.default_rng(3))
+    left, top, right, bottom = view.box
+    theirs = picture.resize(view.resized, Image.Resampling.BILINEAR)
+    functional = transforms.functional
+    theirs = functional.resized_crop(theirs, top, left, bottom - top, right - left, (224, 224))
+    theirs = functional.hflip(theirs) if view.mirrored else theirs
+    assert _gap(view.of(picture), theirs) <= 2
+
+
+def test_images_are_turned_by_exif_unless_they_are_to_be_as_stored(root):
+    file = _file("3:1", "turned")
+    stored = _shown(root, file, TESTS["squash"])
+    upright = _shown(root, file, dataclasses.replace(TESTS["squash"], decoding="upright"))
+    assert _gap(stored, Image.fromarray(upright.rot90(1).contiguous().numpy())) <= 1
+    assert _gap(stored, Image.fromarray(upright.numpy())) > 20
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.7071, 1.4142])
+def test_native_views_are_whole_images_at_a_scale(root, scale):
+    """The listwise code's Scale rounds sides half up."""
+    config = InputConfig(native_size=True, augmentation="crop_flip", decoding="stored")
+    image_set = _image_set(root, [_file(shape, "rgb") for shape in SIZES])
+    source = create_input(image_set, config, 3)
+    shapes = [tuple(batch.shape) for batch in source.eval_batches(16, scale)]
+    sides = [[int(0.5 + scale * side) for side in size] for size in SIZES.values()]
+    assert shapes == [(1, 3, height, width) for width, height in sides]
+
+
+def test_native_views_are_shrunk_to_the_longest_side_allowed():
+    config = InputConfig(native_size=True, augmentation="crop_flip", max_side=300)
+    assert eval_view((600, 200), config).size == (300, 100)
+    assert eval_view((200, 90), config).size == (200, 90)
+
+
+def test_rotation_is_torchvisions(transforms, root):
+    picture = Image.open(root / _file("4:3", "rgb"))
+    bilinear = transforms.InterpolationMode.BILINEAR
+    theirs = transforms.functional.rotate(picture, 17.0, interpolation=bilinear)
+    assert _gap(turn(pixels_of(picture), 17.0), theirs) == 0
+
+
+def test_rotations_are_uniform_up_to_the_limit(transforms):
+    config = dataclasses.replace(RECIPES["FastAP"], rotation=10.0)
+    generator = np.random.default_rng(5)
+    ours = [train_view((300, 300), config, generator).degrees for _ in range(DRAWS)]
+    torch.manual_seed(6)
+    theirs = [transforms.RandomRotation.get_params([-10.0, 10.0]) for _ in range(DRAWS)]
+    assert ks_2samp(ours, theirs).pvalue > LEAST_P
+
+
+@pytest.mark.parametrize(
+    ("name", "amount"),
+    [("brightness", 0.7), ("contrast", 1.3), ("saturation", 0.4), ("hue", 0.2), ("hue", -0.2)],
+)
+def test_colour_changes_are_torchvisions(transforms, root, name, amount):
+    picture = Image.open(root / _file("4:3", "rgb"))
+    theirs = getattr(transforms.functional, f"adjust_{name}")(picture, amount)
+    assert _gap(Jitter(((name, amount),)).of(pixels_of(picture)), theirs) == 0
+
+
+def test_jitters_are_drawn_as_torchvision_does(transforms):
+    limits = {"brightness": 0.4, "contrast": 0.2, "saturation": 1.5, "hue": 0.1}
+    generator = np.random.default_rng(7)
+    ours = [dict(Jitter.draw(generator, limits).steps) for _ in range(DRAWS)]
+    torch.manual_seed(8)
+    jitter = transforms.ColorJitter(**limits)
+    bounds = [getattr(jitter, name) for name in limits]
+    theirs = np.array([jitter.get_params(*bounds)[1:] for _ in range(DRAWS)], dtype=float)
+    for column, name in enumerate(limits):
+        assert ks_2samp([drawn[name] for drawn in ours], theirs[:, column]).pvalue > LEAST_P
+    orders = {tuple(drawn) for drawn in ours}
+    assert len(orders) == math.factorial(4)
+
+
+def test_grey_images_are_jittered_in_brightness_alone():
+    grey = torch.full((4, 4, 1), 100, dtype=torch.uint8)
+    assert torch.equal(Jitter((("hue", 0.3), ("saturation", 0.1))).of(grey), grey)
+    assert Jitter((("brightness", 0.5),)).of(grey).unique().tolist() == [50]
+
+
+def test_options_that_are_0_draw_nothing():
+    """An option that is not used leaves the boxes of a seed as they are."""
+    plain, turned = (
+        train_view((400, 300), config, np.random.default_rng(1))
+        for config in (RECIPES["FastAP"], dataclasses.replace(RECIPES["FastAP"], rotation=9.0))
+    )
+    assert plain.jitter is None and plain.degrees == 0.0 != turned.degrees
+    assert (plain.box, plain.mirrored) == (turned.box, turned.mirrored)
+
+
+def _file(shape, kind):
+    return f"{shape.replace(':', '')}-{kind}.{'png' if kind == 'palette' else 'jpg'}"
+
+
+def _image_set(root, names):
+    return ImageSet(np.zeros(len(names), np.int64), names, Opener(root, names))
+
+
+def _shown(root, name, config):
+    """Return the pixels, uint8 (H, W, 3), that evaluation shows of one file."""
+    plain = dataclasses.replace(config, mean=[0.0], std=[1.0])
+    (batch,) = create_input(_image_set(root, [name]), plain, 3).eval_batches(1)
+    return (batch[0].permute(1, 2, 0) * 255).round().to(torch.uint8)
+
+
+def _gap(pixels, picture):
+    """Return the largest difference in grey levels."""
+    return int(np.abs(pixels.numpy().astype(int) - np.asarray(picture).astype(int)).max())
+
+
+def _drawn(view: View):
+    left, top, right, bottom = view.box
+    return left, top, right - left, bottom - top, view.mirrored
+
+
+def _theirs(transforms, config, size):
+    """Return the box and flip that torchvision draws for an image of a size."""
+    picture = Image.new("L", size)
+    if config.resize is not None:
+        square = config.train_resize == "square"
+        side = (config.resize, config.resize) if square else config.resize
+        picture = Image.new("L", _resized(transforms, picture, side))
+    if config.crop == "random":
+        top, left, height, width = transforms.RandomCrop.get_params(picture, (224, 224))
+    else:
+        top, left, height, width = transforms.RandomResizedCrop.get_params(
+            picture, config.crop_area, config.crop_aspect
+        )
+    return left, top, width, height, bool(torch.rand(1) < 0.5)
+
+
+def _resized(transforms, picture, side):
+    return transforms.functional.resize(picture, side).size
