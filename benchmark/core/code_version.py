@@ -26,6 +26,7 @@ DECISIVE = (
     "training",
     "core/options.py",
     "core/recipe.py",
+    "core/recipe_input.py",
     "core/records.py",
     "core/seeding.py",
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from benchmark.core.recipe import InputConfig
+from benchmark.core.recipe_input import InputConfig
 
 
 class Input(ABC):

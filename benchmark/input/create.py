@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.core.recipe import InputConfig, check_input
+from benchmark.core.recipe_input import InputConfig, check_input
 from benchmark.datasets.base import ImageSet
 from benchmark.input.base import Input
 from benchmark.input.files import FileInput

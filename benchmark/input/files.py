@@ -15,7 +15,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from benchmark.core.errors import DataError
-from benchmark.core.recipe import InputConfig
+from benchmark.core.recipe_input import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.input.base import Input, normalisation

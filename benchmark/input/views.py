@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from benchmark.core.recipe import InputConfig
+from benchmark.core.recipe_input import InputConfig
 from benchmark.input.pictures import Jitter, Size, pixels_of, resize, turn
 
 TRIES = 10  # attempts to fit a random crop before the centre is taken

@@ -9,7 +9,8 @@ import torch
 from PIL import Image
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe import EvaluationConfig, InputConfig
+from benchmark.core.recipe import EvaluationConfig
+from benchmark.core.recipe_input import InputConfig
 from benchmark.core.results import Scores
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import Dataset, ImageSet

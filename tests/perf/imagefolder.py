@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from benchmark.core.recipe import InputConfig
+from benchmark.core.recipe_input import InputConfig
 from benchmark.models.vision_ops import prepare_torchvision
 
 

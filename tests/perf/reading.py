@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.core.recipe import InputConfig
+from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import ReducingOpener, open_image
 from benchmark.datasets.io.packed import PackedImages

@@ -15,7 +15,7 @@ from perf.interleave import compare
 from perf.loops import Training, bench_spec
 from perf.workflow import CONFIG, share_of_useful_time, shortened
 
-from benchmark.core.recipe import InputConfig
+from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import ReducingOpener
 from benchmark.input.create import create_input
