@@ -163,9 +163,8 @@ def check(
 
 def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, object]:
     """Return root and KEY=VALUE pairs as parameters: text where they are text, else YAML."""
-    import yaml
-
     from benchmark.core.options import schema_of
+    from benchmark.core.plain_yaml import YamlError, parse_yaml
     from benchmark.datasets import DATASETS
     from benchmark.datasets.io.roots import with_root
 
@@ -182,10 +181,12 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
             raise typer.BadParameter(f"'{key}' is given twice; give it once")
         takes_text = "string" in properties.get(key, {}).get("type", ())
         try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+            value, _ = parse_yaml(text)
+        except YamlError as error:
             if not takes_text:
-                raise typer.BadParameter(f"'{text}' for '{key}' is not a YAML value") from error
+                raise typer.BadParameter(
+                    f"'{text}' for '{key}' is not a YAML value: {error}"
+                ) from error
             value = text
         params[key] = text if takes_text and value is not None else value
     return with_root(name, loader, params)

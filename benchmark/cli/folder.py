@@ -98,7 +98,7 @@ def init(
 def _look(params: dict[str, object]) -> Look:
     """Returns what the folder holds; the advice of an error names the options of this command as well."""
     from benchmark.core.errors import DataError
-    from benchmark.datasets.io.paths import is_text
+    from benchmark.core.paths import is_text
     from benchmark.study.from_folder.look import look
 
     if not is_text(str(params["root"])):

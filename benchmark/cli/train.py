@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -60,8 +59,10 @@ def _check(spec: Path) -> None:
 
 def _limit_threads(spec: Path) -> None:
     """Set the thread variables before numpy and torch are imported: they are read only once."""
+    from benchmark.core.plain_json import parse_json
+
     try:
-        threads = json.loads(spec.read_text())["recipe"]["training"]["threads"]
+        threads = parse_json(spec.read_text())["recipe"]["training"]["threads"]
     except (OSError, ValueError, KeyError, TypeError):
         return  # reading the specification properly reports what is wrong with it
     for variable in THREAD_VARIABLES:

@@ -9,9 +9,7 @@ _PERSONAL = {"host", "hostname", "node", "user", "username", "login", "home", "c
 _HOMES = {"home", "users"}  # the folder below one of these is called like a person
 # How an absolute path begins: /, ~/, ~name/, file:, sqlite:///, C:\\, \\\\server. A slash inside a word, a
 # fraction or the address of a page begins none.
-_START = (
-    r"(?:file:/*|[A-Za-z]+:///+|(?<![\w.:/\\~…])(?:~[\w.-]*[\\/]|[A-Za-z]:[\\/]|\\\\|/(?=[^\s/])))"
-)
+_START = r"(?:file:/*|(?<![A-Za-z])[A-Za-z]{1,20}:///+|(?<![\w.:/\\~…])(?:~[\w.-]*[\\/]|[A-Za-z]:[\\/]|\\\\|/(?=[^\s/])))"
 # Folders may have blanks in their names, where a further slash follows; the last part has none.
 _PATH = re.compile(_START + r"(?:[^/\\'\":;,()\n]*[/\\])*[^\s/\\'\":;,()]*")
 _QUOTED = re.compile(rf"(['\"])({_START}[^'\"\n]*)\1")
@@ -40,7 +38,7 @@ def public(value: Any) -> Any:
 
 
 def _last_part(path: str) -> str:
-    *folders, name = [part for part in re.split(r"[/\\]+", path) if part]
+    *folders, name = [part for part in re.split(r"[/\\]+", path) if part] or [""]
     if folders and folders[-1].lower() in _HOMES:
         return "…"
     return f"…/{name}"

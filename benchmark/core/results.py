@@ -25,6 +25,7 @@ from benchmark.core.records import SCHEMA
 # A mean of values up to 1 may be a rounding error above 1.
 Score = Annotated[float, Field(ge=0, le=1 + 1e-9)]
 Scores = dict[str, dict[str, Score]]  # split -> metric -> value
+Count = Annotated[int, Field(ge=0, lt=2**63)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 
@@ -33,7 +34,7 @@ class BestScore:
     """The best value of a metric on the test set, and the first epoch that reached it."""
 
     value: Score
-    epoch: int
+    epoch: Count
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class CurvePoint:
     ``loss`` is a finite number, unless the run diverged.
     """
 
-    epoch: int
+    epoch: Count
     loss: float | None
     scores: Scores
 
@@ -90,8 +91,8 @@ class Result:
     code_version: str
     status: Literal["ok", "diverged"]
     reason: str
-    epochs: int
-    steps: int
+    epochs: Count
+    steps: Count
     metrics: Metrics
     curve: list[Annotated[CurvePoint, BeforeValidator(_nested_scores)]]
     batch_stream: BatchStream
@@ -128,8 +129,8 @@ class EpochRecord:
     ``step`` counts the optimiser steps so far. ``loss_ms`` is the time in the loss, per step.
     """
 
-    epoch: int
-    step: int
+    epoch: Count
+    step: Count
     loss: float | None
     learning_rate: float
     images_per_second: float

@@ -17,14 +17,15 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
+from benchmark.core.csv_file import read_csv
 from benchmark.core.options import option
+from benchmark.core.paths import leaves_root
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
 from benchmark.datasets.index import check_uses, image_sets, index_rows
 from benchmark.datasets.io.class_folders import class_images
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.paths import leaves_root
 from benchmark.datasets.io.roots import file_sizes
 
 SPLIT_COLUMNS = ["path", "label", "split"]
@@ -116,15 +117,13 @@ class Folder(DatasetLoader):
     def _read_csv(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of ``split_csv``."""
         file = self.config.split_csv
-        try:
-            rows = pd.read_csv(file, dtype=str, keep_default_na=False)
-        except (OSError, ValueError) as error:
-            findings.add(f"cannot read split_csv {file}: {error}")
-            findings.stop()
         needed = SPLIT_COLUMNS + ["category"] * self.config.categories
-        missing = [column for column in needed if column not in rows.columns]
-        if missing:
-            findings.add(f"{file} has no column {', '.join(missing)}; needed: {', '.join(needed)}")
+        try:
+            rows = read_csv(Path(file or ""), needed, {})
+        except (OSError, ValueError) as error:
+            findings.add(
+                f"cannot read split_csv {file}: {error}; needed: the columns {', '.join(needed)}"
+            )
             findings.stop()
         if "category" not in rows.columns:
             rows["category"] = ""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.core.errors import DataError
+from benchmark.core.paths import is_text, leaves_root
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.paths import is_text, leaves_root
 from benchmark.datasets.io.unpickling import read_plain_pickle
 
 GRADES = ("easy", "hard", "junk")

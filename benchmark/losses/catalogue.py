@@ -9,7 +9,6 @@ is built again.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from benchmark.core import options, registry
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.files import write_json
+from benchmark.core.plain_json import parse_json
 
 SOURCES = Path(__file__).parent
 
@@ -47,7 +47,7 @@ def load_catalogue() -> dict[str, LossFacts]:
     """
     path = cache_folder() / f"losses-{_sources()}.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         losses = content["losses"]
         if content["digest"] != _digest(losses):
             raise ValueError("changed by another hand")
@@ -102,4 +102,4 @@ def _build_in_subprocess() -> dict[str, Any]:
         lines = child.stderr.strip().splitlines() or ["a file ended the process"]
         problem = f"the losses cannot be imported: {lines[-1]}; correct that file"
         raise ConfigError("loss registry", [problem, *lines[-8:-1]])
-    return json.loads(child.stdout.splitlines()[-1])
+    return parse_json(child.stdout.splitlines()[-1])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.plain_json import parse_json
 from benchmark.core.records import (
     DIGEST,
     LOG,
@@ -83,7 +83,7 @@ def keep_previous(folder: Path, digest: str) -> Path | None:
 def _fits(result: Path, digest: str) -> bool:
     """Returns whether a result is of this specification, absent, or not ours to read."""
     try:
-        value = json.loads(result.read_bytes())
+        value = parse_json(result.read_bytes())
     except OSError:
         return True
     except ValueError:
@@ -93,7 +93,7 @@ def _fits(result: Path, digest: str) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,8 +22,10 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.cells import SEPARATOR, Cell, Setting
+from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
+from benchmark.core.plain_json import parse_json
 from benchmark.core.records import LONG_COLUMNS, STATUSES
 from benchmark.core.results import COSTS
 
@@ -217,18 +219,9 @@ def _read(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.
             f"the study, 'python -m benchmark collect {study}' takes the runs there are"
         )
     try:
-        table = pd.read_csv(
-            path,
-            dtype=defaultdict(lambda: "object", numbers),
-            keep_default_na=False,
-            na_values={name: [""] for name, kind in numbers.items() if kind == "float64"},
-        )
+        return read_csv(path, columns, numbers)
     except (OSError, ValueError) as error:
         raise RunError(f"{path} cannot be read ({error}); collect the study again") from error
-    missing = [name for name in columns if name not in table]
-    if missing:
-        raise RunError(f"{path} lacks the columns {', '.join(missing)}; collect the study again")
-    return table
 
 
 def _broken(folder: Path, reason: str) -> RunError:
@@ -261,7 +254,7 @@ def _decode(text: str) -> Any:
     if not text:
         return None
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return text
     return tuple(value) if isinstance(value, list) else value

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmark.core.paths import is_text
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.images import IMAGE_SUFFIXES
-from benchmark.datasets.io.paths import is_text
 
 IGNORED = frozenset({"thumbs.db", "desktop.ini"})  # as are hidden files, which start with a dot
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.paths import is_text
+from benchmark.core.paths import is_text
 
 LISTED = 20  # offenders shown of one kind
 

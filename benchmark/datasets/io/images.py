@@ -16,7 +16,7 @@ from PIL import ExifTags, Image, ImageOps, TiffImagePlugin, WebPImagePlugin  # n
 from PIL.JpegImagePlugin import JpegImageFile
 
 from benchmark.core.errors import BenchmarkError, DataError
-from benchmark.datasets.io.paths import open_regular, path_below
+from benchmark.core.paths import open_regular, path_below
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened as JPEG
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from benchmark.core.paths import leaves_root
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.paths import leaves_root
 
 
 def read_rows(

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,11 +25,14 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
+from benchmark.core.paths import os_errors
+from benchmark.core.plain_json import parse_json
 from benchmark.datasets.io.images import Divisor, open_image
-from benchmark.datasets.io.paths import os_errors
 
 COLUMNS = ("path", "shard", "offset", "size")
+MAX_BYTES = 1 << 50  # of a shard
 INDEX, COMPLETE = "index.csv", "complete.json"
 
 
@@ -76,7 +78,7 @@ class PackedImages:
         if not self.folder.is_dir():
             raise DataError(f"no packed images in {self.folder}; {advice}")
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = parse_json(path.read_text(encoding="utf-8"))
             digest, stated = index_digest(self.folder), (record["digest"], record["side"])
         except FileNotFoundError as error:
             raise DataError(
@@ -92,16 +94,18 @@ class PackedImages:
 
     def _read_index(self) -> pd.DataFrame:
         path = self.folder / INDEX
-        types = {"path": object, "shard": np.int64, "offset": np.int64, "size": np.int64}
+        numbers = COLUMNS[1:]
         try:
-            table = pd.read_csv(path, dtype=types)
+            table = read_csv(path, COLUMNS, dict.fromkeys(numbers, "int64"))
         except (OSError, ValueError) as error:
             raise DataError(
                 f"cannot read {path}: {error}; write the packed images again"
             ) from error
-        if tuple(table.columns) != COLUMNS or table["path"].duplicated().any():
+        if table["path"].duplicated().any() or not all(
+            table[name].between(0, MAX_BYTES).all() for name in numbers
+        ):
             raise DataError(
-                f"{path} must have the columns {', '.join(COLUMNS)} and each path once; write it "
+                f"{path} must have each path once, and numbers from 0 to {MAX_BYTES:,}; write it "
                 "again"
             )
         return table.set_index("path")

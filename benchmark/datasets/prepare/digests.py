@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.datasets.io.paths import open_regular, os_errors
+from benchmark.core.paths import open_regular, os_errors
 from benchmark.datasets.prepare.meter import Meter
 
 LENGTHS = {"md5": 32, "sha256": 64}  # hex digits

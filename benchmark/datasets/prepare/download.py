@@ -7,7 +7,6 @@ the whole file, another version or another size, the download starts over.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -23,7 +22,8 @@ from urllib3.exceptions import HTTPError
 from benchmark import __version__
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json
-from benchmark.datasets.io.paths import os_errors
+from benchmark.core.paths import os_errors
+from benchmark.core.plain_json import parse_json
 from benchmark.datasets.prepare.meter import Meter, format_bytes
 
 CHUNK = 1 << 20  # bytes read at a time
@@ -99,7 +99,7 @@ class _Transfer:
         self.part = target.with_name(f"{target.name}.part")
         self.record = target.with_name(f"{target.name}.part.json")
         try:
-            self.known: dict[str, Any] = json.loads(self.record.read_text(encoding="utf-8"))
+            self.known: dict[str, Any] = parse_json(self.record.read_text(encoding="utf-8"))
             same = self.known["url"] == url
         except (OSError, ValueError, TypeError, KeyError):
             same = False

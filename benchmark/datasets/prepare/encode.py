@@ -9,8 +9,8 @@ from pathlib import Path
 from PIL import Image
 
 from benchmark.core.errors import DataError
+from benchmark.core.paths import open_regular, path_below
 from benchmark.datasets.io.images import image_format, open_image
-from benchmark.datasets.io.paths import open_regular, path_below
 
 ENCODING_VERSION = 1  # raise when the bytes change
 QUALITY = 95

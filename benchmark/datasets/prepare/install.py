@@ -12,8 +12,8 @@ from urllib.parse import unquote
 from urllib.request import url2pathname
 
 from benchmark.core.errors import DataError
+from benchmark.core.paths import is_text, leaves_root
 from benchmark.datasets.base import Archive
-from benchmark.datasets.io.paths import is_text, leaves_root
 from benchmark.datasets.prepare.digests import DamagedError, check_digests
 from benchmark.datasets.prepare.download import download, is_web_page, public_url, split_url
 from benchmark.datasets.prepare.members import JUNK, is_archive

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.paths import is_text, leaves_root, open_regular
+from benchmark.core.paths import is_text, leaves_root, open_regular
 from benchmark.datasets.prepare.meter import Meter
 
 JUNK = ("__MACOSX", ".DS_Store")  # what macOS adds to archives; files '._*' as well

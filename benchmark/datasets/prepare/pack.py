@@ -16,6 +16,7 @@ import pandas as pd
 
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json, write_text
+from benchmark.core.paths import os_errors
 from benchmark.datasets.base import fingerprint_of
 from benchmark.datasets.io.findings import listed
 from benchmark.datasets.io.packed import (
@@ -27,7 +28,6 @@ from benchmark.datasets.io.packed import (
     packed_folder,
     shard_name,
 )
-from benchmark.datasets.io.paths import os_errors
 from benchmark.datasets.prepare.encode import ENCODING_VERSION, Encoder
 from benchmark.datasets.prepare.meter import Meter
 from benchmark.datasets.prepare.parallel import ordered_map

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +14,12 @@ from filelock import FileLock, Timeout
 from benchmark.core.errors import ConfigError, DataError, RunError
 from benchmark.core.files import write_json
 from benchmark.core.options import build
+from benchmark.core.paths import os_errors
+from benchmark.core.plain_json import parse_json
 from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.base import Dataset, DatasetLoader
 from benchmark.datasets.counts import Counts, count_differences, counts_table
 from benchmark.datasets.index import IndexedLoader
-from benchmark.datasets.io.paths import os_errors
 from benchmark.datasets.prepare.install import Installer, Source
 from benchmark.datasets.prepare.pack import pack
 from benchmark.datasets.prepare.staging import (
@@ -117,7 +117,7 @@ def read_record(root: Path) -> dict[str, Any]:
             f"{root} is half-filled: 'data prepare' was interrupted there; start it again"
         )
     try:
-        record = json.loads((root / RECORD).read_text(encoding="utf-8"))
+        record = parse_json((root / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}

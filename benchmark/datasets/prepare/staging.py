@@ -7,7 +7,6 @@ complete, and a run that finds it goes on moving its content into the root.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +14,9 @@ from pathlib import Path
 
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json
+from benchmark.core.paths import os_errors
+from benchmark.core.plain_json import parse_json
 from benchmark.datasets.base import Archive
-from benchmark.datasets.io.paths import os_errors
 from benchmark.datasets.io.roots import is_there
 
 STAGING, MOVING = ".unpacking", ".placing"
@@ -81,7 +81,7 @@ def read_sources(root: Path) -> dict[str, dict[str, str]]:
     records = {}
     for path in sorted((root / SOURCES).glob("*.json")):
         try:
-            records[path.stem] = dict(json.loads(path.read_bytes()))
+            records[path.stem] = dict(parse_json(path.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
             raise DataError(f"cannot read {path}: {error}; delete it") from error
     return records

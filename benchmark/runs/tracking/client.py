@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.files import write_text
+from benchmark.core.paths import path_below
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import content
 from benchmark.runs.tracking.content import Finished, Point
@@ -153,8 +154,10 @@ def _store_artifact(client: Any, run: Any, name: str, text: str, results: Path) 
     """Uploads through the server, or files it where the UI of our own store serves it from."""
     address = run.info.artifact_uri
     if address.startswith(ARTIFACT_ROOT) and client.tracking_uri.startswith("sqlite:"):
-        write_text(
-            Path(results) / ARTIFACTS / address.removeprefix(ARTIFACT_ROOT).lstrip("/") / name, text
+        # the store may come from elsewhere, and name any folder
+        folder = path_below(
+            Path(results) / ARTIFACTS, address.removeprefix(ARTIFACT_ROOT).lstrip("/")
         )
+        write_text(folder / name, text)
     else:
         client.log_text(run.info.run_id, text, name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.paths import is_text, path_below
+from benchmark.core.paths import is_text, path_below
 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a/b.jpg", "a..b/c", "花/ü.png", "./a"])

@@ -1,0 +1,50 @@
+"""CSV files with a header, as pandas reads them, but without guesses.
+
+pandas takes the first fields of lines that are too long for an index, and whole columns for numbers
+because they look so. Here lines fit the header, and every column has the type that it is said to
+have.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+EMPTY_IS_NAN = "float64"
+
+
+def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.DataFrame:
+    """Return the table in a file; columns that are not in ``numbers`` (int64 or float64) hold text.
+
+    An empty field is "" in a column of text, NaN in one of float64, and an error in one of int64.
+    Raise ValueError for columns that are missing or come twice, lines that do not fit the header
+    and values that are no numbers; OSError when the file cannot be read.
+    """
+    header = _header(path)
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        raise ValueError(f"it has two columns {', '.join(twice)}")
+    if missing := [name for name in columns if name not in header]:
+        raise ValueError(f"it lacks the columns {', '.join(missing)}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # lines longer than the header
+        try:
+            return pd.read_csv(
+                path,
+                index_col=False,
+                dtype=defaultdict(lambda: "object", numbers),
+                keep_default_na=False,
+                na_values={name: [""] for name, kind in numbers.items() if kind == EMPTY_IS_NAN},
+            )
+        except pd.errors.ParserWarning as error:
+            raise ValueError("it has lines with more fields than the header") from error
+        except (OverflowError, TypeError) as error:
+            raise ValueError(f"it has a value that is no number: {error}") from error
+
+
+def _header(path: Path) -> list[str]:
+    table = pd.read_csv(path, header=None, nrows=1, dtype="object", keep_default_na=False)
+    return [str(value) for value in table.iloc[0]] if len(table) else []

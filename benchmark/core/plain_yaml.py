@@ -1,0 +1,98 @@
+"""YAML as JSON knows it: mappings with text as keys, lists, text, numbers, booleans, null.
+
+The only place that parses YAML. A few lines of it can mean a value of gigabytes (aliases of
+aliases), a value that contains itself, a date or an object: all of them are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+MAX_VALUES = 1_000_000  # shared parts count wherever they appear
+MAX_DEPTH = 50
+MAX_DIGITS = 400  # no float has more
+_TAG = "tag:yaml.org,2002:"
+_PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")}
+
+
+class YamlError(ValueError):
+    """A text that is no YAML, or none of plain values; the message is one line."""
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader without dates, and with ``1e-3`` as a number: text in YAML 1.1."""
+
+
+# of this class alone: what is changed in place would be changed for everybody
+_Loader.yaml_implicit_resolvers = {
+    letter: [entry for entry in entries if entry[0] != f"{_TAG}timestamp"]
+    for letter, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    f"{_TAG}float",
+    re.compile(r"^[-+]?(\d+\.\d*|\.\d+|\d+)[eE][-+]?\d+$"),
+    list("-+.0123456789"),
+)
+
+
+def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
+    """Return the value of a document, and its nodes, which have the lines; (None, None) when empty.
+
+    Raise YamlError for everything that is not one document of plain values.
+    """
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None, None
+        _check(node, [], {})
+        return loader.construct_document(node), node
+    except YamlError:
+        raise
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise YamlError(f"{problem}{where}") from error
+    except RecursionError as error:
+        raise YamlError(f"more than {MAX_DEPTH} levels of nesting") from error
+    except ValueError as error:  # of a number that looks like one
+        raise YamlError(str(error)) from error
+
+
+def _check(node: yaml.Node, above: list[yaml.Node], sizes: dict[yaml.Node, int]) -> int:
+    """Return the number of values in a node; raise YamlError unless all are plain."""
+    if node in sizes:
+        return sizes[node]
+    line = f" in line {node.start_mark.line + 1}"
+    if any(node is other for other in above):
+        raise YamlError(f"a value that contains itself{line}")
+    if len(above) >= MAX_DEPTH:
+        raise YamlError(f"more than {MAX_DEPTH} levels of nesting{line}")
+    if node.tag not in _PLAIN and node.tag != f"{_TAG}merge":
+        raise YamlError(
+            f"a value with the tag {node.tag.replace(_TAG, '!!')}{line}; remove the tag"
+        )
+    if node.tag == f"{_TAG}int" and len(node.value) > MAX_DIGITS:
+        raise YamlError(f"a number of more than {MAX_DIGITS} digits{line}")
+    size = 1
+    for part in _parts(node):
+        size += _check(part, [*above, node], sizes)
+    if size > MAX_VALUES:
+        raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
+    sizes[node] = size
+    return size
+
+
+def _parts(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        for key, _ in node.value:
+            if key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+                shown = key.value if isinstance(key.value, str) else f"a {key.id}"
+                line = key.start_mark.line + 1
+                raise YamlError(f"the key {shown} in line {line} is no text; put it into quotes")
+        return [value for _, value in node.value]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []

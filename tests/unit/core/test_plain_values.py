@@ -1,0 +1,95 @@
+"""YAML, JSON and CSV from outside: plain values, or one error that is a ValueError."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmark.core.csv_file import read_csv
+from benchmark.core.plain_json import parse_json
+from benchmark.core.plain_yaml import YamlError, parse_yaml
+
+BILLIONS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{name}: &{name} [{', '.join(['*' + before] * 8)}]\n"
+    for before, name in zip("abcdefghijk", "bcdefghijkl", strict=True)
+)
+YAML_REFUSED = {
+    "an object": ("a: !!python/object:os.system x", "the tag .*python/object"),
+    "bytes": ("a: !!binary eA==", "the tag !!binary in line 1"),
+    "a set": ("!!set {a}", "the tag !!set"),
+    "itself": ("a: &x [*x]", "contains itself in line 1"),
+    "10^12 values in 12 lines": (BILLIONS, "more than 1,000,000 values, by aliases"),
+    "5,000 digits": (f"a: {'9' * 5000}", "more than 400 digits"),
+    "deep nesting": ("[" * 3000, "more than 50 levels of nesting"),
+    "deep aliases": ("\n".join(["- " * 60 + "a"]), "more than 50 levels of nesting"),
+    "a number as a key": ("1: 2", "the key 1 in line 1 is no text"),
+    "a list as a key": ("? [a]\n: 1", "the key a sequence in line 1 is no text"),
+    "a merge of a number": ("<<: 3", "expected a mapping or list of mappings"),
+    "an unknown alias": ("a: *x", "undefined alias 'x' in line 1, column 4"),
+    "two documents": ("--- 1\n--- 2", "another document in line 2"),
+    "no number": ("a: !!int x", "invalid literal"),
+    "a NUL": ("a\0: 1", "special characters"),
+    "a surrogate": ("a: \ud800", "special characters"),
+}
+
+
+@pytest.mark.parametrize("case", YAML_REFUSED)
+def test_yaml_of_anything_but_plain_values_is_refused_in_one_line(case):
+    text, words = YAML_REFUSED[case]
+    with pytest.raises(YamlError, match=words) as caught:
+        parse_yaml(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_plain_yaml_is_read_with_its_lines_and_dates_stay_text():
+    text = "a: 1e-3\nb: &x [1, true, null]\nc: *x\nd: 2024-13-45\ne: {<<: {f: 2}}\n"
+    value, node = parse_yaml(text)
+    assert value == {
+        "a": 0.001,
+        "b": [1, True, None],
+        "c": [1, True, None],
+        "d": "2024-13-45",
+        "e": {"f": 2},
+    }
+    assert node.value[3][0].start_mark.line == 3
+    assert parse_yaml("") == (None, None)
+
+
+@pytest.mark.parametrize("text", ["", "{", "NaN", "[Infinity]", "[" * 50_000, "1" * 5000, b"\xff"])
+def test_json_that_is_none_is_a_value_error(text):
+    with pytest.raises(ValueError, match=r"."):
+        parse_json(text)
+
+
+CSV_REFUSED = {
+    "nothing": ("", "No columns"),
+    "a column is missing": ("a,b\n1,2\n", "lacks the columns c"),
+    "a column comes twice": ("a,b,c,a\n1,2,3,4\n", "two columns a"),
+    "every line is longer than the header": ("a,b,c\n1,2,3,4\n", "more fields than the header"),
+    "one line is longer": ("a,b,c\n1,2,3\n1,2,3,4\n", "Expected 3 fields in line 3"),
+    "text for a whole number": ("a,b,c\nx,y,3\n", "invalid literal|no number"),
+    "20 digits": (f"a,b,c\nx,{'9' * 20},3\n", "no number|cannot safely"),
+    "a fraction for a whole number": ("a,b,c\nx,1.5,3\n", "cannot safely"),
+    "nothing for a whole number": ("a,b,c\nx,,3\n", "invalid literal|no number"),
+    "an open quote": ('a,b,c\n"x,1,3\n', "EOF inside string"),
+    "another encoding": ("a,b,c\nü,1,3\n".encode("utf-16"), "codec can't decode"),
+}
+
+
+@pytest.mark.parametrize("case", CSV_REFUSED)
+def test_a_csv_that_does_not_fit_its_columns_is_refused(tmp_path, case):
+    content, words = CSV_REFUSED[case]
+    path = tmp_path / "x.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match=words):
+        read_csv(path, ("a", "b", "c"), {"b": "int64", "c": "float64"})
+
+
+def test_a_csv_is_read_with_the_types_that_its_columns_have(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b,c,d\n007,1,,NA\n,2,1e-3,\n")
+    table = read_csv(path, ("a", "b", "c"), {"b": "int64", "c": "float64"})
+    assert table[["a", "b", "d"]].to_numpy().tolist() == [["007", 1, "NA"], ["", 2, ""]]
+    assert math.isnan(table["c"][0])
+    assert table["c"][1] == 1e-3
