@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError
@@ -30,17 +31,23 @@ _EMPTY: dict[str, Any] = {"string": "", "array": [], "object": {}}
 
 def _is_integer(_: TypeChecker, value: Any) -> bool:
     """Say whether a value is a whole number; JSON Schema takes 32.0 for one, what is built does not."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
 def _is_number(_: TypeChecker, value: Any) -> bool:
     return _is_integer(_, value) or (isinstance(value, float) and math.isfinite(value))
 
 
+def _pattern(_: Any, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """Check a pattern, whose ``$`` does not match before a newline at the end."""
+    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+        yield ValidationError(f"{value!r} does not match '{pattern}'")
+
+
 _STRICT = Draft202012Validator.TYPE_CHECKER.redefine_many(
     {"integer": _is_integer, "number": _is_number}
 )
-_Validator = extend(Draft202012Validator, type_checker=_STRICT)
+_Validator = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_STRICT)
 
 
 def option(
@@ -108,7 +115,7 @@ def problems(schema: Mapping[str, Any], values: Any, where: str = "") -> list[Pr
                 if name not in known
             ]
         else:
-            found.append(Problem(f"{error.message}{_allowed(error)}", key))
+            found.append(Problem(f"{_words(error)}{_allowed(error)}", key))
     return found
 
 
@@ -217,6 +224,15 @@ def _type_schema(hint: Any) -> dict[str, Any]:
     if hint in (dict, list):
         return {"type": {dict: "object", list: "array"}[hint]}
     return {} if hint is Any else {"type": _TYPES[hint]}
+
+
+def _words(error: ValidationError) -> str:
+    """Return what is wrong; a value of many letters or digits is cut."""
+    value = error.instance
+    if error.validator == "type" and isinstance(value, int) and abs(value) >= 2**63:
+        return "a whole number of 64 bits or more"
+    whole, shown = repr(value), f"{value!r:.200}"
+    return error.message.replace(whole, f"{shown}...") if len(whole) > 200 else error.message
 
 
 def _allowed(error: ValidationError) -> str:

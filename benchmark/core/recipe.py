@@ -37,7 +37,9 @@ class ModelConfig:
         "avg", help="how a feature map becomes a vector"
     )
     layer_norm: bool = option(False, help="LayerNorm between pooling and head")
-    embedding_dim: int | None = option(None, help="width of the linear head; null means no head")
+    embedding_dim: int | None = option(
+        None, at_least=1, at_most=1_000_000, help="width of the linear head; null means no head"
+    )
     freeze_batch_norm: bool = option(
         False, help="keep batch-norm statistics fixed; weight and bias still train"
     )
@@ -76,14 +78,14 @@ class ScheduleConfig:
 class TrainingConfig:
     """Length and numerics of training."""
 
-    epochs: int = option(1, at_least=1, help="epochs")
+    epochs: int = option(1, at_least=1, at_most=10**7, help="epochs")
     micro_batch: int | None = option(
         None,
         at_least=1,
         help="images per pass of multi-stage backpropagation; null means the whole batch at once",
     )
     precision: Precision = option("float32", help="autocast type on CUDA")
-    threads: int = option(1, at_least=1, help="CPU threads of torch")
+    threads: int = option(1, at_least=1, at_most=10_000, help="CPU threads of torch")
     deterministic: bool = option(True, help="demand deterministic algorithms")
     checkpoint_seconds: float = option(
         120.0, at_least=0.0, help="least time between rolling checkpoints, s"

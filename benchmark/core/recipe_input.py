@@ -17,7 +17,9 @@ class InputConfig:
     augmentation: Literal["none", "affine_noise", "crop_flip"] = option(
         "none", help="training augmentation"
     )
-    image_size: int = option(224, at_least=8, help="side of the network's input, pixels")
+    image_size: int = option(
+        224, at_least=8, at_most=10_000, help="side of the network's input, pixels"
+    )
     resize: int | None = option(
         None,
         help="side before cropping, pixels; null: image_size in evaluation, no resize in training",
@@ -88,14 +90,20 @@ class InputConfig:
     )
     scale: list[float] = option([0.85, 1.15], help="affine_noise: range of the zoom")
     noise: float = option(
-        0.1, at_least=0.0, help="affine_noise: sd of Gaussian noise, in units of full scale"
+        0.1,
+        at_least=0.0,
+        at_most=1e3,
+        help="affine_noise: sd of Gaussian noise, in units of full scale",
     )
     mean: list[float] = option(
         [0.485, 0.456, 0.406], help="subtracted per channel after scaling to [0, 1]"
     )
     std: list[float] = option([0.229, 0.224, 0.225], help="divided by per channel")
     workers: int = option(
-        0, at_least=0, help="processes that decode images; 0 decodes in the training process"
+        0,
+        at_least=0,
+        at_most=1_000,
+        help="processes that decode images; 0 decodes in the training process",
     )
 
 

@@ -9,6 +9,7 @@ is built again.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys

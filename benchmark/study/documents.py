@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,7 @@ from typing import Any
 import yaml
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
-
-
-class _Loader(yaml.SafeLoader):
-    """The safe loader, reading ``1e-3`` as a number (YAML 1.1 calls it a string)."""
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(\d+\.\d*|\.\d+|\d+)[eE][-+]?\d+$"),
-    list("-+.0123456789"),
-)
+from benchmark.core.plain_yaml import YamlError, parse_yaml
 
 
 @dataclass
@@ -48,14 +37,13 @@ def read_document(path: Path) -> Document:
     """Return the document at ``path``; raise ConfigError when it is missing or not a YAML mapping."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=_Loader)
-        data = yaml.load(text, Loader=_Loader)
+        data, node = parse_yaml(text)
     except OSError as error:
         raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
         raise ConfigError(str(path), [f"is not UTF-8 text: {error}"]) from error
-    except yaml.YAMLError as error:
-        raise ConfigError(str(path), [f"is not valid YAML: {_one_line(error)}"]) from error
+    except YamlError as error:
+        raise ConfigError(str(path), [f"is not valid YAML: {error}"]) from error
     if not isinstance(data, dict):
         words = "must be a mapping of keys to values, see docs/architecture.md"
         raise ConfigError(str(path), [words])
@@ -87,9 +75,3 @@ def _note_lines(node: yaml.Node, key: str, document: Document) -> None:
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
             _note_lines(value, f"{key}.{number}".strip("."), document)
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    place = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-    return f"{getattr(error, 'problem', None) or error}{place}"

@@ -17,12 +17,12 @@ from benchmark.core.recipe import Precision, Recipe
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
 # Labels become folder names; "~" is kept for options and "/" for folders.
-LABEL = "^[A-Za-z0-9][A-Za-z0-9_.+-]*$"
+LABEL = "^[A-Za-z0-9][A-Za-z0-9_.+-]{0,79}$"
 OPTIONS = "^[A-Za-z0-9][A-Za-z0-9_.+-]*(~[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
 SOME = {"minItems": 1}
 DISTINCT = {"minItems": 1, "uniqueItems": True}
-SEEDS = {**DISTINCT, "items": {"type": "integer", "minimum": 0}}
-SIZES = {**DISTINCT, "items": {"type": "integer", "minimum": 2}}
+SEEDS = {**DISTINCT, "items": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}}
+SIZES = {**DISTINCT, "items": {"type": "integer", "minimum": 2, "maximum": 1_000_000}}
 NAMED_LOSS = {
     "type": "object",
     "required": ["loss"],
@@ -52,9 +52,9 @@ class DatasetFile:
 class Resources:
     """What the scheduler sets aside for one run; no part of its specification."""
 
-    gpus: int = option(0, at_least=0, help="GPUs")
-    mem_mb: int = option(2000, at_least=1, help="memory, MB")
-    minutes: int = option(60, at_least=1, help="longest run time, minutes")
+    gpus: int = option(0, at_least=0, at_most=1_000, help="GPUs")
+    mem_mb: int = option(2000, at_least=1, at_most=10**9, help="memory, MB")
+    minutes: int = option(60, at_least=1, at_most=10**7, help="longest run time, minutes")
 
 
 PARTIAL_RESOURCES = schema_of(Resources)
@@ -69,7 +69,12 @@ class BlockFile:
         help="registry names, or {name, label, params}", schema=SOME
     )
     recipe: str | dict[str, str] = option(
-        help="name of a file in recipes/, or {dataset label: name}", schema={"minProperties": 1}
+        help="name of a file in recipes/, or {dataset label: name}",
+        schema={
+            "minProperties": 1,
+            "pattern": LABEL,
+            "additionalProperties": {"type": "string", "pattern": LABEL},
+        },
     )
     losses: tuple[str, ...] = option(help="registry names or labels of variants", schema=DISTINCT)
     batch_sizes: tuple[int, ...] = option(help="batch sizes", schema=SIZES)
@@ -89,7 +94,7 @@ class BlockFile:
     option: str | None = option(
         None,
         help="option of the recipe, or a name for the override; becomes '~name' in the setting; join several by ~",
-        schema={"pattern": OPTIONS},
+        schema={"pattern": OPTIONS, "maxLength": 120},
     )
 
     @property
@@ -196,7 +201,9 @@ class RecipeKeys:
     """What a recipe file holds besides the sections of a recipe."""
 
     label: str = option(help="backbone label of paths and tables", schema={"pattern": LABEL})
-    extends: str | None = option(None, help="name of the recipe that this one is laid over")
+    extends: str | None = option(
+        None, help="name of the recipe that this one is laid over", schema={"pattern": LABEL}
+    )
     source: str = option("", help="where the settings come from")
     sources: dict[str, str] = option(
         {},
@@ -204,7 +211,9 @@ class RecipeKeys:
         schema={"additionalProperties": {"type": "string", "minLength": 1}},
     )
     stand_in: str | None = option(
-        None, help="name of the recipe that takes its place on a stand-in dataset"
+        None,
+        help="name of the recipe that takes its place on a stand-in dataset",
+        schema={"pattern": LABEL},
     )
     resources: dict[str, int] = option(
         {}, help="what one run needs, where it differs from the study's", schema=PARTIAL_RESOURCES

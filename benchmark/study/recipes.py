@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from benchmark.core.options import make, problems, schema_of, sound_part
 from benchmark.core.recipe import Recipe, check_recipe, complete_recipe
 from benchmark.study.backbones import backbone_problem
 from benchmark.study.documents import Document, nearest_file, read_document
-from benchmark.study.format import ROOT, RecipeKeys, recipe_file_schema
+from benchmark.study.format import LABEL, ROOT, RecipeKeys, recipe_file_schema
 
 FILE_KEYS = tuple(item.name for item in fields(RecipeKeys))
 DECIDING = ("losses", "loss_precision", "options")  # those of them that decide numbers
@@ -56,7 +57,8 @@ def _resolved(
     name: str, folders: list[Path], below: tuple[str, ...]
 ) -> tuple[Document | None, dict[str, Any], list[Problem]]:
     """Return (document, data laid over what the file extends, problems); None when unreadable."""
-    path = next((path for folder in folders if (path := folder / f"{name}.yaml").is_file()), None)
+    paths = [folder / f"{name}.yaml" for folder in folders if re.search(LABEL, name)]
+    path = next((path for path in paths if path.is_file()), None)
     if path is None:
         return None, {}, [Problem(nearest_file("recipe", name, folders))]
     try:
