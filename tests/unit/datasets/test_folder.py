@@ -188,7 +188,7 @@ def test_one_file_under_two_spellings_is_listed_twice(root, tmp_path):
 def test_categories_asked_of_a_csv_without_them_are_an_error(root, tmp_path):
     params = {"root": str(root), "split_csv": str(tmp_path / "split.csv"), "categories": True}
     write_split(tmp_path / "split.csv", "class 0/0.png,a,train")
-    with pytest.raises(DataError, match="no column category"):
+    with pytest.raises(DataError, match="lacks the columns category"):
         load_dataset("folder", params)
     write_split(
         tmp_path / "split.csv", "class 0/0.png,a,train,", columns="path,label,split,category"
