@@ -67,7 +67,13 @@ def _check_link(archive: Path, top: Path, link: Path, target: str) -> None:
     """
     path = Path(os.path.normpath(link.parent / target))
     straight = all(Path(os.path.realpath(one)) == one for one in (link.parent, path))
-    if not target or os.path.isabs(target) or not straight or top not in path.parents or not path.exists():
+    if (
+        not target
+        or os.path.isabs(target)
+        or not straight
+        or top not in path.parents
+        or not path.exists()
+    ):
         raise DataError(
             f"{archive}: link '{link.relative_to(top)}' points outside the archive or to nothing "
             f"({target!r}); such an archive is not unpacked: get it from its publisher"
