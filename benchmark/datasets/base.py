@@ -74,16 +74,19 @@ class Protocol:
     judgements  relevant images of each query; labels are then not used
     repeats     without a gallery: divisions of the images into (queries, gallery), int64 indices
                 into ``query`` each; metrics are means over the divisions
+    distractors with judgements: images searched after those of the gallery, relevant to no query
     """
 
     query: ImageSet
     gallery: ImageSet | None = None
     judgements: Judgements | None = None
     repeats: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    distractors: ImageSet | None = None
 
     def image_sets(self) -> list[ImageSet]:
-        """Return the query set, and the gallery if there is one."""
-        return [self.query] if self.gallery is None else [self.query, self.gallery]
+        """Return the query set, then gallery and distractors if there are any."""
+        sets = (self.query, self.gallery, self.distractors)
+        return [images for images in sets if images is not None]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from benchmark.core.errors import DataError
 from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.ranks import block_size
 from benchmark.metrics.rows import rank_rows
+from benchmark.metrics.search import count_above
 
 if TYPE_CHECKING:
     from benchmark.datasets.base import Judgements
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
 SHOWN = 5  # problems named in a message
 
 
-def landmark_map(query: np.ndarray, gallery: np.ndarray, judgements: Judgements) -> float:
+def landmark_map(
+    query: np.ndarray,
+    gallery: np.ndarray,
+    judgements: Judgements,
+    distractors: np.ndarray | None = None,
+) -> float:
     """Return the mAP in [0, 1] of queries (Q, D) that search a gallery (G, D) by cosine similarity.
 
     The gallery's items that a query ignores are taken out of its ranking. With its P relevant items
@@ -30,6 +36,7 @@ def landmark_map(query: np.ndarray, gallery: np.ndarray, judgements: Judgements)
 
     (the rule of these benchmarks' own evaluation, Radenovic et al., CVPR 2018; never above the mean
     of i / r_i that ``retrieval_metrics`` calls map). Equal scores rank in the order of their index.
+    ``distractors`` (N, D) are searched after the gallery, in blocks, and relevant to no query.
     Memory: one block of scores. Raises DataError for embeddings that do not fit, and for judgements
     that miss a query, name an item that is not there, name one twice or as relevant and ignored, or
     have nothing to find.
@@ -50,8 +57,32 @@ def landmark_map(query: np.ndarray, gallery: np.ndarray, judgements: Judgements)
             row[ignored] = -np.inf
         counts = np.array([len(found) for found in relevant])
         ranks = rank_rows(scores, counts, np.concatenate(relevant).astype(np.int64))
-        total += sum(_average_precision(part) for part in np.split(ranks, np.cumsum(counts)[:-1]))
+        split = np.split(ranks, np.cumsum(counts)[:-1])
+        if distractors is not None:
+            chosen = rows[start : start + size]
+            split = ranks_behind(chosen, distractors, scores, relevant, split)
+        total += sum(_average_precision(part) for part in split)
     return total / len(rows)
+
+
+def ranks_behind(
+    rows: np.ndarray,
+    distractors: np.ndarray,
+    scores: np.ndarray,
+    relevant: Sequence[np.ndarray],
+    ranks: Sequence[np.ndarray],
+) -> list[np.ndarray]:
+    """Return the ranks of relevant items among a gallery and distractors (N, D).
+
+    rows      unit rows (Q, D) of the queries
+    scores    float32 (Q, G) of the gallery
+    ranks     per query: the ascending ranks (P,) of its relevant items in the gallery alone
+    """
+    limits = [
+        np.sort(row[chosen])[::-1] for row, chosen in zip(scores, relevant, strict=True)
+    ]  # falling scores, as ranks ascend
+    above = count_above(rows, distractors, limits)
+    return [own + count for own, count in zip(ranks, above, strict=True)]
 
 
 def _average_precision(ranks: np.ndarray) -> float:

@@ -1,11 +1,18 @@
-"""Nearest neighbours of a fixed set of queries, exact, through a flat faiss index."""
+"""Nearest neighbours of a fixed set of queries, exact, through a flat faiss index.
+
+Galleries of a million images are searched in blocks, without a copy of them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.metrics.checks import unit_rows
+
+BLOCK = 16_384  # rows of a large gallery that are searched at once
 
 
 def nearest_neighbours(
@@ -38,6 +45,49 @@ def nearest_neighbours(
         )
     own = queries if gallery is None else np.full(len(queries), -1)
     return _search(flat_index(items), rows[queries], own, wanted)
+
+
+def nearest_in_blocks(
+    query: np.ndarray, queries: np.ndarray, neighbours: int, parts: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what ``nearest_neighbours`` returns for a gallery given in parts (G_i, D).
+
+    Indices count on from part to part. Memory beside the parts: one block of them.
+    """
+    indices = np.empty((len(queries), 0), np.int64)
+    scores = np.empty((len(queries), 0), np.float32)
+    for start, block in _blocks(parts):
+        found, values = nearest_neighbours(query, queries, neighbours, block)
+        indices = np.concatenate([indices, found + start], axis=1)
+        scores = np.concatenate([scores, values], axis=1)
+        order = np.lexsort((indices, -scores))[:, :neighbours]
+        indices = np.take_along_axis(indices, order, axis=1)
+        scores = np.take_along_axis(scores, order, axis=1)
+    return indices, scores
+
+
+def count_above(
+    rows: np.ndarray, items: np.ndarray, limits: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Return, for each of ``limits[q]`` (P_q,), how many items (N, D) query q scores higher: int64.
+
+    ``rows`` (Q, D) are the queries, unit rows. Memory beside the items: one block of them.
+    """
+    counts = [np.zeros(len(values), np.int64) for values in limits]
+    for _, block in _blocks([items]):
+        scores = np.sort(rows @ unit_rows(block, "distractor").T, axis=1)
+        for count, row, values in zip(counts, scores, limits, strict=True):
+            count += len(row) - np.searchsorted(row, values, side="right")
+    return counts
+
+
+def _blocks(parts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the number of the first row, and the rows, of each block."""
+    offset = 0
+    for part in parts:
+        for start in range(0, len(part), BLOCK):
+            yield offset + start, part[start : start + BLOCK]
+        offset += len(part)
 
 
 def flat_index(items: np.ndarray):

@@ -28,16 +28,17 @@ class Whitening:
     def project(self, rows: np.ndarray) -> np.ndarray:
         """Return whitened rows, float32 (N, K); of the rows that it was learnt on, with identity
         covariance."""
-        blocks = [
-            (rows[at : at + BLOCK] - self.mean) @ self.axes for at in range(0, len(rows), BLOCK)
-        ]
-        return np.concatenate(blocks).astype(np.float32)
+        projected = np.empty((len(rows), self.axes.shape[1]), np.float32)
+        for at in range(0, len(rows), BLOCK):
+            projected[at : at + BLOCK] = (rows[at : at + BLOCK] - self.mean) @ self.axes
+        return projected
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Return whitened rows of unit length, float32 (N, K); a row of zeros stays zero."""
         projected = self.project(rows)
         lengths = np.linalg.norm(projected, axis=1, keepdims=True)
-        return projected / np.where(lengths > 0, lengths, 1)
+        projected /= np.where(lengths > 0, lengths, 1)
+        return projected
 
 
 def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Whitening:

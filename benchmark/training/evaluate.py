@@ -56,8 +56,7 @@ class Evaluator:
         They are float32. The model is left in its mode.
         """
         protocols = self.dataset.protocols
-        sets = [part for item in protocols.values() for part in (item.query, item.gallery)]
-        unique = {id(part): part for part in sets if part is not None}
+        unique = {id(part): part for item in protocols.values() for part in item.image_sets()}
         training = model.training
         model.eval()
         try:
@@ -65,12 +64,16 @@ class Evaluator:
             if self._sample is not None and self.config.whitening is not None:
                 sample = self._embed(self._sample, model, device)
                 whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
-                rows = {key: whiten(embedded) for key, embedded in rows.items()}
+                # one copy at a time
+                rows = {key: whiten(rows.pop(key)) for key in list(rows)}
         finally:
             model.train(training)
         return {
             name: EmbeddedProtocol(
-                item, rows[id(item.query)], None if item.gallery is None else rows[id(item.gallery)]
+                item,
+                rows[id(item.query)],
+                None if item.gallery is None else rows[id(item.gallery)],
+                None if item.distractors is None else rows[id(item.distractors)],
             )
             for name, item in protocols.items()
         }
@@ -94,9 +97,14 @@ class Evaluator:
         if id(image_set) not in self._inputs:
             self._inputs[id(image_set)] = create_input(image_set, self._images, self._channels)
         batches = self._inputs[id(image_set)].eval_batches(self.config.batch_size)
-        return np.concatenate(
-            [model(images.to(device)).float().cpu().numpy() for images in batches]
-        )
+        rows, start = np.empty((len(image_set), 0), np.float32), 0
+        for images in batches:  # filled in place: a million images fit only once
+            part = model(images.to(device)).float().cpu().numpy()
+            if start == 0:
+                rows = np.empty((len(image_set), part.shape[1]), np.float32)
+            rows[start : start + len(part)] = part
+            start += len(part)
+        return rows
 
 
 def sample_of(image_set: ImageSet, count: int) -> ImageSet:

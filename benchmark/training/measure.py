@@ -11,21 +11,29 @@ from benchmark.datasets.base import Protocol
 from benchmark.metrics import expand_queries, landmark_map, nearest_neighbours, retrieval_metrics
 from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.expansion import SPLIT_SUFFIX
+from benchmark.metrics.landmarks import ranks_behind
 from benchmark.metrics.ranks import ClassIndex
 from benchmark.metrics.rows import rank_rows
+from benchmark.metrics.search import nearest_in_blocks
 
 
 @dataclass(frozen=True)
 class EmbeddedProtocol:
-    """Queries (Q, D) and gallery (G, D) of one protocol; None when the set queries itself."""
+    """Queries (Q, D) and gallery (G, D) of one protocol; None when the set queries itself.
+
+    Distractors (N, D), if any, are searched with the gallery; their indices go on behind its own.
+    """
 
     protocol: Protocol
     query: np.ndarray
     gallery: np.ndarray | None
+    distractors: np.ndarray | None = None
 
     @property
     def finite(self) -> bool:
         """Whether every embedding is a number."""
+        if self.distractors is not None and not np.isfinite(self.distractors.sum(axis=1)).all():
+            return False
         return bool(np.isfinite(self.query).all() and np.isfinite(self._items).all())
 
     def measure(
@@ -40,10 +48,12 @@ class EmbeddedProtocol:
         judgements, expansion = self.protocol.judgements, config.query_expansion
         if judgements is None:
             return {name: self._by_labels(tuple(config.recall_at), device)}
-        scores = {name: {"map": landmark_map(self.query, self._items, judgements)}}
+        searched = (self._items, judgements, self.distractors)
+        scores = {name: {"map": landmark_map(self.query, *searched)}}
         if expansion is not None:
-            expanded = expand_queries(self.query, self._items, expansion.alpha, expansion.k)
-            scores[name + SPLIT_SUFFIX] = {"map": landmark_map(expanded, self._items, judgements)}
+            alpha, k = expansion.alpha, expansion.k
+            expanded = expand_queries(self.query, self._items, alpha, k, self.distractors)
+            scores[name + SPLIT_SUFFIX] = {"map": landmark_map(expanded, *searched)}
         return scores
 
     def _by_labels(self, recall_at: tuple[int, ...], device: str | None) -> dict[str, float]:
@@ -74,7 +84,11 @@ class EmbeddedProtocol:
             return items, scores, matches
         ignored = [judgements.ignored[query] for query in queries]
         reach = neighbours + max(map(len, ignored), default=0)
-        items, scores = nearest_neighbours(self.query, queries, reach, self.gallery)
+        if self.distractors is None:
+            items, scores = nearest_neighbours(self.query, queries, reach, self.gallery)
+        else:
+            parts = (self._items, self.distractors)
+            items, scores = nearest_in_blocks(self.query, queries, reach, parts)
         # a stable sort puts what a query ignores last
         junk = np.zeros(items.shape, dtype=bool)
         for row, found, some in zip(junk, items, ignored, strict=True):
@@ -96,7 +110,8 @@ class EmbeddedProtocol:
         if not len(queries):
             return []
         judgements = self.protocol.judgements
-        scores = unit_rows(self.query, "query")[queries] @ unit_rows(self._items, "gallery").T
+        rows = unit_rows(self.query, "query")[queries]
+        scores = rows @ unit_rows(self._items, "gallery").T
         if judgements is None:
             own = queries if self.gallery is None else None
             if own is not None:
@@ -109,7 +124,10 @@ class EmbeddedProtocol:
             relevant = [judgements.relevant[query] for query in queries]
             counts = np.array([len(some) for some in relevant], dtype=np.int64)
             positives = np.concatenate(relevant).astype(np.int64)
-        return np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1])
+        ranks = np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1])
+        if self.distractors is None or judgements is None:
+            return ranks
+        return ranks_behind(rows, self.distractors, scores, relevant, ranks)
 
     @property
     def _items(self) -> np.ndarray:

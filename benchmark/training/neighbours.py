@@ -10,7 +10,7 @@ from benchmark.core.files import replacing, require_folder
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.core.records import NEIGHBOURS
 from benchmark.core.seeding import derive
-from benchmark.datasets.base import ImageSet
+from benchmark.datasets.base import ImageSet, Protocol
 from benchmark.training.measure import EmbeddedProtocol
 
 THUMBNAIL = 64  # pixels
@@ -33,7 +33,7 @@ def write_neighbours(
     neighbours, scores, matches = item.nearest(queries, config.neighbours)
     ranks = item.positive_ranks(queries)
     query_set = item.protocol.query
-    gallery_set = query_set if item.protocol.gallery is None else item.protocol.gallery
+    gallery_set = _searched(item.protocol)
     categories = np.full(total, -1) if query_set.categories is None else query_set.categories
     names = [[gallery_set.names[i] for i in row] for row in neighbours]
     arrays = {
@@ -52,6 +52,20 @@ def write_neighbours(
     require_folder(folder)
     with replacing(folder / NEIGHBOURS) as temporary, open(temporary, "wb") as stream:
         np.savez_compressed(stream, **arrays)
+
+
+def _searched(protocol: Protocol) -> ImageSet:
+    """Return the images that neighbours are numbered by: the gallery, then the distractors."""
+    images = protocol.query if protocol.gallery is None else protocol.gallery
+    extra = protocol.distractors
+    if extra is None:
+        return images
+    size = len(images)
+    return ImageSet(
+        np.concatenate([images.labels, extra.labels]),
+        [*images.names, *extra.names],
+        lambda index: images.image(index) if index < size else extra.image(index - size),
+    )
 
 
 def _thumbnails(image_set: ImageSet, indices: np.ndarray) -> np.ndarray:

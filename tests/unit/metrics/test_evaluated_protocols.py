@@ -25,7 +25,7 @@ from benchmark.metrics import (
     retrieval_metrics,
 )
 from benchmark.metrics.device import positive_ranks_on
-from benchmark.training import evaluate, parts
+from benchmark.training import components, evaluate
 from benchmark.training.evaluate import Evaluator, sample_of
 from benchmark.training.run import train
 
@@ -220,7 +220,7 @@ def test_neighbours_of_a_judged_query_leave_out_what_is_ignored(landmarks):
         )
         assert np.allclose(score, item.gallery[expected] @ item.query[query], atol=1e-6)
     assert item.nearest(np.array([0, 2]), 100)[0].shape == (2, 25)
-    assert [part.shape for part in item.nearest(np.array([], dtype=int), 3)] == [(0, 0)] * 3
+    assert [part.shape for part in item.nearest(np.array([], dtype=int), 3)] == [(0, 3)] * 3
 
 
 def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, monkeypatch):
@@ -229,7 +229,7 @@ def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, m
     dataset = Dataset(
         "landmarks", images(64, 0, classes=8, side=32), protocols, "0", metrics=("map",)
     )
-    monkeypatch.setattr(parts, "load_dataset", lambda *_: dataset)
+    monkeypatch.setattr(components, "load_dataset", lambda *_: dataset)
     options = {"query_expansion": {"alpha": 2.0, "k": 3}, "whitening": 16}
     result = train(write_spec_in(tmp_path, tiny_spec(evaluation=options, training={"epochs": 1})))
     assert result.status == "ok"
