@@ -1,4 +1,4 @@
-"""How far each AP loss is from the AP it stands for, along an epoch and against its smoothing (Smooth-AP Eq. 8)."""
+"""How far each AP loss is from the AP it stands for, along an epoch and against its smoothing."""
 
 from __future__ import annotations
 
@@ -8,26 +8,37 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Claim, judged
+from benchmark.analyses.analysis import Analysis, finding
 from benchmark.analyses.context import Context
 from benchmark.analyses.exact_ap import batch_ap
-from benchmark.analyses.shown import listed, number, numeric, rising, shades
+from benchmark.analyses.words import cells, listed, numeric, rising, shades
 from benchmark.core.seeding import derive
-from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
-from benchmark.report.figures.style import DOUBLE, LOOKS, line, styled
-from benchmark.report.tables.table import Cell, Section, Table, text_column
+from benchmark.report.analysis import Finding
+from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
+from benchmark.report.drawing.style import DOUBLE, STYLES, line, styled
+from benchmark.report.labels import loss_name
+from benchmark.report.render.table import Section, Table, text_column
 
+TITLE = "AP approximation error"
 TRAINED = "smooth_ap"
 TAUS = (0.001, 0.005, 0.01, 0.05, 0.1)
 BINS = (160, 80, 40, 20, 10)
 MARGINS = (0.001, 0.005, 0.02, 0.05, 0.1)
+# Loss -> width of its smoothing at its defaults, cosine units.
+DEFAULTS = {
+    "smooth_ap": 0.01,
+    "sup_ap": 0.01,
+    "fast_ap": 2 / 10,
+    "softbin_ap": 2 / 19,
+    "blackbox_ap": 0.02,
+}
 
 
 def settings(name: str) -> list[tuple[float, str, dict[str, Any]]]:
-    """Returns (width in cosine units, words, hyperparameters) of a loss's smoothing, narrowest first.
+    """Return (width in cosine units, words, hyperparameters) of a loss's smoothing, sorted.
 
-    The width is tau, the distance of two bin centers, or the scale of BlackBoxAP's noise. SupAP's delta follows tau,
-    as in ROADMAP's supplement A.3.
+    The width is tau, the distance of two bin centers, or the scale of BlackBoxAP's noise. SupAP's
+    delta follows tau, as in ROADMAP's supplement A.3.
     """
     if name == "smooth_ap":
         return [(tau, f"tau = {tau:g}", {"tau": tau}) for tau in TAUS]
@@ -40,14 +51,12 @@ def settings(name: str) -> list[tuple[float, str, dict[str, Any]]]:
     return [(margin, f"margin = {margin:g}", {"margin": margin}) for margin in MARGINS]
 
 
-LOSSES = ("smooth_ap", "sup_ap", "fast_ap", "softbin_ap", "blackbox_ap")
-
-
 def errors_of(steps: list[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
-    """Returns AP_pred and AP of every loss and setting on every batch, means over the batch's queries.
+    """Return AP_pred and AP of every loss and setting on every batch, means over the queries.
 
-    Columns: loss, setting, width, step, error (mean |AP_pred - AP|), signed (mean AP_pred - AP) and over (share of
-    queries with AP_pred above AP). The query ranks only the others, in the losses as in the exact AP.
+    Columns: loss, setting, width, step, error (mean |AP_pred - AP|), signed (mean AP_pred - AP) and
+    over (share of queries with AP_pred above AP). A query ranks only the others, in the losses as
+    in the exact AP (Smooth-AP Eq. 8).
     """
     import torch
 
@@ -58,22 +67,17 @@ def errors_of(steps: list[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
         rows = embeddings.astype(np.float64)
         scores = rows @ rows.T
         prepared.append((torch.from_numpy(scores), labels, batch_ap(scores, labels)))
-    rows = []
-    for name in LOSSES:
+    errors = []
+    for name in DEFAULTS:
         own = {} if name == "fast_ap" else {"include_query": False}
         for width, words, params in settings(name):
             loss = create_loss(name, **params, **own)
             for step, (scores, labels, exact) in enumerate(prepared):
                 generator = torch.Generator().manual_seed(derive(0, "analysis noise", step))
                 targets = torch.from_numpy(labels[:, None] == labels[None])
-                predicted = (
-                    1
-                    - loss.query_losses(
-                        scores, targets, self_pairs=True, generator=generator
-                    ).numpy()
-                )
-                difference = predicted - exact
-                rows.append(
+                values = loss.query_losses(scores, targets, self_pairs=True, generator=generator)
+                difference = 1 - values.numpy() - exact
+                errors.append(
                     {
                         "loss": name,
                         "setting": words,
@@ -84,154 +88,117 @@ def errors_of(steps: list[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
                         "over": np.nanmean(difference[np.isfinite(difference)] > 1e-9),
                     }
                 )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(errors)
 
 
 @ANALYSES.register(
-    "approximation_error",
-    display="AP approximation error",
-    places=("Smooth-AP Eq. 8", "Smooth-AP Fig. 4"),
+    "approximation_error", display=TITLE, places=("Smooth-AP Eq. 8", "Smooth-AP Fig. 4")
 )
 def build(context: Context) -> Analysis:
-    """Returns |AP_pred - AP| over the last epoch of a SmoothAP training, for every AP loss and smoothing."""
+    """Return |AP_pred - AP| over the last epoch of a SmoothAP training, for every AP loss."""
     batch_size = context.batch_sizes[-1]
-    parts = []
-    for seed in context.seeds:
-        steps = list(context.trained(TRAINED, batch_size, seed).steps())
-        parts.append(errors_of(steps).assign(seed=seed))
+    parts = [
+        errors_of(list(context.trained(TRAINED, batch_size, seed).steps())).assign(seed=seed)
+        for seed in context.seeds
+    ]
     data = pd.concat(parts, ignore_index=True)
-    means = (
-        data.groupby(["loss", "setting", "width"], sort=False)[["error", "signed", "over"]]
-        .mean()
-        .reset_index()
-    )
-    runs = f"{context.dataset}, batch size {batch_size}, {'seeds' if len(context.seeds) > 1 else 'seed'} "
-    runs += listed(context.seeds)
+    groups = data.groupby(["loss", "setting", "width"], sort=False)
+    means = groups[["error", "signed", "over"]].mean().reset_index()
+    runs = f"{context.description}, batch size {batch_size}"
     return Analysis(
         _draw(data, means, runs), _table(means, runs), _claims(data, means), _notes(means)
     )
 
 
-def _claims(data: pd.DataFrame, means: pd.DataFrame) -> list[Claim]:
+def _claims(data: pd.DataFrame, means: pd.DataFrame) -> list[Finding]:
     smooth = means[means["loss"] == "smooth_ap"].sort_values("width")
-    per_step = data[data["loss"] == "smooth_ap"].pivot_table(
-        index=["seed", "step"], columns="width", values="error"
-    )
+    steps = data[data["loss"] == "smooth_ap"]
+    per_step = steps.pivot_table(index=["seed", "step"], columns="width", values="error")
     always = float((per_step.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).mean())
     sup = means[means["loss"] == "sup_ap"]
     return [
-        Claim(
+        finding(
             "smaller_tau_is_tighter",
             "Smooth-AP Fig. 4",
             "a smaller tau gives a smaller approximation error",
-            f"SmoothAP's mean error is {listed([f'{value:.4f}' for value in smooth['error']], '')} at tau = "
-            f"{listed(smooth['width'])}; the order holds in {100 * always:.0f}% of the steps.",
-            judged(rising(list(smooth["error"]))),
+            f"SmoothAP's mean error is {listed([f'{value:.4f}' for value in smooth['error']], '')} "
+            f"at tau = {listed(smooth['width'])}; the order holds in {100 * always:.0f}% of the "
+            "steps.",
+            rising(list(smooth["error"])),
         ),
-        Claim(
+        finding(
             "sup_ap_is_an_upper_bound",
             "ROADMAP Sec. 3.1, property 1",
             "SupAP's loss is never below the AP loss",
-            f"SupAP's AP is above the true AP for {100 * sup['over'].max():.3g}% of the queries at any tau; its mean "
-            f"difference is {sup['signed'].min():+.4f} to {sup['signed'].max():+.4f}.",
-            judged(bool(sup["over"].max() == 0)),
+            f"SupAP's AP is above the true AP for {100 * sup['over'].max():.3g}% of the queries at "
+            f"any tau; its mean difference is {sup['signed'].min():+.4f} to "
+            f"{sup['signed'].max():+.4f}.",
+            bool(sup["over"].max() == 0),
         ),
     ]
 
 
 def _notes(means: pd.DataFrame) -> list[str]:
-    from benchmark.losses import LOSSES as REGISTRY
-
-    usual = {
-        "smooth_ap": 0.01,
-        "sup_ap": 0.01,
-        "fast_ap": 2 / 10,
-        "softbin_ap": 2 / 19,
-        "blackbox_ap": 0.02,
-    }
-    at_default = means[
-        [abs(row.width - usual[row.loss]) < 1e-9 for row in means.itertuples()]
-    ].sort_values("error")
+    at_default = (means["width"] - means["loss"].map(DEFAULTS)).abs() < 1e-9
     words = ", ".join(
-        f"{REGISTRY[row.loss].display} {row.error:.4f} ({row.setting})"
-        for row in at_default.itertuples()
+        f"{loss_name(row.loss)} {row.error:.4f} ({row.setting})"
+        for row in means[at_default].sort_values("error").itertuples()
     )
     return [f"Mean error at each loss's default smoothing, from the tightest: {words}."]
 
 
 def _table(means: pd.DataFrame, runs: str) -> Table:
-    from benchmark.losses import LOSSES as REGISTRY
-
-    columns = [
-        text_column("loss"),
-        text_column("smoothing"),
-        numeric("width (cosine)"),
-        numeric("mean |AP_pred - AP|"),
-    ]
-    columns += [numeric("mean AP_pred - AP"), numeric("share of queries with AP_pred > AP")]
+    numbers = (
+        "width (cosine)", "mean |AP_pred - AP|", "mean AP_pred - AP",
+        "share of queries with AP_pred > AP",
+    )  # fmt: skip
     rows = [
-        [
-            Cell(REGISTRY[row.loss].display),
-            Cell(row.setting),
-            *map(number, (row.width, row.error, row.signed, row.over)),
-        ]
+        cells(loss_name(row.loss), row.setting, row.width, row.error, row.signed, row.over)
         for row in means.itertuples()
     ]
     caption = (
-        f"AP approximation error over the last training epoch of SmoothAP ({runs}). Every loss is evaluated on the "
-        "same batches; the query is no item of its own ranking."
+        f"AP approximation error over the last training epoch of SmoothAP ({runs}). Every loss is "
+        "evaluated on the same batches; the query is no item of its own ranking."
     )
-    return Table("AP approximation error", caption, columns, [Section("", rows)])
+    columns = [text_column("loss"), text_column("smoothing"), *map(numeric, numbers)]
+    return Table(TITLE, caption, columns, [Section("", rows)])
 
 
 def _draw(data: pd.DataFrame, means: pd.DataFrame, runs: str) -> Drawing:
-    from benchmark.losses import LOSSES as REGISTRY
-
-    handles: dict[str, Any] = {}
     with styled():
         figure, grid = new_figure(DOUBLE, 3.0, 1, 2)
         left, right = grid[0]
-        tones = shades(LOOKS["smooth_ap"].colour, len(TAUS))
         smooth = data[data["loss"] == "smooth_ap"].groupby(["width", "step"])["error"].mean()
-        for tone, tau in zip(tones, TAUS, strict=True):
+        beside = {"textcoords": "offset points"}
+        for tone, tau in zip(shades(STYLES["smooth_ap"].colour, len(TAUS)), TAUS, strict=True):
             curve = smooth.loc[tau]
             left.plot(curve.index, curve, color=tone)
-            left.annotate(
-                f"{tau:g}",
-                (curve.index[-1], curve.iloc[-1]),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-            )
-        left.annotate(
-            "tau",
-            (1, 1),
-            xycoords="axes fraction",
-            xytext=(4, 2),
-            textcoords="offset points",
-            ha="left",
-        )
+            end = (curve.index[-1], curve.iloc[-1])
+            left.annotate(f"{tau:g}", end, xytext=(4, 0), va="center", **beside)
+        left.annotate("tau", (1, 1), xycoords="axes fraction", xytext=(4, 2), ha="left", **beside)
         left.set_yscale("log")
         left.set_xlabel("step of the last epoch")
         left.set_ylabel("|AP_pred - AP|, mean over queries")
         left.set_title("SmoothAP along the epoch", loc="left")
-        for name in LOSSES:
+        for name in DEFAULTS:
             points = means[means["loss"] == name].sort_values("width")
-            handles[REGISTRY[name].display] = right.plot(
-                points["width"], points["error"], **line(name)
-            )[0]
+            right.plot(points["width"], points["error"], label=loss_name(name), **line(name))
         right.set_xscale("log")
         right.set_yscale("log")
         right.xaxis.set_major_formatter("{x:g}")
         right.set_xlabel("width of the smoothing (cosine)")
         right.set_title("Mean over the epoch, every AP loss", loc="left")
-        legend_below(figure, handles, columns=5)
+        legend_below(figure, columns=5)
     caption = (
-        "Distance between the AP that a loss computes and the true AP, over the last epoch of a SmoothAP training "
-        f"({runs}). Left: SmoothAP at several tau, mean over seeds. Right: every AP loss against the width of its "
-        "smoothing: tau (SmoothAP, SupAP with delta = 5 tau), distance of bin centers (FastAP, SoftBinAP), scale of "
-        "the noise (BlackBoxAP, exact without it). Logarithmic axes."
+        "Distance between the AP that a loss computes and the true AP, over the last epoch of a "
+        f"SmoothAP training ({runs}). Left: SmoothAP at several tau, mean over seeds. Right: every "
+        "AP loss against the width of its smoothing: tau (SmoothAP, SupAP with delta = 5 tau), "
+        "distance of bin centers (FastAP, SoftBinAP), scale of the noise (BlackBoxAP, exact "
+        "without it). Logarithmic axes."
     )
     low, high = means["error"].min(), means["error"].max()
-    alt = f"Lines of the approximation error, from {low:.2g} to {high:.2g}, against training step and smoothing width."
-    return Drawing("AP approximation error", caption, alt, figure, data)
+    alt = (
+        f"Lines of the approximation error, from {low:.2g} to {high:.2g}, against training step "
+        "and smoothing width."
+    )
+    return Drawing(TITLE, caption, alt, figure, data)

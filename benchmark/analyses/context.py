@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from benchmark.analyses.recording import Recording, recorded
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import defaults_of
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.report.labels import dataset_name
+from benchmark.report.numbers import listed
 from benchmark.study.model import Block, Study, Variant
 
 QUICK_DATASET = "glyphs_tiny"
@@ -64,6 +65,12 @@ class Context:
         """Returns the batch sizes of the block, smallest first; 16 and 32 when quick."""
         return (16, 32) if self.quick else tuple(sorted(self.block.batch_sizes))
 
+    @property
+    def description(self) -> str:
+        """Return the dataset and the seeds in words: "Glyphs-1k, seeds 0, 1 and 2"."""
+        kind = "seeds" if len(self.seeds) > 1 else "seed"
+        return f"{dataset_name(self.dataset)}, {kind} {listed([*map(str, self.seeds)])}"
+
     def spec(self, loss: str, batch_size: int, seed: int) -> RunSpec:
         """Returns the specification of a run: the study's own where it has that run, else made like it.
 
@@ -93,15 +100,6 @@ class Context:
         if spec.digest not in [known.digest for known in self.used]:
             self.used.append(spec)
         return recorded(spec, self.study.folder(self.results) / "analyses" / "embeddings", self.say)
-
-    def provenance(self) -> dict[str, Any]:
-        """Returns study, dataset, recipe, seeds and the runs used, for summary.json."""
-        return {
-            "study": self.study.name,
-            "quick": self.quick,
-            "seeds": sorted({spec.seed for spec in self.used}),
-            "runs": [{"run_id": spec.run_id, "spec_digest": spec.digest} for spec in self.used],
-        }
 
     def _loss(self, label: str) -> LossChoice:
         variant = self._variant(label)

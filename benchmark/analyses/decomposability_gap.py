@@ -1,4 +1,4 @@
-"""How much better the AP looks in batches than over the whole test set, with and without calibration."""
+"""How much better the AP looks in batches than over the whole test set, by loss."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Claim, judged
+from benchmark.analyses.analysis import Analysis, finding
 from benchmark.analyses.context import Context, doubled
 from benchmark.analyses.exact_ap import average_precision
 from benchmark.analyses.gap_bounds import (
     calibrated_bound,
     draw_batches,
     gap,
-    perfect,
     plain_bound,
     worst_calibrated_bound,
 )
-from benchmark.analyses.gap_shown import CALIBRATED, PLAIN, gap_figure, gap_table
+from benchmark.analyses.gap_report import CALIBRATED, LOSSES, PLAIN, TITLE, gap_figure, gap_table
 from benchmark.analyses.recording import Recording
-from benchmark.analyses.shown import listed, rising
+from benchmark.analyses.words import decided, rising
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
 from benchmark.papers.printed.gap import GAP
+from benchmark.report.analysis import Finding
 from benchmark.stats.intervals import t_interval
 
 QUERIES = 800  # a fixed sample of the test set
@@ -35,18 +35,18 @@ ROUNDING = 1e-12
 def measure(
     recording: Recording, sizes: list[int], each: int, alpha: float, beta: float
 ) -> pd.DataFrame:
-    """Returns one row per query and batch size, on batches drawn from the query's gallery.
+    """Return one row per query and batch size, on batches drawn from the query's gallery.
 
-    Each batch has ``each`` positives, as a training batch has, and negatives up to its size. Columns: gap (mean
-    AP over the batches minus AP over the whole gallery), and of the batches alone: own_gap (Eq. 6), perfect
-    (every batch ranked perfectly), plain (Eq. 8), calibrated (Eq. 9 in the order drawn), worst (Eq. 9).
+    Each batch has ``each`` positives, as a training batch has, and negatives up to its size.
+    Columns: gap (mean AP over the batches minus AP over the whole gallery), and of the batches
+    alone: own_gap (Eq. 6), perfect (every batch ranked perfectly), plain (Eq. 8), calibrated (Eq. 9
+    in the order drawn), worst (Eq. 9).
     """
     own = not len(recording.gallery)
     gallery = recording.query if own else recording.gallery
     gallery_labels = recording.query_labels if own else recording.gallery_labels
-    order = np.random.default_rng(derive(0, "gap queries", len(recording.query))).permutation(
-        len(recording.query)
-    )
+    total = len(recording.query)
+    order = np.random.default_rng(derive(0, "gap queries", total)).permutation(total)
     rows: list[dict[str, Any]] = []
     for query in np.sort(order[:QUERIES]):
         scores = gallery @ recording.query[query]
@@ -60,16 +60,14 @@ def measure(
             batches = draw_batches(rng, positive, negative, size, each, BATCHES)
             if not batches:
                 continue
-            within = np.mean(
-                [average_precision(batch.positive, batch.negative) for batch in batches]
-            )
+            within = np.mean([batch.average_precision for batch in batches])
             rows.append(
                 {
                     "query": int(query),
                     "measured_at": size,
                     "gap": within - average_precision(positive, negative),
                     "own_gap": gap(batches),
-                    "perfect": perfect(batches),
+                    "perfect": all(batch.perfect for batch in batches),
                     "plain": plain_bound(batches),
                     "calibrated": calibrated_bound(batches, alpha, beta),
                     "worst": worst_calibrated_bound(batches, alpha, beta),
@@ -79,53 +77,49 @@ def measure(
 
 
 @ANALYSES.register(
-    "decomposability_gap",
-    display="Decomposability gap",
-    places=("ROADMAP Eq. 6, 8 and 9", "ROADMAP v2 Table 10"),
+    "decomposability_gap", display=TITLE, places=("ROADMAP Eq. 6, 8 and 9", "ROADMAP v2 Table 10")
 )
 def build(context: Context) -> Analysis:
-    """Returns the gap of SupAP and ROADMAP by training and measuring batch size, and both bounds beside it."""
+    """Return the gap of SupAP and ROADMAP by training and measuring batch size, and its bounds."""
     sampler = context.block.recipe.sampler.params
     each = max(1, sampler.get("samples_per_class", 2) - 1)
     sizes = doubled(context.batch_sizes)
     calibration = context.spec(CALIBRATED, sizes[0], 0).loss.params
     parts = []
     for batch_size in context.batch_sizes:
-        for loss in (PLAIN, CALIBRATED):
+        for loss in LOSSES:
             for seed in context.seeds:
                 recording = context.trained(loss, batch_size, seed)
                 found = measure(recording, sizes, each, calibration["alpha"], calibration["beta"])
                 parts.append(found.assign(loss=loss, trained_at=batch_size, seed=seed))
     data = pd.concat(parts, ignore_index=True)
-    runs = f"{context.dataset}, {'seeds' if len(context.seeds) > 1 else 'seed'} {listed(context.seeds)}"
     means = data.groupby(["trained_at", "loss", "seed", "measured_at"])["gap"].mean().reset_index()
     bounds = data[data["perfect"]]
+    shown = (means, bounds, context.description)
     claims = [_by_batch_size(means), *_decreases(means), *_bound_claims(bounds)]
-    return Analysis(
-        gap_figure(means, bounds, runs), gap_table(means, bounds, runs), claims, _notes(data, each)
-    )
+    return Analysis(gap_figure(*shown), gap_table(*shown), claims, _notes(data, each))
 
 
-def _by_batch_size(means: pd.DataFrame) -> Claim:
+def _by_batch_size(means: pd.DataFrame) -> Finding:
     curves = means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean().unstack()
     falls = [rising(list(-curve)) for curve in curves.to_numpy()]
     first, last = curves.columns[0], curves.columns[-1]
     low, high = 100 * curves[first], 100 * curves[last]
-    return Claim(
+    return finding(
         "larger_batches",
         "ROADMAP Sec. 4, ablation study",
         "the gap is larger, the smaller the batches are against the dataset",
-        f"From batches of {first} to batches of {last} the gap falls from {low.min():.1f} - {low.max():.1f} to "
-        f"{high.min():.1f} - {high.max():.1f} points of AP; it falls at every step for {sum(falls)} of {len(falls)} "
-        "networks.",
-        judged(all(falls) or (None if any(falls) else False)),
+        f"From batches of {first} to batches of {last} the gap falls from {low.min():.1f} - "
+        f"{low.max():.1f} to {high.min():.1f} - {high.max():.1f} points of AP; it falls at every "
+        f"step for {sum(falls)} of {len(falls)} networks.",
+        all(falls) or (None if any(falls) else False),
     )
 
 
-def _decreases(means: pd.DataFrame) -> list[Claim]:
+def _decreases(means: pd.DataFrame) -> list[Finding]:
     table10 = [each for each in load_papers()["roadmap2021"].table("table10") if each.metric == GAP]
     printed = " and ".join(f"{each.text}% ({each.row_label})" for each in table10)
-    claims = []
+    findings = []
     for size in sorted(means["trained_at"].unique()):
         part = means[(means["trained_at"] == size) & (means["measured_at"] == size)]
         gaps = part.pivot(index="seed", columns="loss", values="gap")
@@ -135,27 +129,24 @@ def _decreases(means: pd.DataFrame) -> list[Claim]:
             if decrease.n > 1
             else " (one seed)"
         )
-        holds = None
-        if decrease.n > 1 and (decrease.low > 0 or decrease.high < 0):
-            holds = decrease.low > 0
-        claims.append(
-            Claim(
+        findings.append(
+            finding(
                 f"decrease_at_{size}",
                 "ROADMAP v2 Table 10",
                 "adding calibration to SupAP decreases the gap",
-                f"Trained and measured at batch size {size}, the gap is {100 * gaps[PLAIN].mean():.2f} points for "
-                f"SupAP and {100 * gaps[CALIBRATED].mean():.2f} for ROADMAP, a relative decrease of "
+                f"Trained and measured at batch size {size}, the gap is "
+                f"{100 * gaps[PLAIN].mean():.2f} points for SupAP and "
+                f"{100 * gaps[CALIBRATED].mean():.2f} for ROADMAP, a relative decrease of "
                 f"{decrease.mean:+.1f}%{interval}; the paper prints {printed}.",
-                judged(holds),
+                decided(decrease.low, decrease.high, decrease.n),
             )
         )
-    return claims
+    return findings
 
 
-def _bound_claims(bounds: pd.DataFrame) -> list[Claim]:
+def _bound_claims(bounds: pd.DataFrame) -> list[Finding]:
     if bounds.empty:
         return []
-    count = len(bounds)
     beyond = {
         key: int((bounds["own_gap"] > bounds[key] + ROUNDING).sum())
         for key in ("plain", "calibrated", "worst")
@@ -165,42 +156,44 @@ def _bound_claims(bounds: pd.DataFrame) -> list[Claim]:
         float(np.mean(sign * (bounds["plain"] - bounds["worst"]) > ROUNDING)) for sign in (1, -1)
     )
     return [
-        Claim(
+        finding(
             "eq8_holds",
             "ROADMAP Eq. 8",
             "the gap lies between 0 and the bound of Eq. 8",
-            f"Of {count} draws whose batches are all ranked perfectly, {negative} have a gap below 0 and "
-            f"{beyond['plain']} a gap above the bound of Eq. 8.",
-            judged(not negative and not beyond["plain"]),
+            f"Of {len(bounds)} draws whose batches are all ranked perfectly, {negative} have a gap "
+            f"below 0 and {beyond['plain']} a gap above the bound of Eq. 8.",
+            not negative and not beyond["plain"],
         ),
-        Claim(
+        finding(
             "eq9_holds",
             "ROADMAP Eq. 9",
             "the gap lies below the bound of Eq. 9",
-            f"Of the same draws {beyond['calibrated']} exceed Eq. 9 with the batches in the order drawn, and "
-            f"{beyond['worst']} exceed it with the batches in their worst order.",
-            judged(not beyond["calibrated"] and not beyond["worst"]),
+            f"Of the same draws {beyond['calibrated']} exceed Eq. 9 with the batches in the order "
+            f"drawn, and {beyond['worst']} exceed it with the batches in their worst order.",
+            not beyond["calibrated"] and not beyond["worst"],
         ),
-        Claim(
+        finding(
             "eq9_is_tighter",
             "ROADMAP Sec. 3.2",
             "the bound of Eq. 9 is tighter than that of Eq. 8",
-            f"In its worst order Eq. 9 is below Eq. 8 in {100 * tighter:.1f}% of the draws and above it in "
-            f"{100 * looser:.1f}%; means {bounds['worst'].mean():.4f} and {bounds['plain'].mean():.4f}.",
-            judged(looser == 0 if looser or tighter else None),
+            f"In its worst order Eq. 9 is below Eq. 8 in {100 * tighter:.1f}% of the draws and "
+            f"above it in {100 * looser:.1f}%; means {bounds['worst'].mean():.4f} and "
+            f"{bounds['plain'].mean():.4f}.",
+            looser == 0 if looser or tighter else None,
         ),
     ]
 
 
 def _notes(data: pd.DataFrame, each: int) -> list[str]:
-    share = data.groupby("loss")["perfect"].mean()
-    beyond = float((data["own_gap"] > data["plain"] + ROUNDING).mean())
+    share = 100 * data.groupby("loss")["perfect"].mean()
+    beyond = 100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean())
     queries = data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min()
     notes = [
-        f"{queries} queries have the {2 * each} positives or more that two batches take; the others are left out.",
-        f"All batches of a query are ranked perfectly in {100 * share[PLAIN]:.0f}% of the draws for SupAP and "
-        f"{100 * share[CALIBRATED]:.0f}% for ROADMAP; without that condition {100 * beyond:.2f}% of all draws exceed "
-        "Eq. 8.",
+        f"{queries} queries have the {2 * each} positives or more that two batches take; the "
+        "others are left out.",
+        f"All batches of a query are ranked perfectly in {share[PLAIN]:.0f}% of the draws for "
+        f"SupAP and {share[CALIBRATED]:.0f}% for ROADMAP; without that condition {beyond:.2f}% of "
+        "all draws exceed Eq. 8.",
     ]
     if not data["perfect"].any():
         notes.append("No draw meets the condition of the bounds, so neither could be checked.")

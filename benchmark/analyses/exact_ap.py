@@ -1,4 +1,4 @@
-"""Average precision by counting, for score rows of a batch or of one query."""
+"""Average precision by counting, for the scores of a batch or of one query."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 
 
 def average_precision(positive: np.ndarray, negative: np.ndarray) -> float:
-    """Returns the AP of one query with scores (P,) of positives and (N,) of negatives: the mean of r+ / r.
+    """Return the AP of one query with scores (P,) of positives and (N,) of negatives.
 
-    Ranks count the items at or above a score, so each of several tied items has the worst of their ranks, as in the
-    losses. P must be at least 1.
+    It is the mean of r+ / r. Ranks count the items at or above a score, so each of several tied
+    items has the worst of their ranks, as in the losses. P must be at least 1.
     """
     own, others = np.sort(-positive), np.sort(-negative)
-    # in ascending negated scores, what lies left of a score or on it ranks at or above it
+    # In ascending negated scores, what lies left of a score or on it ranks at or above it.
     rank_positive = np.searchsorted(own, own, side="right")
     rank_negative = np.searchsorted(others, own, side="right")
     return float(np.mean(rank_positive / (rank_positive + rank_negative)))
 
 
 def batch_ap(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Returns the AP (B,) of every row of a batch's scores (B, B) over the other rows; NaN without a positive."""
+    """Return the AP (B,) of every row of (B, B) scores over the other rows; NaN if no positive."""
     result = np.full(len(labels), np.nan)
     for query, row in enumerate(scores):
         same = labels == labels[query]

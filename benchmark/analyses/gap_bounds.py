@@ -18,21 +18,28 @@ class Batch:
     positive: np.ndarray
     negative: np.ndarray
 
+    @property
+    def average_precision(self) -> float:
+        """Return the AP of the query in this batch."""
+        return average_precision(self.positive, self.negative)
+
+    @property
+    def perfect(self) -> bool:
+        """Return whether the batch is ranked perfectly, which both bounds assume."""
+        return bool(self.positive.min() > self.negative.max())
+
 
 def gap(batches: Sequence[Batch]) -> float:
-    """Returns Eq. 6: the mean AP over the batches minus the AP over all of them together."""
-    whole = average_precision(
+    """Return Eq. 6: the mean AP over the batches minus the AP over all of them together."""
+    whole = Batch(
         np.concatenate([batch.positive for batch in batches]),
         np.concatenate([batch.negative for batch in batches]),
     )
-    return (
-        float(np.mean([average_precision(batch.positive, batch.negative) for batch in batches]))
-        - whole
-    )
+    return float(np.mean([batch.average_precision for batch in batches])) - whole.average_precision
 
 
 def plain_bound(batches: Sequence[Batch]) -> float:
-    """Returns Eq. 8: the gap of batches that are each ranked perfectly, when every batch ranks below the one before.
+    """Return Eq. 8: the gap of perfect batches, each ranked below the one before.
 
     (The equation's inner sum runs over the positives of a batch.)
     """
@@ -46,32 +53,31 @@ def plain_bound(batches: Sequence[Batch]) -> float:
 
 
 def calibrated_bound(batches: Sequence[Batch], alpha: float, beta: float) -> float:
-    """Returns Eq. 9, which counts the positives at or above ``alpha`` and the negatives above ``beta``.
+    """Return Eq. 9, which counts positives at or above ``alpha`` and negatives above ``beta``.
 
-    It depends on the order of the batches, which the paper leaves open; ``worst_calibrated_bound`` takes the worst.
+    It depends on the order of the batches, which the paper leaves open.
     """
     return _calibrated_bound(_counts(batches, alpha, beta))
 
 
 def worst_calibrated_bound(batches: Sequence[Batch], alpha: float, beta: float) -> float:
-    """Returns the largest value of Eq. 9 over all orders of the batches (at most K! of them)."""
+    """Return the largest value of Eq. 9 over all orders of the batches (at most K! of them)."""
     return max(map(_calibrated_bound, set(permutations(_counts(batches, alpha, beta)))))
 
 
-Counts = tuple[
-    int, int, int, int
-]  # of one batch: good positives, positives, bad negatives, negatives
+# Of one batch: good positives, positives, bad negatives, negatives.
+Counts = tuple[int, int, int, int]
 
 
 def _counts(batches: Sequence[Batch], alpha: float, beta: float) -> list[Counts]:
     return [
         (
-            int(np.sum(b.positive >= alpha)),
-            len(b.positive),
-            int(np.sum(b.negative > beta)),
-            len(b.negative),
+            int(np.sum(batch.positive >= alpha)),
+            len(batch.positive),
+            int(np.sum(batch.negative > beta)),
+            len(batch.negative),
         )
-        for b in batches
+        for batch in batches
     ]
 
 
@@ -87,11 +93,6 @@ def _calibrated_bound(batches: Sequence[Counts]) -> float:
     return 1.0 - total / positives
 
 
-def perfect(batches: Sequence[Batch]) -> bool:
-    """Returns whether every batch is ranked perfectly, which both bounds assume."""
-    return all(batch.positive.min() > batch.negative.max() for batch in batches)
-
-
 def draw_batches(
     rng: np.random.Generator,
     positive: np.ndarray,
@@ -100,12 +101,15 @@ def draw_batches(
     each: int,
     most: int,
 ) -> list[Batch]:
-    """Returns up to ``most`` disjoint batches of ``size`` items with ``each`` positives; [] when not even two fit."""
-    count = min(most, len(positive) // each, len(negative) // (size - each))
+    """Return up to ``most`` disjoint batches of ``size`` items with ``each`` positives.
+
+    Return none when not even two fit.
+    """
+    others = size - each
+    count = min(most, len(positive) // each, len(negative) // others)
     if count < 2:
         return []
     positive, negative = rng.permutation(positive), rng.permutation(negative)
-    others = size - each
     return [
         Batch(positive[k * each : (k + 1) * each], negative[k * others : (k + 1) * others])
         for k in range(count)

@@ -84,6 +84,6 @@ def analyse(
             Context.of(context.study, results, context.seeds, quick=quick, say=typer.echo),
             folder,
         )
-        for sentence in summary["sentences"]:
+        for sentence in summary.sentences:
             typer.echo(f"  {sentence}")
         typer.echo(f"  written: {folder}")

@@ -11,7 +11,7 @@ from benchmark.core.records import RESULTS
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Add the verb."""
     app.command()(gallery)
 
 
@@ -39,20 +39,20 @@ def gallery(
     Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
     """
     from benchmark.report.gallery import write_gallery
-    from benchmark.report.gallery.pairs import Asked
-    from benchmark.report.tables.inputs import load_inputs
+    from benchmark.report.gallery.pairs import Choice
+    from benchmark.report.inputs import read_inputs
     from benchmark.study import load_study
 
     loaded = load_study(study)
-    found = write_gallery(
-        load_inputs(loaded, results).runs, loaded, results, Asked(first, second, batch_size, seed)
-    )
-    if found["reason"]:
-        typer.echo(f"nothing to show: {found['reason']}")
-    for place in found["places"]:
-        where = f"{place['dataset']} {place['setting']} batch size {place['batch_size']} seed {place['seed']}"
-        typer.echo(f"{where}: {place['second']['display']} against {place['first']['display']}")
+    choice = Choice(first, second, batch_size, seed)
+    made = write_gallery(read_inputs(loaded, results), results, choice)
+    if made.reason:
+        typer.echo(f"nothing to show: {made.reason}")
+    for each in made.pairs:
+        pair = each.pair
         typer.echo(
-            f"  of {place['kept']} queries {place['improved']} improved, {place['worsened']} worsened"
+            f"{pair.dataset} {pair.setting} batch size {pair.batch_size} seed {pair.seed}: "
+            f"{pair.second.display} against {pair.first.display}\n"
+            f"  of {each.recorded} queries {each.improved} improved, {each.worsened} worsened"
         )
     typer.echo(loaded.folder(results) / "gallery")

@@ -17,10 +17,9 @@ Results = Annotated[Path, typer.Option("--results", help="the results folder")]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds ``tables``, ``plots`` and ``report`` to the command line."""
-    app.command("tables")(tables)
-    app.command("plots")(plots)
-    app.command("report")(report)
+    """Add ``tables``, ``plots`` and ``report`` to the command line."""
+    for verb in (tables, plots, report):
+        app.command()(verb)
 
 
 def tables(study: Name, results: Results = RESULTS) -> None:
@@ -28,13 +27,7 @@ def tables(study: Name, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark tables embedded
     """
-    from benchmark.report.tables.inputs import load_inputs
-    from benchmark.report.tables.write import write_tables
-    from benchmark.study import load_study
-
-    loaded = load_study(study)
-    folder = loaded.folder(results) / "tables"
-    _print(write_tables(load_inputs(loaded, results), folder), folder)
+    _write("tables", study, results)
 
 
 def plots(study: Name, results: Results = RESULTS) -> None:
@@ -42,13 +35,7 @@ def plots(study: Name, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark plots embedded
     """
-    from benchmark.report.figures.kept import write_figures
-    from benchmark.report.tables.inputs import load_inputs
-    from benchmark.study import load_study
-
-    loaded = load_study(study)
-    folder = loaded.folder(results) / "figures"
-    _print(write_figures(load_inputs(loaded, results), folder), folder)
+    _write("figures", study, results)
 
 
 def report(
@@ -61,7 +48,9 @@ def report(
         bool, typer.Option("--pdf", help="also print it to report.pdf, with a headless Chromium")
     ] = False,
 ) -> None:
-    """Write the report page of a study: one file that opens from disk, without network.
+    """Write the report page of a study from its tables, figures and other files.
+
+    It is one file that opens from disk, without network.
 
     Example: python -m benchmark report embedded --pdf
     """
@@ -73,8 +62,8 @@ def report(
     table = loaded.folder(results) / "runs.csv"
     if not partial and not table.is_file():
         raise RunError(
-            f"{table} does not exist, so there is nothing to report; run 'python -m benchmark collect {study}' "
-            "first, or add --partial for a page that says what is missing"
+            f"{table} does not exist, so there is nothing to report; run 'python -m benchmark "
+            f"collect {study}' first, or add --partial for a page that says what is missing"
         )
     page = write_report(loaded, results)
     typer.echo(page)
@@ -84,12 +73,18 @@ def report(
         typer.echo(write_pdf(page))
 
 
-def _print(report: dict[str, str], folder: Path) -> None:
+def _write(kind: str, study: str, results: Path) -> None:
+    from benchmark.report import steps
+    from benchmark.report.inputs import read_inputs
+    from benchmark.study import load_study
+
+    loaded = load_study(study)
+    folder = loaded.folder(results) / kind
+    write = steps.write_tables if kind == "tables" else steps.write_figures
     typer.echo(f"{folder}:")
-    for name, text in report.items():
-        typer.echo(f"  {name}: {text}")
+    for artefact in write(read_inputs(loaded, results), folder):
+        typer.echo(f"  {artefact.name}: {artefact.summary}")
     if not (folder.parent / "runs.csv").is_file():
-        study = folder.parent.name
         typer.echo(
             f"nothing was collected yet: 'python -m benchmark run {study}' trains the study, "
             f"'python -m benchmark collect {study}' takes the runs there are"

@@ -167,8 +167,8 @@ def simulate(
     _print(shown)
     if figure:
         from benchmark.core.files import write_text
-        from benchmark.report.figures.drawing import to_svg
-        from benchmark.report.figures.error_rates import draw_rates
+        from benchmark.report.drawing.drawing import to_svg
+        from benchmark.report.papers.rates import draw_rates
 
         write_text(figure, to_svg(draw_rates(shown, tables)))
         typer.echo(f"wrote {figure}")

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from made_up_inputs import WENT_WRONG, made_up_inputs
+from made_up_inputs import WENT_WRONG, made_up_inputs, written_page
 from workplace import ROOT, small_study
 
-from benchmark.report.page.page import build_page
+from benchmark.core.files import write_text
 
 pytestmark = pytest.mark.browser
 
@@ -30,8 +30,10 @@ ROWS = "#table-comparison tbody tr:not(.section):not([hidden])"
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("report") / "index.html"
-    path.write_text(build_page(made_up_inputs(bad=WENT_WRONG, references=True)), encoding="utf-8")
+    folder = tmp_path_factory.mktemp("study")
+    path = folder / "report" / "index.html"
+    inputs = made_up_inputs(bad=WENT_WRONG, references=True)
+    write_text(path, written_page(inputs, folder))
     return path
 
 

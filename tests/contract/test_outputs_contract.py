@@ -12,14 +12,14 @@ import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import made_up_runs, made_up_study
 
+from benchmark.report.drawing.drawing import to_svg
 from benchmark.report.figures import FIGURES
-from benchmark.report.figures.drawing import to_svg
+from benchmark.report.render.csv import to_csv
+from benchmark.report.render.html import to_html
+from benchmark.report.render.latex import to_latex
+from benchmark.report.render.markdown import to_markdown
+from benchmark.report.render.table import NothingToShow
 from benchmark.report.tables import TABLES
-from benchmark.report.tables.as_csv import to_csv
-from benchmark.report.tables.as_html import to_html
-from benchmark.report.tables.as_latex import to_latex
-from benchmark.report.tables.as_markdown import to_markdown
-from benchmark.report.tables.table import NothingToShow
 
 OF_A_PAPER = ("claims", "outside")  # tables that only the study of a whole paper has
 _SMALL = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,)}
@@ -55,7 +55,7 @@ def case(request):
 def test_tables_render_in_every_format_or_say_what_is_missing(name, case):
     label, inputs = case
     try:
-        table = TABLES[name].target(inputs.runs, inputs.stats, inputs.study)
+        table = TABLES[name].target(inputs)
     except NothingToShow as reason:
         assert (
             (label != "full" or name in OF_A_PAPER)
@@ -74,7 +74,7 @@ def test_tables_render_in_every_format_or_say_what_is_missing(name, case):
 def test_figures_draw_or_say_what_is_missing(name, case):
     label, inputs = case
     try:
-        drawing = FIGURES[name].target(inputs.runs, inputs.stats, inputs.study)
+        drawing = FIGURES[name].target(inputs)
     except NothingToShow as reason:
         assert label != "full" and len(str(reason)) > 20 and not str(reason).endswith(".")
         return
@@ -92,24 +92,26 @@ def test_a_new_table_is_one_file(tmp_path):
     (tmp_path / "seed_count.py").write_text(
         textwrap.dedent(
             '''
+            from benchmark.report.render.table import Section, Table, TableCell, text_column
             from benchmark.report.tables import TABLES
-            from benchmark.report.tables.table import Cell, Section, Table, text_column
 
             @TABLES.register("seed_count", display="Number of seeds")
-            def build(runs, stats, study):
-                """Returns one row."""
-                rows = [[Cell(str(runs["seed"].nunique()))]]
+            def build(inputs):
+                """Return one row."""
+                rows = [[TableCell(str(inputs.runs["seed"].nunique()))]]
                 return Table("Number of seeds", "Seeds.", [text_column("Seeds")], [Section("", rows)])
             '''
         )
     )
     code = """
         import sys; sys.path.insert(0, "tests/helpers")
-        from made_up_inputs import made_up_inputs
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+        from made_up_inputs import made_up_inputs, written_page
         from made_up_results import made_up_study
-        from benchmark.report.page.page import build_page
         study = made_up_study(losses=("smooth_ap",), seeds=(0,), figures=())
-        page = build_page(made_up_inputs(study))
+        with TemporaryDirectory() as folder:
+            page = written_page(made_up_inputs(study), Path(folder))
         assert 'id="table-seed_count"' in page and '<section id="more"' in page
         """
     _python(code, BENCHMARK_PLUGINS=str(tmp_path))

@@ -1,4 +1,4 @@
-"""Inputs of tables, figures and reports computed from made-up runs by the project's own statistics and verdicts."""
+"""Inputs of the report: statistics, verdicts and printed numbers of made-up runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from benchmark.papers.candidates import candidates
 from benchmark.papers.frozen import FrozenRuns
 from benchmark.papers.library import asked_numbers
 from benchmark.papers.margins import load_margins
-from benchmark.papers.printed.study import printed_of
+from benchmark.papers.printed.study import Printed, printed_of
 from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
 from benchmark.papers.verdicts.records import table_of
-from benchmark.report.tables.inputs import Inputs, tidy
+from benchmark.report.inputs import FILES, Inputs
+from benchmark.report.page.page import build_page
+from benchmark.report.steps import write_figures, write_tables
 from benchmark.runs.table import RunTable
-from benchmark.stats.analysis import analyse, write_stats
+from benchmark.stats.analysis import analyse
 from benchmark.stats.samples import Samples
 
 WENT_WRONG = {
@@ -32,7 +34,7 @@ WENT_WRONG = {
 def made_up_inputs(
     study=None, *, bad=None, references=False, runs: pd.DataFrame | None = None
 ) -> Inputs:
-    """Returns inputs in memory; with ``references``, one published table (not run) is judged too."""
+    """Return inputs in memory; with ``references``, a published table (not run) is judged too."""
     study = study or made_up_study()
     runs = made_up_runs(study, bad=bad) if runs is None else runs
     asked = ("smoothap2020/table2",) if references else study.references.published
@@ -51,11 +53,17 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
         last += judge_frozen(_frozen(table), Samples(table), margins)
     stats["verdicts"] = table_of(last)
     printed = printed_of(study, table, stats["verdicts"], table_of(best))
-    return Inputs(study, tidy(runs), stats, made_up_provenance(), printed=printed)
+    return Inputs.of(study, table, stats, printed, made_up_provenance())
+
+
+def printed_inputs(study, printed: Printed, claims: pd.DataFrame | None = None) -> Inputs:
+    """Return inputs of papers' tables and figures, and verdicts on claims, alone."""
+    tables = {} if claims is None else {"claims": claims}
+    return Inputs.of(study, RunTable.from_rows([], []), tables, printed, {})
 
 
 def made_up_provenance() -> dict:
-    """Returns a provenance record in the shape that collecting writes."""
+    """Return a provenance record in the shape that collecting writes."""
     return {
         "study": "made_up",
         "runs": {"ok": 77},
@@ -74,7 +82,7 @@ def made_up_provenance() -> dict:
         ],
         "weights": [],
         "datasets": {
-            "glyphs_1k": {"fingerprints": {"0123abcd": 77}, "counts": {"train_images": 5000}}
+            "glyphs_1k": {"fingerprints": {"0123abcd": 77}, "counts": {"train": {"images": 5000}}}
         },
         "total_seconds": 4000.0,
         "errors": [],
@@ -83,18 +91,23 @@ def made_up_provenance() -> dict:
 
 
 def write_inputs(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
-    """Writes what the inputs were made of as the files of a study's results folder; returns that folder."""
+    """Write the inputs as the files of a study's results folder; return that folder."""
     folder = results / inputs.study.name
-    folder.mkdir(parents=True)
+    (folder / "stats").mkdir(parents=True)
     run_table(runs).write(folder)
-    write_stats(
-        {name: table for name, table in inputs.stats.items() if name != "verdicts"},
-        folder / "stats",
-    )
-    inputs.stats["verdicts"].to_csv(folder / "verdicts.csv", index=False)
+    for name, file in FILES.items():
+        if name != "claims":
+            getattr(inputs, name).to_csv(folder / file, index=False)
     inputs.printed.write(folder)
     write_json(folder / "provenance.json", dict(inputs.provenance))
     return folder
+
+
+def written_page(inputs: Inputs, folder: Path) -> str:
+    """Write the tables and figures of the inputs into a study's folder; return the page of both."""
+    write_tables(inputs, folder / "tables")
+    write_figures(inputs, folder / "figures")
+    return build_page(inputs, folder)
 
 
 def _frozen(table: RunTable) -> FrozenRuns:

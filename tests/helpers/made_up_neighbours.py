@@ -9,10 +9,8 @@ import numpy as np
 QUERIES, ITEMS, CLASSES, SHOWN, SIDE = 12, 40, 5, 6, 64
 
 
-def write_neighbours_file(
-    path: Path, seed: int, *, exact: bool = True, queries: int = QUERIES
-) -> dict:
-    """Writes the file of a run whose quality depends on ``seed`` and returns its arrays."""
+def write_neighbours_file(path: Path, seed: int, *, queries: int = QUERIES) -> dict:
+    """Write the file of a run whose ranking depends on ``seed``; return its arrays."""
     rng = np.random.default_rng(seed)
     labels = np.arange(ITEMS) % CLASSES
     scores = rng.normal(size=(queries, ITEMS)) + 1.2 * (labels[None, :] == labels[:queries, None])
@@ -28,14 +26,11 @@ def write_neighbours_file(
         "query_names": np.array([f"/data/pictures/query {i} <b>.png" for i in range(queries)]),
         "neighbour_names": np.array([[f"item {i}" for i in row[:SHOWN]] for row in order]),
         "query_images": rng.integers(0, 255, (queries, SIDE, SIDE, 3), dtype=np.uint8),
+        "positives": np.array([len(row) for row in ranks]),
+        "positive_ranks": np.concatenate(ranks),
+        "query_categories": labels[:queries] // 2,
         "neighbour_images": rng.integers(0, 255, (queries * SHOWN, SIDE, SIDE, 3), dtype=np.uint8),
     }
-    if exact:
-        arrays |= {
-            "positives": np.array([len(row) for row in ranks]),
-            "positive_ranks": np.concatenate(ranks),
-            "query_categories": labels[:queries] // 2,
-        }
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **arrays)
     return arrays

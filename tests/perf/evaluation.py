@@ -17,7 +17,7 @@ from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from benchmark.metrics import retrieval_metrics
 from benchmark.metrics.ranks import block_size
 from benchmark.metrics.search import flat_index
-from benchmark.report.figures.drawing import save
+from benchmark.report.drawing.drawing import save
 from perf.figures import draw_evaluation
 from perf.interleave import measure_methods
 from perf.memory import peak_of_process

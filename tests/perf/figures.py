@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
-from benchmark.report.figures.style import DOUBLE, FAINT, INK, SINGLE, line, styled
+from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
+from benchmark.report.drawing.style import DOUBLE, FAINT, INK, SINGLE, line, styled
 
 # Alternatives are grey, and differ by marker and dash.
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -19,11 +19,11 @@ def draw_losses(data: pd.DataFrame, ours: Sequence[str]) -> Drawing:
     """Return time and peak memory against batch size, from rows of ``perf.losses``."""
     with styled():
         figure, axes = new_figure(DOUBLE, 3.9, 1, 2)
-        handles = _plot(axes[0, 0], data, "batch_size", "milliseconds", ours)
+        _plot(axes[0, 0], data, "batch_size", "milliseconds", ours)
         _plot(axes[0, 1], data, "batch_size", "peak_mb", ours)
         axes[0, 0].set(xlabel="batch size", ylabel="forward + backward (ms)")
         axes[0, 1].set(xlabel="batch size", ylabel="peak memory of tensors (MiB)")
-        legend_below(figure, handles)
+        legend_below(figure)
     slowest = data.loc[data["milliseconds"].idxmax()]
     return Drawing(
         "Cost of the losses",
@@ -42,13 +42,10 @@ def draw_evaluation(
     """Return time against the number of items; the legend gives the fitted ``exponents``."""
     with styled():
         figure, axes = new_figure(SINGLE + 1.2, 3.4)
-        handles = _plot(axes[0, 0], data, "items", "milliseconds", ours)
+        labels = {name: f"{name}: $N^{{{power:.2f}}}$" for name, power in exponents.items()}
+        _plot(axes[0, 0], data, "items", "milliseconds", ours, labels)
         axes[0, 0].set(xlabel="items, each queries all others", ylabel="time (ms)")
-        labels = {
-            name: f"{name}: $N^{{{exponents[name]:.2f}}}$" if name in exponents else name
-            for name in handles
-        }
-        legend_below(figure, {labels[name]: handle for name, handle in handles.items()}, columns=2)
+        legend_below(figure, columns=2)
     return Drawing(
         "Cost of evaluation",
         "Time of exact evaluation against the number of items N, fitted powers of N; log axes.",
@@ -59,19 +56,25 @@ def draw_evaluation(
     )
 
 
-def _plot(axes: Any, data: pd.DataFrame, x: str, y: str, ours: Sequence[str]) -> dict[str, Any]:
-    handles = {}
+def _plot(
+    axes: Any,
+    data: pd.DataFrame,
+    x: str,
+    y: str,
+    ours: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+) -> None:
+    """Draw a line per method, under its name or that in ``labels``."""
     # the floor, which is measured first, is a plain line
     others = iter([{"color": INK, "linestyle": "-", "linewidth": 1.6}, *map(_grey, range(6))])
     for name, points in data.groupby("method", sort=False):
         style = line(name) if name in ours else next(others)
-        (handles[name],) = axes.plot(points[x], points[y], **style)
+        axes.plot(points[x], points[y], label=(labels or {}).get(name, name), **style)
     axes.set_xscale("log", base=2 if x == "batch_size" else 10)
     axes.set_yscale("log")
     sizes = sorted(data[x].unique())
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    return handles
 
 
 def _grey(number: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from benchmark.losses import create_loss
-from benchmark.report.figures.drawing import save
+from benchmark.report.drawing.drawing import save
 from perf import alternatives
 from perf.figures import draw_losses
 from perf.interleave import measure_methods

@@ -101,11 +101,12 @@ rule papers:
         "python -m benchmark papers {params.study} > {log:q} 2>&1"
 
 
-# Chosen queries under two losses. What they found stands in the run folders, which nothing else here reads.
+# Chosen queries under two losses. What they rank first stands in the run folders, which no other step reads.
 rule gallery:
     input:
         rules.collect.output.runs,
         rules.collect.output.scores,
+        rules.stats.output,
     output:
         f"{OUT}/gallery/gallery.json",
     log:

@@ -1,8 +1,9 @@
-"""Figures: one file each, a function of the long table, the statistics and the study.
+"""Figures: one file each, a function of a study's results.
 
 A figure is registered with ``@FIGURES.register("name", display="Title")`` on a function
-``build(runs, stats, study) -> Drawing``. It raises NothingToShow with a reason when there is nothing to draw.
-matplotlib is imported when a figure is drawn, not when its name is asked for.
+``build(inputs: Inputs) -> Drawing``. It raises NothingToShow with a reason when there is nothing to
+draw. The file has the name of the figure; this folder holds nothing else. matplotlib is imported
+when a figure is drawn, not when its name is asked for.
 """
 
 from __future__ import annotations

@@ -2,80 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
-
+from benchmark.report.drawing.drawing import Drawing, legend_below
+from benchmark.report.drawing.panels import (
+    keys_of,
+    left_out,
+    panel_grid,
+    panel_title,
+    rows_of,
+    span,
+)
+from benchmark.report.drawing.style import DOUBLE, line, styled
 from benchmark.report.figures import FIGURES
-from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
-from benchmark.report.figures.panels import PANELS, bases, place_title, span
-from benchmark.report.figures.style import DOUBLE, line, styled
-from benchmark.report.tables.labels import loss_label, loss_order, metric_label, metric_order
-from benchmark.report.tables.select import GROUP, scores
-from benchmark.report.tables.table import NothingToShow
+from benchmark.report.inputs import CONDITION, Inputs
+from benchmark.report.labels import loss_label, loss_order, metric_label
+from benchmark.report.render.table import NothingToShow
 
 
 @FIGURES.register("learning_curves", display="Learning curves")
-def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Drawing:
-    """Returns one panel per dataset and batch size: mean over seeds, band of one standard deviation."""
-    values = scores(runs, study, "curve")
-    metric = metric_order(values["metric"].unique(), study)[0]
-    values = values[values["metric"] == metric]
-    if values["epoch"].nunique() < 2:
+def build(inputs: Inputs) -> Drawing:
+    """Return one panel per dataset and batch size: mean over seeds, band of one sd."""
+    curves, study = inputs.curves, inputs.study
+    if curves.empty:
+        raise NothingToShow("no finished run has a value of the study's metrics yet")
+    if curves["epoch"].nunique() < 2:
         raise NothingToShow(
             "every run was evaluated after one epoch only, so there is no curve to draw"
         )
-    grouped = values.groupby([*GROUP, "loss", "epoch"], observed=True)["value"]
-    curves = grouped.agg(mean="mean", sd="std", n="count").reset_index()
-    panels = list(curves.groupby(GROUP, observed=True).groups)
-    shown = panels[:PANELS]
-    places = {panel[:3] for panel in panels}
-    columns = min(len(shown), 3)
-    rows = -(-len(shown) // columns)
-    losses = loss_order(curves["loss"].unique(), study)
-    family, handles = bases(runs), {}
+    metric = metric_label(curves["metric"].iloc[0])
+    panels = keys_of(curves, CONDITION)
+    several = len({panel[:3] for panel in panels}) > 1
+    losses = loss_order(curves["loss"], study)
     with styled():
-        figure, grid = new_figure(DOUBLE, 2.5 * rows + 0.5, rows, columns, sharey=len(places) == 1)
-        for axes, panel in zip(grid.flat, shown, strict=False):
-            part = curves[(curves[GROUP] == list(panel)).all(axis=1)]
+        columns = min(len(panels), 3)
+        figure, grid = panel_grid(panels, columns, (DOUBLE, 2.5), 0.5, sharey=not several)
+        for axes, panel in grid:
+            here = rows_of(curves, **dict(zip(CONDITION, panel, strict=True)))
             for loss in losses:
-                curve = part[part["loss"] == loss].sort_values("epoch")
+                curve = rows_of(here, loss=loss).sort_values("epoch")
                 if curve.empty:
                     continue
-                style = line(loss, family.get(loss))
-                low, high = (
-                    100 * (curve["mean"] + sign * curve["sd"].fillna(0)) for sign in (-1, 1)
-                )
-                axes.fill_between(
-                    curve["epoch"], low, high, color=style["color"], alpha=0.12, linewidth=0
-                )
-                (handle,) = axes.plot(
-                    curve["epoch"], 100 * curve["mean"], markersize=3, **_sparse(style, len(curve))
-                )
-                handles.setdefault(loss_label(loss, study), handle)
+                style = line(loss, inputs.base_losses.get(loss))
+                mean, sd = 100 * curve["mean"], 100 * curve["sd"].fillna(0)
+                band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
+                axes.fill_between(curve["epoch"], mean - sd, mean + sd, **band)
+                # About ten markers along a curve are enough.
+                sparse = {"markersize": 3, "markevery": max(1, len(curve) // 10)}
+                axes.plot(curve["epoch"], mean, label=loss_label(loss, study), **style, **sparse)
             axes.set_xlabel("epoch")
-            axes.set_ylabel(f"{metric_label(metric)} (%)")
-            axes.set_title(
-                place_title(panel[:3], len(places) > 1, f"batch size {panel[3]}"), loc="left"
-            )
+            axes.set_ylabel(f"{metric} (%)")
+            axes.set_title(panel_title(panel[:3], several, f"batch size {panel[3]}"), loc="left")
             axes.xaxis.get_major_locator().set_params(integer=True, nbins="auto")
-        for axes in grid.flat[len(shown) :]:
-            axes.remove()
-        legend_below(figure, handles)
+        legend_below(figure)
     caption = (
-        f"Test {metric_label(metric)} after each evaluated epoch: mean over seeds, band of one standard deviation. "
-        "The last epoch is the headline number; nothing is selected on these curves."
+        f"Test {metric} after each evaluated epoch: mean over seeds, band of one standard "
+        "deviation. The last epoch is the headline number; nothing is selected on these curves."
+        f"{left_out(panels)}"
     )
-    if len(panels) > len(shown):
-        caption += f" {len(panels) - len(shown)} further panels are only in the CSV file."
     final = curves[curves["epoch"] == curves["epoch"].max()]["mean"]
     alt = (
-        f"Curves of {metric_label(metric)} over {int(curves['epoch'].max())} epochs for {len(losses)} losses in "
-        f"{len(shown)} panels; at the last epoch {span(final)} percent."
+        f"Curves of {metric} over {int(curves['epoch'].max())} epochs for {len(losses)} losses in "
+        f"{len(grid)} panels; at the last epoch {span(final)} percent."
     )
     return Drawing("Learning curves", caption, alt, figure, curves)
-
-
-def _sparse(style: dict, count: int) -> dict:
-    """Returns the style with at most about ten markers along a curve."""
-    return {**style, "markevery": max(1, count // 10)}

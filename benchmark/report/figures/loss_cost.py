@@ -2,65 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
-
+from benchmark.report.drawing.drawing import Drawing, legend_below
+from benchmark.report.drawing.panels import (
+    Series,
+    by_batch_size,
+    keys_of,
+    left_out,
+    panel_grid,
+    panel_title,
+    rows_of,
+)
+from benchmark.report.drawing.style import DOUBLE, SINGLE, line, styled
 from benchmark.report.figures import FIGURES
-from benchmark.report.figures.drawing import Drawing, legend_below, new_figure
-from benchmark.report.figures.panels import PANELS, bases, batch_axis, dodge, place_title
-from benchmark.report.figures.style import DOUBLE, SINGLE, line, styled
-from benchmark.report.tables.labels import loss_label, loss_order
-from benchmark.report.tables.select import cost_values
-from benchmark.report.tables.table import NothingToShow
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import loss_label, loss_order
+from benchmark.report.render.table import NothingToShow
+
+PLACE = ["dataset", "setting"]
 
 
 @FIGURES.register("loss_cost", display="Cost of the loss")
-def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Drawing:
-    """Returns milliseconds per step against batch size on a logarithmic axis; bars from least to greatest seed."""
-    costs = cost_values(runs)
-    if "loss_ms" not in costs:
-        raise NothingToShow("no finished run has recorded the time inside its loss")
-    costs = costs[costs["loss_ms"].notna() & (costs["loss_ms"] > 0)]
+def build(inputs: Inputs) -> Drawing:
+    """Return milliseconds per step against batch size; bars from least to greatest seed."""
+    study = inputs.study
+    costs = inputs.costs if inputs.costs.empty else inputs.costs[inputs.costs["loss_ms"] > 0]
     if costs.empty:
         raise NothingToShow("no finished run has recorded the time inside its loss")
-    keys = ["dataset", "setting", "batch_size", "loss"]
-    grouped = costs.groupby(keys, observed=True)["loss_ms"]
-    times = grouped.agg(mean="mean", least="min", most="max", n="count").reset_index()
-    sizes = sorted(times["batch_size"].unique())
-    losses = loss_order(times["loss"].unique(), study)
-    places = list(times.groupby(["dataset", "setting"], observed=True).groups)
-    shown = places[:PANELS]
-    columns = min(len(shown), 3)
-    rows = -(-len(shown) // columns)
-    family, offsets, handles = bases(runs), dodge(len(losses)), {}
+    names = {"loss_ms": "mean", "loss_ms_minimum": "low", "loss_ms_maximum": "high"}
+    times = costs.rename(columns=names)[[*PLACE, "batch_size", "loss", *names.values(), "n"]]
+    sizes, panels = sorted(times["batch_size"].unique()), keys_of(times, PLACE)
+    losses = loss_order(times["loss"], study)
+    single = len(panels) == 1
     with styled():
-        width = SINGLE + 0.6 if len(shown) == 1 else DOUBLE
-        figure, grid = new_figure(width, 2.4 * rows + 0.8, rows, columns)
-        for axes, place in zip(grid.flat, shown, strict=False):
-            part = times[(times["dataset"] == place[0]) & (times["setting"] == place[1])]
-            for loss, offset in zip(losses, offsets, strict=True):
-                points = part[part["loss"] == loss].sort_values("batch_size")
-                if points.empty:
-                    continue
-                where = [sizes.index(size) + offset for size in points["batch_size"]]
-                bars = [points["mean"] - points["least"], points["most"] - points["mean"]]
-                handle = axes.errorbar(
-                    where, points["mean"], yerr=bars, **line(loss, family.get(loss))
+        width = SINGLE + 0.6 if single else DOUBLE
+        figure, grid = panel_grid(panels, min(len(panels), 3), (width, 2.4), 0.8)
+        for axes, (dataset, setting) in grid:
+            here = rows_of(times, dataset=dataset, setting=setting)
+            series = [
+                Series(
+                    loss_label(loss, study),
+                    line(loss, inputs.base_losses.get(loss)),
+                    rows_of(here, loss=loss),
                 )
-                handles.setdefault(loss_label(loss, study), handle)
+                for loss in losses
+            ]
+            by_batch_size(axes, sizes, series)
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter("{x:g}")
             axes.yaxis.set_minor_formatter(_sparse_ticks)
-            batch_axis(axes, sizes)
             axes.set_ylabel("time in the loss (ms per step)")
-            axes.set_title(place_title(place, len(places) > 1), loc="left")
-        for axes in grid.flat[len(shown) :]:
-            axes.remove()
-        legend_below(figure, handles, columns=3 if len(shown) == 1 else 4)
+            axes.set_title(panel_title((dataset, setting), not single), loc="left")
+        legend_below(figure, columns=3 if single else 4)
     caption = (
-        "Time inside the loss, forward and backward, per training step: mean over seeds, bars from the fastest to the "
-        "slowest seed. Logarithmic axis."
+        "Time inside the loss, forward and backward, per training step: mean over seeds, bars from "
+        f"the fastest to the slowest seed. Logarithmic axis.{left_out(panels)}"
     )
     alt = (
         f"Points for {len(losses)} losses at batch sizes {', '.join(map(str, sizes))}: "
@@ -70,6 +65,6 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Dra
 
 
 def _sparse_ticks(value: float, position: int | None) -> str:
-    """Returns labels for 2 and 5 times a power of ten, where a logarithmic axis spans less than a decade."""
+    """Return labels for 2 and 5 times a power of ten, for axes of less than a decade."""
     digit = f"{value:.0e}"[0]
     return f"{value:g}" if digit in "25" else ""

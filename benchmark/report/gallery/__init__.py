@@ -1,5 +1,5 @@
-"""The retrieval gallery: chosen queries under two losses side by side, with what each found first and how well."""
+"""The retrieval gallery: chosen queries under two losses, with what each ranks first."""
 
-from benchmark.report.gallery.write import GALLERY, write_gallery
+from benchmark.report.gallery.write import write_gallery
 
-__all__ = ["GALLERY", "write_gallery"]
+__all__ = ["write_gallery"]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.report.tables.labels import metric_order
-from benchmark.report.tables.select import scores
-from benchmark.report.tables.table import NothingToShow
+from benchmark.report.gallery.record import RunPair, RunSide
+from benchmark.report.inputs import CONDITION, Inputs
+from benchmark.report.labels import loss_label
+from benchmark.report.render.table import NothingToShow
+from benchmark.study import Study
 
-PLACES = 4  # datasets that a gallery goes through
+DATASETS = 4  # that a gallery goes through
 
 
 @dataclass(frozen=True)
-class Asked:
+class Choice:
     """What the user chose; None leaves it to the results."""
 
     first: str | None = None
@@ -25,73 +25,53 @@ class Asked:
     seed: int | None = None
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two runs that differ in their loss alone, with the score of each."""
+def run_pairs(inputs: Inputs, choice: Choice) -> list[RunPair]:
+    """Return one pair per dataset: the baseline, and the loss with the best mean where both ran.
 
-    dataset: str
-    setting: str
-    batch_size: int
-    seed: int
-    metric: str
-    first: str
-    second: str
-    first_run: str
-    second_run: str
-    first_score: float
-    second_score: float
-
-
-def pairs(runs: pd.DataFrame, study: Any, asked: Asked) -> list[Pair]:
-    """Returns one pair per dataset: the baseline, and the loss with the best mean wherever the baseline ran.
-
-    "Best" is by the study's first metric, over datasets' settings and batch sizes; the pair is taken there, at the
-    first common seed. Raises NothingToShow when no two losses have a common run, ConfigError for an unknown loss.
+    The mean is that of the headline metric over the seeds of a setting and batch size; the pair is
+    taken there, at the first common seed. Raise NothingToShow when no two losses have a common run,
+    ConfigError for an unknown loss.
     """
-    known = study.losses
+    losses = inputs.study.losses
     problems = [
-        f"--{side}  {unknown_name('loss', name, known)}"
-        for side, name in (("first", asked.first), ("second", asked.second))
-        if name is not None and name not in known
+        f"--{side}  {unknown_name('loss', name, losses)}"
+        for side, name in (("first", choice.first), ("second", choice.second))
+        if name is not None and name not in losses
     ]
     if problems:
         raise ConfigError("gallery", problems)
-    values = scores(runs, study)
-    metric = metric_order(values["metric"].unique(), study)[0]
-    values = values[values["metric"] == metric].drop_duplicates("run_id")
-    first = asked.first or study.comparison.baseline or next(iter(known))
-    for column, wanted in (("batch_size", asked.batch_size), ("seed", asked.seed)):
-        values = values[values[column] == wanted] if wanted is not None else values
-    found = [
-        pair
-        for _, part in values.groupby("dataset", observed=True, sort=False)
-        if (pair := _best(part, metric, first, asked.second)) is not None
-    ]
-    if not found:
-        other = asked.second or "any other loss"
+    metric, first = inputs.headline, choice.first or inputs.study.comparison.baseline
+    scores = inputs.scores[inputs.scores["metric"] == metric].drop_duplicates("run_id")
+    for column, wanted in (("batch_size", choice.batch_size), ("seed", choice.seed)):
+        scores = scores[scores[column] == wanted] if wanted is not None else scores
+    others = scores[scores["loss"] != first]
+    if choice.second:
+        others = others[others["loss"] == choice.second]
+    means = inputs.last[[*CONDITION, "metric", "loss", "mean"]]
+    columns = [*CONDITION, "seed", "metric", "run_id", "value", "loss"]
+    pairs = others[columns].merge(means, on=[*CONDITION, "metric", "loss"])
+    pairs = pairs.merge(
+        scores.loc[scores["loss"] == first, columns],
+        on=[*CONDITION, "seed", "metric"],
+        suffixes=("_second", "_first"),
+    )
+    if pairs.empty:
         raise NothingToShow(
-            f"no seed has finished both for {first} and for {other} under one setting and batch size"
+            f"no seed has finished both for {first} and for {choice.second or 'any other loss'} "
+            "under one setting and batch size"
         )
-    return found[:PLACES]
+    best = pairs.sort_values(["mean", "seed"], ascending=[False, True], kind="stable")
+    best = best.drop_duplicates("dataset").loc[lambda rows: sorted(rows.index)]
+    return [_pair(row, inputs.study) for row in best.head(DATASETS).itertuples()]
 
 
-def _best(values: pd.DataFrame, metric: str, first: str, second: str | None) -> Pair | None:
-    best: tuple[float, Pair] | None = None
-    for (setting, size), part in values.groupby(["setting", "batch_size"], observed=True):
-        base = part[part["loss"] == first].set_index("seed")
-        for loss, rows in part.groupby("loss", observed=True):
-            common = base.index.intersection(rows["seed"])
-            if loss == first or second not in (None, loss) or common.empty:
-                continue
-            mean, seed = float(rows["value"].mean()), int(common.min())
-            if best is None or mean > best[0]:
-                ours, theirs = base.loc[seed], rows.set_index("seed").loc[seed]
-                runs = (
-                    str(ours["run_id"]),
-                    str(theirs["run_id"]),
-                    float(ours["value"]),
-                    float(theirs["value"]),
-                )
-                where = (str(values["dataset"].iloc[0]), str(setting), int(size), seed, metric)
-                best = (mean, Pair(*where, first, str(loss), *runs))
-    return None if best is None else best[1]
+def _pair(row: Any, study: Study) -> RunPair:
+    first, second = (
+        RunSide(loss, loss_label(loss, study), run_id, float(score))
+        for loss, run_id, score in (
+            (row.loss_first, row.run_id_first, row.value_first),
+            (row.loss_second, row.run_id_second, row.value_second),
+        )
+    )
+    where = (row.dataset, row.setting, int(row.batch_size), int(row.seed), row.metric)
+    return RunPair(*where, first, second)

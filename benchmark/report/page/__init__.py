@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML page per study, made of its tables, figures, verdicts and provenance."""
+"""The report: one self-contained HTML page per study, made of the files of the steps before."""
 
 from benchmark.report.page.page import write_report
 

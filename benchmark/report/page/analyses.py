@@ -2,88 +2,67 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from benchmark.core.privacy import public
-from benchmark.report.figures.drawing import inline_svg
-from benchmark.report.page.glance import CLAIM_TONES
+from benchmark.core.errors import RunError
+from benchmark.core.privacy import without_paths
+from benchmark.report.analysis import SUMMARY, AnalysisSummary
+from benchmark.report.drawing.drawing import inline_svg
+from benchmark.report.page.files import Download, download
 
-SCHEMA = 1
-SUMMARY = "summary.json"
+FOLDER = "analyses"
+FILES = {"figure.csv": "Numbers of the figure (CSV)", "table.csv": "Table (CSV)"}
 
 
 @dataclass(frozen=True)
-class ShownAnalysis:
-    """One analysis as the page shows it; ``reason`` instead of everything else when its files cannot be read."""
+class AnalysisItem:
+    """One analysis on the page; ``reason`` in place of the rest when its files cannot be read."""
 
     name: str
     title: str
-    places: tuple[str, ...] = ()
+    reason: str = ""
+    summary: AnalysisSummary | None = None
     figure: str = ""  # an svg element
     table: str = ""  # a figure element
-    caption: str = ""
-    claims: tuple[dict[str, str], ...] = ()  # each with place, says, found, verdict, tone
-    findings: tuple[str, ...] = ()  # sentences that judge no claim
     note: str = ""
-    trained: bool = False
-    files: tuple[tuple[str, str, Path], ...] = ()  # (label, name to save under, file)
-    reason: str = ""
+    downloads: tuple[Download, ...] = ()
 
 
-def load_analyses(folder: Path) -> list[ShownAnalysis]:
-    """Returns the analyses below ``folder`` (``results/<study>/analyses``) in alphabetical order; none without it."""
-    return [_load(path.parent) for path in sorted(Path(folder).glob(f"*/{SUMMARY}"))]
+def load_analyses(study: Path) -> list[AnalysisItem]:
+    """Return the analyses in a study's folder by name; none where there are none."""
+    found = sorted((study / FOLDER).glob(f"*/{SUMMARY}"))
+    return [_load(study, path.parent.name) for path in found]
 
 
-def _load(folder: Path) -> ShownAnalysis:
-    name = folder.name
+def _load(study: Path, name: str) -> AnalysisItem:
+    folder = study / FOLDER / name
     try:
-        summary = public(json.loads((folder / SUMMARY).read_text(encoding="utf-8")))
-        if summary.get("schema") != SCHEMA:
-            words = f"its summary has schema {summary.get('schema')}, this version reads {SCHEMA}"
-            return ShownAnalysis(name, summary.get("title", name), reason=f"{words}; make it again")
-        figure = inline_svg(
-            (folder / "figure.svg").read_text(encoding="utf-8"), f"analysis-{name}", summary["alt"]
-        )
+        summary = AnalysisSummary.read(folder)
+        svg = (folder / "figure.svg").read_text(encoding="utf-8")
         table = folder / "table.html"
-        judged = {claim["sentence"] for claim in summary["claims"]}
-        return ShownAnalysis(
+        return AnalysisItem(
             name=name,
-            title=summary["title"],
-            places=tuple(summary["places"]),
-            figure=figure,
+            title=summary.title,
+            summary=summary,
+            figure=inline_svg(svg, f"analysis-{name}", summary.alt),
             table=table.read_text(encoding="utf-8") if table.is_file() else "",
-            caption=summary["caption"],
-            claims=tuple(
-                {**claim, "tone": CLAIM_TONES.get(claim["verdict"], "")}
-                for claim in summary["claims"]
-            ),
-            findings=tuple(sentence for sentence in summary["sentences"] if sentence not in judged),
             note=_note(summary),
-            trained=bool(summary.get("runs")),
-            files=tuple(
-                (label, f"{name}_{file}", folder / file)
-                for label, file in (
-                    ("Numbers of the figure (CSV)", "figure.csv"),
-                    ("Table (CSV)", "table.csv"),
-                )
+            downloads=tuple(
+                download(label, study, f"{FOLDER}/{name}/{file}", f"{name}_{file}")
+                for file, label in FILES.items()
                 if (folder / file).is_file()
             ),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return ShownAnalysis(
-            name, name, reason=f"its files cannot be read ({type(error).__name__}); make it again"
-        )
+    except (RunError, OSError, ValueError) as error:
+        return AnalysisItem(name, name, reason=without_paths(str(error)))
 
 
-def _note(summary: dict[str, Any]) -> str:
-    runs = summary.get("runs") or []
-    if summary.get("quick"):
+def _note(summary: AnalysisSummary) -> str:
+    if summary.quick:
         return "A quick trial on tiny data: its numbers mean nothing."
-    if not runs:
+    if not summary.runs:
         return "Nothing was trained for it."
-    seeds = ", ".join(map(str, summary.get("seeds") or []))
-    return f"Networks trained for it: {len(runs)}, with seeds {seeds}; code {summary.get('code_version')}."
+    seeds = ", ".join(map(str, summary.seeds))
+    trained = f"Networks trained for it: {len(summary.runs)}, with seeds {seeds}"
+    return f"{trained}; code {summary.code_version}."

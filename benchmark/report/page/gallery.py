@@ -1,75 +1,80 @@
-"""The retrieval gallery on the page: the pictures go into it as far as they fit, the rest stays in its folder."""
+"""The retrieval gallery on the page: its pictures as far as they fit, the rest in its folder."""
 
 from __future__ import annotations
 
 import base64
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from benchmark.report.figures.drawing import inline_svg
-from benchmark.report.tables.labels import metric_label, place_label
+from benchmark.core.errors import RunError
+from benchmark.core.privacy import without_paths
+from benchmark.report.drawing.drawing import inline_svg
+from benchmark.report.gallery.choose import REASONS
+from benchmark.report.gallery.record import SIDES, Gallery, PairQueries, Query
+from benchmark.report.labels import dataset_label, metric_label
 
-SCHEMA = 1
 LIMIT = 2_500_000  # bytes of pictures and curves in one page
-SIDES = ("first", "second")
 
 
-@dataclass
-class ShownGallery:
-    """What the page shows: ``places``, each with its queries; ``reason`` when there is nothing."""
+@dataclass(frozen=True)
+class GalleryQuery:
+    """A query with its curves as an ``svg`` element and its strips as data addresses."""
 
-    places: list[dict[str, Any]] = field(default_factory=list)
-    reasons: dict[str, str] = field(default_factory=dict)
+    query: Query
+    svg: str
+    pictures: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class GalleryPair:
+    """The queries of two runs, below a heading."""
+
+    title: str
+    metric: str
+    record: PairQueries
+    queries: list[GalleryQuery]
+
+
+@dataclass(frozen=True)
+class GallerySection:
+    """What the page shows; ``reason`` when there is nothing; ``left_out`` counts queries."""
+
+    pairs: list[GalleryPair] = field(default_factory=list)
     reason: str = ""
-    left_out: int = 0  # queries that did not fit into the page
+    left_out: int = 0
+    reasons: Mapping[str, str] = field(default_factory=lambda: REASONS)
 
 
-def load_gallery(folder: Path, limit: int = LIMIT) -> ShownGallery:
-    """Returns the gallery below ``folder`` (``results/<study>/gallery``), its pictures as data addresses."""
-    path = Path(folder) / "gallery.json"
-    command = f"python -m benchmark gallery {Path(folder).parent.name}"
+def load_gallery(folder: Path, limit: int = LIMIT) -> GallerySection:
+    """Return the gallery of ``results/<study>/gallery`` with at most ``limit`` bytes."""
+    left_out, pairs = 0, []
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found.get("schema") != SCHEMA:
-            return ShownGallery(
-                reason=f"its file has schema {found.get('schema')}, this version reads {SCHEMA}"
-            )
-        shown = ShownGallery(reasons=found["reasons"], reason=found["reason"])
-        room = limit
-        for place in found["places"]:
+        gallery = Gallery.read(folder)
+        for record in gallery.pairs:
             queries = []
-            for query in place["queries"]:
-                embedded = _embedded(query, Path(folder))
-                size = sum(len(embedded[side]["address"]) for side in SIDES) + len(embedded["svg"])
-                if size > room:
-                    shown.left_out += 1
-                    continue
-                room -= size
-                queries.append(embedded)
-            title = place_label(place["dataset"], place["setting"])
-            words = f"{title} · batch size {place['batch_size']} · seed {place['seed']}"
-            shown.places.append(
-                {
-                    **place,
-                    "title": words,
-                    "metric_label": metric_label(place["metric"]),
-                    "queries": queries,
-                }
-            )
-    except FileNotFoundError:
-        return ShownGallery(reason=f"no gallery has been made: run '{command}'")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        words = f"its files cannot be read ({type(error).__name__}); make it again with '{command}'"
-        return ShownGallery(reason=words)
-    return shown
+            for query in record.queries:
+                found = _embedded(query, folder)
+                size = len(found.svg) + sum(map(len, found.pictures.values()))
+                if size > limit:
+                    left_out += 1
+                else:
+                    limit -= size
+                    queries.append(found)
+            pair = record.pair
+            where = dataset_label(pair.dataset, pair.setting)
+            title = f"{where} · batch size {pair.batch_size} · seed {pair.seed}"
+            pairs.append(GalleryPair(title, metric_label(pair.metric), record, queries))
+    except (RunError, OSError) as error:
+        return GallerySection(reason=without_paths(str(error)))
+    return GallerySection(pairs, gallery.reason, left_out)
 
 
-def _embedded(query: dict[str, Any], folder: Path) -> dict[str, Any]:
-    curve = (folder / f"{query['curve']}.svg").read_text(encoding="utf-8")
-    found = {**query, "svg": inline_svg(curve, f"gallery-{query['curve']}", query["caption"])}
-    for side in SIDES:
-        content = base64.b64encode((folder / query[side]["picture"]).read_bytes()).decode()
-        found[side] = {**query[side], "address": f"data:image/png;base64,{content}"}
-    return found
+def _embedded(query: Query, folder: Path) -> GalleryQuery:
+    curve = (folder / f"{query.curve}.svg").read_text(encoding="utf-8")
+    svg = inline_svg(curve, f"gallery-{query.curve}", query.caption)
+    pictures = {}
+    for which in SIDES:
+        content = (folder / getattr(query, which).picture).read_bytes()
+        pictures[which] = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+    return GalleryQuery(query, svg, pictures)

@@ -20,13 +20,14 @@ def browser() -> str | None:
 
 
 def write_pdf(page: Path) -> Path:
-    """Writes the PDF of a report beside it and returns its path; raises RunError without a browser."""
+    """Write the PDF of a report beside it; return its path. Raise RunError without a browser."""
     page = Path(page)
     target = page.with_name("report.pdf")
     program = browser()
     if program is None:
         raise RunError(
-            f"{target} needs a headless browser, and none of {', '.join(BROWSERS)} is installed; install one, or open "
+            f"{target} needs a headless browser, and none of {', '.join(BROWSERS)} is installed; "
+            "install one, or open "
             f"{page} in any browser and print it to a file: it has print styles"
         )
     with replacing(target) as temporary, tempfile.TemporaryDirectory() as profile:
@@ -53,6 +54,7 @@ def write_pdf(page: Path) -> Path:
         if done.returncode or not temporary.stat().st_size:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise RunError(
-                f"{program} could not print {page} ({last}); open the page in a browser and print it"
+                f"{program} could not print {page} ({last}); "
+                "open the page in a browser and print it"
             )
     return target

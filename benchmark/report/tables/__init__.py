@@ -1,7 +1,8 @@
-"""Tables: one file each, a function of the long table, the statistics and the study.
+"""Tables: one file each, a function of a study's results.
 
 A table is registered with ``@TABLES.register("name", display="Title")`` on a function
-``build(runs, stats, study) -> Table``. It raises NothingToShow with a reason when there is nothing to print.
+``build(inputs: Inputs) -> Table``. It raises NothingToShow with a reason when there is nothing to
+print. The file has the name of the table; this folder holds nothing else.
 """
 
 from __future__ import annotations

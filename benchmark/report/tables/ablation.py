@@ -4,47 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import loss_label
+from benchmark.report.numbers import percent
+from benchmark.report.pairs import pair_table
+from benchmark.report.render.table import Column, Table, TableCell, number_cell, text_column
 from benchmark.report.tables import TABLES
-from benchmark.report.tables.labels import loss_label
-from benchmark.report.tables.numbers import known, percent
-from benchmark.report.tables.table import Cell, Column, Table, text_column
-from benchmark.report.tables.tests_of_pairs import (
-    SHARED_CAPTION,
-    family_note,
-    sections_of,
-    test_cells,
-    test_columns,
-    tests_of,
-)
 
 
 @TABLES.register("ablation", display="Ablation")
-def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Table:
-    """Returns per batch size the steps of the study's ablation and their total, each with its test."""
-    found = tests_of(stats, "ablation", "ablation")
+def build(inputs: Inputs) -> Table:
+    """Return per batch size the steps of the study's ablation and their total, with their tests."""
+    tests, study = inputs.tests("ablation"), inputs.study
     names = [loss_label(label, study) for label in study.comparison.ablation]
 
-    columns = [
-        text_column("Step"),
-        Column(("From",), parts=("mean",)),
-        Column(("To",), parts=("mean",)),
-        *test_columns(study),
-    ]
-    caption = (
-        f"Steps {' → '.join(names)}. Means are in percent over the common seeds. {SHARED_CAPTION}"
+    def first_cells(row: Any) -> list[TableCell]:
+        step = f"{loss_label(row.against, study)} → {loss_label(row.loss, study)}"
+        return [
+            TableCell(f"{step} (total)" if row.step == "total" else step),
+            number_cell(percent, row.mean_against),
+            number_cell(percent, row.mean),
+        ]
+
+    return pair_table(
+        inputs,
+        tests,
+        "Ablation",
+        f"Steps {' → '.join(names)}. Means are in percent over the common seeds.",
+        [text_column("Step"), Column(("From",), ("mean",)), Column(("To",), ("mean",))],
+        first_cells,
+        words=("gain", "loss"),
     )
-    sections = sections_of(found, study, lambda row: _row(row, study))
-    return Table("Ablation", caption, columns, sections, [family_note(found, study)])
-
-
-def _row(row: Any, study: Any) -> list[Cell]:
-    text = f"{loss_label(row.against, study)} → {loss_label(row.loss, study)}"
-    before, after = known(row.mean_against), known(row.mean)
-    return [
-        Cell(f"{text} (total)" if str(row.step) == "total" else text),
-        Cell(percent(before), numbers=(before,)),
-        Cell(percent(after), numbers=(after,)),
-        *test_cells(row, "gain", "loss"),
-    ]

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
-from benchmark.report.tables import TABLES
-from benchmark.report.tables.labels import (
-    group_label,
-    loss_label,
-    loss_order,
-    metric_label,
-    metric_order,
+from benchmark.report.inputs import CONDITION, Inputs
+from benchmark.report.labels import condition_label, loss_order, metric_label, metric_order
+from benchmark.report.numbers import mean_sd, percent, plain, points
+from benchmark.report.pairs import loss_cell
+from benchmark.report.render.table import (
+    Column,
+    NothingToShow,
+    Table,
+    TableCell,
+    grouped,
+    number_cell,
+    text_column,
 )
-from benchmark.report.tables.numbers import known, mean_sd, percent, plain, points
-from benchmark.report.tables.select import GROUP, scores
-from benchmark.report.tables.table import Cell, Column, Section, Table, text_column
+from benchmark.report.tables import TABLES
+from benchmark.study import Study
 
 
 @TABLES.register("best_epoch", display="Last epoch and best test epoch")
-def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Table:
-    """Returns per loss and metric the headline value, the best-epoch value and their mean difference."""
-    last, best = scores(runs, study, "last"), scores(runs, study, "best")
-    keys = [*GROUP, "loss", "seed", "metric"]
-    both = last[[*keys, "value"]].merge(
-        best[[*keys, "value", "epoch"]], on=keys, suffixes=("_last", "_best")
+def build(inputs: Inputs) -> Table:
+    """Return per loss and metric the headline value, the best-epoch value and their difference."""
+    table, study = inputs.best_epoch, inputs.study
+    if table.empty:
+        raise NothingToShow("no finished run has a value of the study's metrics yet")
+    losses, metrics = loss_order(table["loss"], study), metric_order(table["metric"], study)
+    order = table[CONDITION].assign(
+        loss=table["loss"].map(losses.index), metric=table["metric"].map(metrics.index)
     )
+    rows = table.loc[order.sort_values([*order]).index].itertuples()
     columns = [
         text_column("Loss"),
         text_column("Metric"),
@@ -36,41 +41,25 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
         Column(("Mean best epoch",), parts=("mean",)),
         Column(("n",), parts=("runs",)),
     ]
-    both = both.assign(gap=both["value_best"] - both["value_last"])
-    found = both.groupby([*GROUP, "loss", "metric"], observed=True).agg(
-        last=("value_last", "mean"),
-        last_sd=("value_last", "std"),
-        best=("value_best", "mean"),
-        best_sd=("value_best", "std"),
-        gap=("gap", "mean"),
-        epoch=("epoch", "mean"),
-        runs=("gap", "size"),
-    )
-    losses = loss_order(both["loss"].unique(), study)
-    metrics = metric_order(both["metric"].unique(), study)
-    found = found.reset_index()
-    found["of_loss"] = found["loss"].astype(str).map(losses.index)
-    found["of_metric"] = found["metric"].astype(str).map(metrics.index)
-    rows = found.sort_values([*GROUP, "of_loss", "of_metric"])
-    sections: dict[str, list[list[Cell]]] = {}
-    for row in rows.itertuples():
-        title = group_label(row.dataset, row.setting, row.batch_size, row.split)
-        sections.setdefault(title, []).append(_row(row, study))
     caption = (
-        "Scores in percent, mean ± standard deviation over seeds. The best test epoch is chosen per metric on the "
-        "test data itself, as the papers' code does; it is shown for comparison and never used for a headline number."
+        "Scores in percent, mean ± standard deviation over seeds. The best test epoch is chosen "
+        "per metric on the test data itself, as the papers' code does; it is shown for comparison "
+        "and never used for a headline number."
     )
-    filled = [Section(title, cells) for title, cells in sections.items()]
-    return Table("Last epoch and best test epoch", caption, columns, filled)
+    sections = grouped(
+        (condition_label(row.dataset, row.setting, row.split, row.batch_size), _row(row, study))
+        for row in rows
+    )
+    return Table("Last epoch and best test epoch", caption, columns, sections)
 
 
-def _row(row: Any, study: Any) -> list[Cell]:
+def _row(row: Any, study: Study) -> list[TableCell]:
     return [
-        Cell(loss_label(row.loss, study)),
-        Cell(metric_label(row.metric)),
-        Cell(mean_sd(row.last, row.last_sd), numbers=(known(row.last), known(row.last_sd))),
-        Cell(mean_sd(row.best, row.best_sd), numbers=(known(row.best), known(row.best_sd))),
-        Cell(points(row.gap) if round(row.gap, 4) else percent(0), numbers=(known(row.gap),)),
-        Cell(plain(row.epoch, 1), numbers=(known(row.epoch),)),
-        Cell(str(row.runs), numbers=(row.runs,)),
+        loss_cell(row.loss, study),
+        TableCell(metric_label(row.metric)),
+        number_cell(mean_sd, row.last, row.last_sd),
+        number_cell(mean_sd, row.best, row.best_sd),
+        number_cell(points if round(row.difference, 4) else percent, row.difference),
+        number_cell(lambda epoch: plain(epoch, 1), row.epoch),
+        number_cell(str, row.n),
     ]

@@ -2,141 +2,128 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
 from benchmark.papers.library import paper_name
-from benchmark.report.tables import TABLES
-from benchmark.report.tables.numbers import DASH, count, known, p_value, plain
-from benchmark.report.tables.table import (
-    Cell,
+from benchmark.report.inputs import Inputs
+from benchmark.report.numbers import DASH, count, finite, interval, p_value, plain, words_of
+from benchmark.report.render.table import (
     Column,
     Line,
     NothingToShow,
-    Section,
     Table,
+    TableCell,
+    grouped,
+    number_cell,
     text_column,
 )
+from benchmark.report.tables import TABLES
+from benchmark.report.tones import TONES
 
-CLAIM_TONES = {
-    "supported": "good",
-    "contradicted": "bad",
-    "inconclusive": "unsure",
-    "not_run": "muted",
-}
 PUBLISHED, HERE = "published", "here"
+READINGS = {PUBLISHED: "As published", HERE: "Does it hold here?"}
 
 
 @TABLES.register("claims", display="Claims of the papers")
-def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Table:
-    """Returns one row per claim that some run of the study bears on; the others are counted in a note."""
-    claims = stats.get("claims", pd.DataFrame())
-    if claims.empty:
-        raise NothingToShow(
-            f"no claim has been tested: run 'python -m benchmark claims {study.name}'"
-        )
-    pairs = {
-        name: {row["reading"]: row for row in rows.to_dict("records")}
-        for name, rows in claims.groupby("claim", sort=False)
-    }
-    tested = {
-        name: pair
-        for name, pair in pairs.items()
-        if any(row["verdict"] != "not_run" for row in pair.values())
-    }
+def build(inputs: Inputs) -> Table:
+    """Return one row per claim that some run of the study bears on; a note counts the others."""
+    name = inputs.study.name
+    if inputs.claims.empty:
+        raise NothingToShow(f"no claim has been tested: run 'python -m benchmark claims {name}'")
+    pairs: dict[str, dict[str, Any]] = {}
+    for row in inputs.claims.itertuples():
+        pairs.setdefault(row.claim, {})[row.reading] = row
+    tested = [
+        pair for pair in pairs.values() if any(row.verdict != "not_run" for row in pair.values())
+    ]
     if not tested:
         raise NothingToShow(f"no run of this study bears on any of {count(len(pairs), 'claim')}")
-    # Where no sentence could be tested under its own conditions, the columns for them would say nothing but that.
-    published = any(pair[PUBLISHED]["verdict"] != "not_run" for pair in tested.values())
-    readings = ((PUBLISHED, "As published"), (HERE, "Does it hold here?"))[0 if published else 1 :]
+    # Where no claim could be tested as published, its columns would say nothing but that.
+    published = any(pair[PUBLISHED].verdict != "not_run" for pair in tested)
+    readings = [PUBLISHED, HERE] if published else [HERE]
     columns = [
         Column(("What the paper says",), numeric=False, words=("name",)),
         text_column("Its condition"),
+        *(column for reading in readings for column in _reading_columns(READINGS[reading])),
+        text_column("Rests on (as published, else here)" if published else "Rests on"),
     ]
-    for _, group in readings:
-        columns += [text_column(group, "Verdict"), *_number_columns(group)]
-    columns.append(text_column("Rests on (as published, else here)" if published else "Rests on"))
-    sections: dict[str, list[list[Cell]]] = {}
-    for pair in tested.values():
-        row = _row(pair, [name for name, _ in readings])
-        sections.setdefault(paper_name(str(pair[HERE]["paper"])), []).append(row)
     caption = (
-        "“As published” needs the paper's datasets, backbone and batch sizes; “Does it hold here?” asks the same of "
-        "what this study ran, on whatever data, and says nothing about the paper's. A sentence is supported when every "
-        "part of it holds in a one-sided paired test, contradicted when some part shows the opposite after Holm. The "
-        "numbers are those of the part that decides, with the interval that its test uses. "
-        "'python -m benchmark explain NAME "
-        f"--study {study.name}' prints every part of a claim, by the name below it."
+        "“As published” needs the paper's datasets, backbone and batch sizes. “Does it hold "
+        "here?” asks the same of what this study ran, on whatever data, and says nothing about the "
+        "paper's. A claim is supported when every part of it holds in a one-sided paired test, "
+        "contradicted when some part shows the opposite after Holm. The numbers are those of the "
+        "part that decides, with the interval that its test uses. 'python -m benchmark explain "
+        f"NAME --study {name}' prints every part of a claim, by the name below it."
     )
-    rest = len(pairs) - len(tested)
-    notes = (
-        [f"{count(rest, 'further claim')} cannot be tested with the runs of this study."]
-        if rest
-        else []
-    )
-    notes += _outside(pairs, study)
+    notes = []
     if not published:
-        notes.insert(
-            0, "No run is under the conditions of a paper, so nothing here is tested as published."
+        notes.append(
+            "No run is under the conditions of a paper, so nothing is tested as published."
         )
-    return Table(
-        "Claims of the papers",
-        caption,
-        columns,
-        [Section(paper, rows) for paper, rows in sections.items()],
-        notes,
+    if rest := len(pairs) - len(tested):
+        notes.append(
+            f"{count(rest, 'further claim')} cannot be tested with the runs of this study."
+        )
+    papers = {name.partition("/")[0] for name in inputs.study.references.published}
+    never = Counter(
+        str(pair[PUBLISHED].outside)
+        for pair in pairs.values()
+        if pair[PUBLISHED].paper in papers and _outside(pair[PUBLISHED])
     )
-
-
-def _outside(pairs: dict[str, dict[str, dict[str, Any]]], study: Any) -> list[str]:
-    """Returns a note for each reason why sentences of the study's papers cannot be decided as published."""
-    papers = {name.partition("/")[0] for name in study.references.published}
-    counted: dict[str, int] = {}
-    for pair in pairs.values():
-        reason = pair[PUBLISHED].get("outside")
-        if isinstance(reason, str) and reason and pair[PUBLISHED]["paper"] in papers:
-            counted[reason] = counted.get(reason, 0) + 1
-    return [
-        f"No run of the suite can decide {count(number, 'claim')} of its papers as published. {reason}."
-        for reason, number in counted.items()
+    notes += [
+        f"No run of the suite can decide {count(number, 'claim')} of its papers as published. "
+        f"{reason}."
+        for reason, number in never.items()
     ]
+    sections = grouped((paper_name(pair[HERE].paper), _row(pair, readings)) for pair in tested)
+    return Table("Claims of the papers", caption, columns, sections, notes)
 
 
-def _number_columns(group: str) -> list[Column]:
+def _outside(row: Any) -> str:
+    """Return why no run of the suite can decide a claim as published; "" where one can."""
+    reason = getattr(row, "outside", "")
+    return reason if isinstance(reason, str) else ""
+
+
+def _reading_columns(group: str) -> list[Column]:
     return [
+        text_column(group, "Verdict"),
         Column((group, "Deciding part"), parts=("estimate", "low", "high")),
         Column((group, "p"), parts=("value",)),
         Column((group, "Parts held"), parts=("held", "parts")),
     ]
 
 
-def _row(pair: dict[str, dict[str, Any]], readings: list[str]) -> list[Cell]:
+def _row(pair: dict[str, Any], readings: Sequence[str]) -> list[TableCell]:
     published, here = pair[PUBLISHED], pair[HERE]
-    name = str(here["claim"])
-    shown = here if published["verdict"] == "not_run" else published
-    outside = published.get("outside")
-    why = f"; not run as published: {outside}" if isinstance(outside, str) and outside else ""
+    rests_on = (here if published.verdict == "not_run" else published).reason
+    outside = _outside(published)
+    why = f"; not run as published: {outside}" if outside else ""
     return [
-        Cell(
-            str(here["sentence"]), note=str(here["stated_in"]), lines=(Line(name),), words=(name,)
+        TableCell(
+            here.sentence, note=here.stated_in, lines=(Line(here.claim),), words=(here.claim,)
         ),
-        Cell(str(published["condition"])),
-        *(cell for name in readings for cell in _reading(pair[name])),
-        Cell(f"{shown['reason']}{why}"),
+        TableCell(published.condition),
+        *(cell for reading in readings for cell in _reading_cells(pair[reading])),
+        TableCell(f"{rests_on}{why}"),
     ]
 
 
-def _reading(row: dict[str, Any]) -> list[Cell]:
-    verdict = str(row["verdict"])
-    estimate, low, high, p = (known(row[name]) for name in ("estimate", "ci_low", "ci_high", "p"))
-    text = DASH if estimate is None else f"{plain(estimate)} {row['unit']}"
-    interval = "" if low is None or high is None else f"[{plain(low)}, {plain(high)}]"
-    ran = known(row["parts_run"])
-    held, parts = (known(row[name]) if ran else None for name in ("parts_holding", "parts"))
+def _reading_cells(row: Any) -> list[TableCell]:
+    estimate = f"{plain(row.estimate)} {row.unit}" if finite(row.estimate) is not None else DASH
+    span = interval(row.ci_low, row.ci_high, plain)
+    numbers = tuple(map(finite, (row.estimate, row.ci_low, row.ci_high)))
+    ran = finite(row.parts_run)
+    parts = (row.parts_holding, row.parts) if ran else (None, None)
     return [
-        Cell(verdict.replace("_", " "), tone=CLAIM_TONES.get(verdict, "")),
-        Cell(text, note=interval, numbers=(estimate, low, high)),
-        Cell(p_value(p), numbers=(p,)),
-        Cell(DASH if held is None else f"{held:.0f} of {parts:.0f}", numbers=(held, parts)),
+        TableCell(words_of(row.verdict), tone=TONES[row.verdict]),
+        TableCell(estimate, note="" if span == DASH else span, numbers=numbers),
+        number_cell(p_value, row.p),
+        number_cell(_of, *parts),
     ]
+
+
+def _of(held: Any, parts: Any) -> str:
+    return DASH if finite(held) is None else f"{held:.0f} of {parts:.0f}"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
-
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import dataset_label
+from benchmark.report.numbers import count
+from benchmark.report.pairs import loss_cell
+from benchmark.report.render.table import (
+    Column,
+    NothingToShow,
+    Section,
+    Table,
+    TableCell,
+    number_cell,
+    text_column,
+)
 from benchmark.report.tables import TABLES
-from benchmark.report.tables.labels import loss_label, place_label
-from benchmark.report.tables.numbers import count
-from benchmark.report.tables.select import run_states
-from benchmark.report.tables.table import Cell, Column, NothingToShow, Section, Table, text_column
+from benchmark.report.tones import TONES
 
-_ORDER = {"failed": 0, "diverged": 1, "stale": 2, "missing": 3}
-_MEANING = {
+_MEANING = {  # the gravest first
     "failed": "the job ended with an error",
     "diverged": "the loss became infinite or not a number: a result, shown as such",
     "stale": "made from another specification than the study now asks for",
@@ -22,39 +27,36 @@ _MEANING = {
 
 
 @TABLES.register("missing", display="Runs without a result")
-def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Table:
-    """Returns failed, diverged, stale and missing runs; raises NothingToShow when every run finished."""
-    states = run_states(runs)
-    lost = states[states["status"] != "ok"]
+def build(inputs: Inputs) -> Table:
+    """Return failed, diverged, stale and missing runs; NothingToShow when every run finished."""
+    runs = inputs.runs
+    lost = runs[runs["status"] != "ok"]
     if lost.empty:
         raise NothingToShow(
-            f"nothing is missing: all {count(len(states), 'run')} finished"
-            if len(states)
+            f"nothing is missing: all {count(len(runs), 'run')} finished"
+            if len(runs)
             else "no run is recorded for this study"
         )
-    lost = lost.assign(order=lost["status"].astype(str).map(_ORDER).fillna(9))
+    lost = lost.assign(order=lost["status"].map([*_MEANING].index))
     lost = lost.sort_values(["order", "dataset", "setting", "loss", "batch_size", "seed"])
-    tones = {"missing": "muted", "stale": "unsure"}
-    names = {loss: loss_label(loss, study) for loss in lost["loss"].unique()}
     rows = [
         [
-            Cell(run.status, tone=tones.get(run.status, "bad")),
-            Cell(place_label(run.dataset, run.setting)),
-            Cell(names[run.loss]),
-            Cell(str(run.batch_size), numbers=(run.batch_size,)),
-            Cell(str(run.seed), numbers=(run.seed,)),
-            Cell(run.reason or _MEANING.get(run.status, "")),
+            TableCell(run.status, tone=TONES[run.status]),
+            TableCell(dataset_label(run.dataset, run.setting)),
+            loss_cell(run.loss, inputs.study),
+            number_cell(str, run.batch_size),
+            number_cell(str, run.seed),
+            TableCell(run.reason or _MEANING[run.status]),
         ]
         for run in lost.itertuples()
     ]
     columns = [text_column("Status"), text_column("Dataset · setting"), text_column("Loss")]
     columns += [Column(("Batch size",)), Column(("Seed",)), text_column("Reason")]
-    counts = lost["status"].astype(str).value_counts()
+    counts = lost["status"].value_counts()
     parts = [
-        f"{counts[name]} {name} ({_MEANING.get(name, '')})"
-        for name in sorted(counts.index, key=_ORDER.get)
+        f"{counts[status]} {status} ({meaning})"
+        for status, meaning in _MEANING.items()
+        if status in counts
     ]
-    caption = (
-        f"{len(lost)} of {count(len(states), 'run')} gave no usable number: {'; '.join(parts)}."
-    )
+    caption = f"{len(lost)} of {count(len(runs), 'run')} gave no usable number: {'; '.join(parts)}."
     return Table("Runs without a result", caption, columns, [Section("", rows)])

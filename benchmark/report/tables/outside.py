@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
-
-import pandas as pd
 
 from benchmark.papers.library import cite, countable_numbers
+from benchmark.report.inputs import Inputs
+from benchmark.report.render.table import (
+    Column,
+    NothingToShow,
+    Section,
+    Table,
+    TableCell,
+    number_cell,
+    text_column,
+)
 from benchmark.report.tables import TABLES
-from benchmark.report.tables.table import Cell, Column, NothingToShow, Section, Table, text_column
+
+TITLE = "Published numbers outside of every study"
 
 
-@TABLES.register("outside", display="Published numbers outside of every study")
-def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Table:
-    """Returns one row per printed table and reason; only for papers that the study covers as a whole."""
-    published = study.references.published
+@TABLES.register("outside", display=TITLE)
+def build(inputs: Inputs) -> Table:
+    """Return one row per printed table and reason; only for papers that the study covers whole."""
+    published = inputs.study.references.published
     numbers = [each for each in countable_numbers() if each.source in published]
     if not numbers:
         raise NothingToShow(
@@ -25,13 +33,12 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
     if not found:
         raise NothingToShow("every number that its authors trained belongs to a run of some study")
     rows = [
-        [Cell(cite(source, table)), Cell(str(left_out), numbers=(left_out,)), Cell(reason)]
+        [TableCell(cite(source, table)), number_cell(str, left_out), TableCell(reason)]
         for (source, table, reason), left_out in found.items()
     ]
-    return Table(
-        "Published numbers outside of every study",
+    caption = (
         f"{found.total()} of the {len(numbers)} numbers that the authors of these papers trained "
-        "themselves have no run here.",
-        [text_column("Printed in"), Column(("Numbers",), parts=("count",)), text_column("Reason")],
-        [Section("", rows)],
+        "themselves have no run here."
     )
+    columns = [text_column("Printed in"), Column(("Numbers",), ("count",)), text_column("Reason")]
+    return Table(TITLE, caption, columns, [Section("", rows)])

@@ -1,28 +1,33 @@
-"""Reference numbers beside ours, each with its verdict: published tables first, then frozen runs."""
+"""Reference numbers beside ours with their verdicts: published tables first, then frozen runs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import dataset_label, loss_label, metric_label
+from benchmark.report.numbers import DASH, finite, interval, p_value, plain, signed, words_of
+from benchmark.report.render.table import (
+    Column,
+    NothingToShow,
+    Table,
+    TableCell,
+    grouped,
+    number_cell,
+    text_column,
+)
 from benchmark.report.tables import TABLES
-from benchmark.report.tables.labels import loss_label, metric_label
-from benchmark.report.tables.numbers import DASH, known, p_value
-from benchmark.report.tables.table import Cell, Column, NothingToShow, Section, Table, text_column
+from benchmark.report.tones import TONES
+from benchmark.study import Study
 
-VERDICT_TONES = {
-    "reproduced": "good",
-    "drifted": "bad",
-    "inconclusive": "unsure",
-    "not_run": "muted",
-}
+TITLE = "Published and frozen numbers beside ours"
+QUOTED = ("copied", "quoted")  # provenances of numbers that another paper printed first
 
 
-@TABLES.register("published", display="Published and frozen numbers beside ours")
-def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Table:
-    """Returns one row per reference number, not_run ones included; tables with something measured come first."""
-    verdicts = stats.get("verdicts", pd.DataFrame())
+@TABLES.register("published", display=TITLE)
+def build(inputs: Inputs) -> Table:
+    """Return one row per reference number; tables with something measured come first."""
+    verdicts = inputs.verdicts
     if verdicts.empty:
         raise NothingToShow(
             "there are no verdicts: the study names no references, or none have been judged yet"
@@ -42,66 +47,56 @@ def build(runs: pd.DataFrame, stats: dict[str, pd.DataFrame], study: Any) -> Tab
         Column(("p of drift (Holm)",), parts=("value",)),
         text_column("Reason"),
     ]
-    measured = verdicts.assign(_run=verdicts["verdict"] == "not_run")
-    order = (
-        measured.groupby(["source", "table"], sort=False)["_run"]
-        .mean()
-        .sort_values(kind="stable")
-        .index
+    not_run = (verdicts["verdict"] == "not_run").groupby(
+        [verdicts["source"], verdicts["table"]], sort=False
     )
-    sections = []
-    for source, table in order:
-        part = verdicts[(verdicts["source"] == source) & (verdicts["table"] == table)]
-        title = "Frozen runs of this study" if source == "frozen" else f"{source} · {table}"
-        sections.append(Section(title, [_row(row, study) for row in part.to_dict("records")]))
+    first = not_run.transform("mean").sort_values(kind="stable").index
+    sections = grouped(
+        (_heading(row), _row(row, inputs.study)) for row in verdicts.loc[first].itertuples()
+    )
     caption = (
-        "Percentage points throughout; difference is ours minus the reference. Rows marked “quoted” repeat another "
-        "paper's number. The 90% interval counts the uncertainty of both sides; the verdict compares it with the "
-        "margin."
+        "Percentage points throughout; difference is ours minus the reference. Rows marked "
+        "“quoted” repeat another paper's number. The 90% interval counts the uncertainty of both "
+        "sides; the verdict compares it with the margin."
     )
-    return Table("Published and frozen numbers beside ours", caption, columns, sections)
+    return Table(TITLE, caption, columns, sections)
 
 
-def _row(row: dict[str, Any], study: Any) -> list[Cell]:
-    verdict = str(row["verdict"])
-    direction = (
-        f" {row['direction']}" if isinstance(row.get("direction"), str) and row["direction"] else ""
-    )
-    difference, low, high = (known(row[name]) for name in ("difference", "ci90_low", "ci90_high"))
-    batch_size, margin, p = (known(row[name]) for name in ("batch_size", "margin", "p_holm"))
-    quoted = "quoted" if str(row["provenance"]) in ("copied", "quoted") else ""
-    loss = _word(row["loss"])
+def _heading(row: Any) -> str:
+    return "Frozen runs of this study" if row.source == "frozen" else f"{row.source} · {row.table}"
+
+
+def _row(row: Any, study: Study) -> list[TableCell]:
+    direction = f" {row.direction}" if _text(row.direction) else ""
     return [
-        Cell(_word(row["row_label"]), note=quoted),
-        Cell(f"{verdict.replace('_', ' ')}{direction}", tone=VERDICT_TONES.get(verdict, "")),
-        Cell(loss_label(loss, study)),
-        Cell(_word(row["dataset"])),
-        Cell(DASH if batch_size is None else f"{batch_size:.0f}", numbers=(batch_size,)),
-        Cell(metric_label(_word(row["metric"]))),
-        _side(row, "reference"),
-        _side(row, "ours"),
-        Cell(_signed(difference), numbers=(difference,)),
-        Cell(
-            DASH if low is None or high is None else f"[{_signed(low)}, {_signed(high)}]",
-            numbers=(low, high),
-        ),
-        Cell(DASH if margin is None else f"±{margin:g}", numbers=(margin,)),
-        Cell(p_value(p), numbers=(p,)),
-        Cell(_word(row["reason"])),
+        TableCell(_text(row.row_label) or DASH, note="quoted" if row.provenance in QUOTED else ""),
+        TableCell(f"{words_of(row.verdict)}{direction}", tone=TONES[row.verdict]),
+        TableCell(loss_label(row.loss, study) if _text(row.loss) else DASH),
+        TableCell(dataset_label(_text(row.dataset)) or DASH),
+        number_cell(lambda size: plain(size, 0), row.batch_size),
+        TableCell(metric_label(_text(row.metric)) or DASH),
+        _side(row.reference_mean, row.reference_sd, row.reference_n),
+        _side(row.ours_mean, row.ours_sd, row.ours_n),
+        number_cell(signed, row.difference),
+        number_cell(lambda low, high: interval(low, high, signed), row.ci90_low, row.ci90_high),
+        number_cell(_margin, row.margin),
+        number_cell(p_value, row.p_holm),
+        TableCell(_text(row.reason) or DASH),
     ]
 
 
-def _side(row: dict[str, Any], side: str) -> Cell:
-    mean, sd, n = (known(row[f"{side}_{name}"]) for name in ("mean", "sd", "n"))
-    if mean is None:
-        return Cell(DASH, numbers=(mean, sd, n))
-    text = f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
-    return Cell(text, note="" if n is None else f"n={n:.0f}", numbers=(mean, sd, n))
+def _side(mean: Any, sd: Any, n: Any) -> TableCell:
+    note = "" if finite(mean) is None or finite(n) is None else f"n={n:.0f}"
+    return number_cell(_spread, mean, sd, n, note=note)
 
 
-def _signed(value: float | None) -> str:
-    return DASH if value is None else f"{value:+.2f}".replace("-", "−")
+def _spread(mean: Any, sd: Any, n: Any) -> str:
+    return plain(mean) + ("" if finite(mean) is None or finite(sd) is None else f" ± {sd:.2f}")
 
 
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) and value else DASH
+def _margin(value: Any) -> str:
+    return DASH if finite(value) is None else f"±{value:g}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The decomposability gap and its bounds, against the definitions and against all rankings of small cases."""
+"""The decomposability gap and its bounds, against definitions and all small rankings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from benchmark.analyses.gap_bounds import (
     calibrated_bound,
     draw_batches,
     gap,
-    perfect,
     plain_bound,
     worst_calibrated_bound,
 )
@@ -63,7 +62,7 @@ def test_both_bounds_hold_on_random_perfectly_ranked_batches():
     rng = np.random.default_rng(0)
     for _ in range(300):
         batches = perfect_batches(rng, rng.integers(2, 5), rng.integers(1, 4), rng.integers(1, 8))
-        assert perfect(batches)
+        assert all(each.perfect for each in batches)
         assert -1e-12 <= gap(batches) <= plain_bound(batches) + 1e-12
         assert gap(batches) <= worst_calibrated_bound(batches, ALPHA, BETA) + 1e-12
 
@@ -84,7 +83,8 @@ def test_eq_9_is_zero_when_all_scores_are_calibrated():
 
 
 def test_eq_9_is_not_always_below_eq_8():
-    # one good positive behind a bad negative: Eq. 9 forgets the positives of earlier batches that are not good
+    # One good positive behind a bad negative: Eq. 9 forgets the positives of earlier batches that
+    # are not good.
     batches = [batch([0.8, 0.8], [0.7]), batch([0.95, 0.95], [0.7])]
     assert worst_calibrated_bound(batches, ALPHA, BETA) > plain_bound(batches)
 

@@ -45,7 +45,7 @@ def test_soft_bins_are_those_of_the_loss():
     total = np.maximum(running.sum(axis=0), 1e-300)
     expected = 1 - np.sum(shares[0] * running[0] / total)
     found = pair(
-        create_loss("fast_ap", bins=10), np.array([scores[1] - scores[0]]), place=scores[0]
+        create_loss("fast_ap", bins=10), np.array([scores[1] - scores[0]]), positive=scores[0]
     )[0][0]
     assert found == pytest.approx(expected, rel=1e-9)
 

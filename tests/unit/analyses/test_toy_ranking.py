@@ -1,4 +1,4 @@
-"""The properties that ROADMAP claims for its losses and against SmoothAP, on the toy ranking and on random ones."""
+"""What ROADMAP claims of its losses and SmoothAP, on the toy ranking and on random ones."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def test_sup_ap_moves_all_three_the_right_way():
 def test_sup_ap_is_never_below_the_ap_loss_and_never_leaves_a_misranked_negative_alone():
     rankings = random_rankings(500, seed=1)
     found = properties(LOSSES["SupAP"], rankings)
-    assert found["below"] == 0
-    assert found["smallest"] > 0
+    assert found.below == 0
+    assert found.smallest > 0
     # the same check does find losses that lack the properties
-    assert properties(LOSSES["SmoothAP"], rankings)["below"] > 0
-    assert properties(LOSSES["SmoothAP"], rankings)["vanished"] > 0
+    assert properties(LOSSES["SmoothAP"], rankings).below > 0
+    assert properties(LOSSES["SmoothAP"], rankings).vanished > 0
 
 
 def test_sup_ap_is_above_the_ap_loss_at_ties_too():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -9,11 +8,21 @@ import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import LOSSES, made_up_runs, made_up_study
 
-from benchmark.report.figures import FIGURES, kept
-from benchmark.report.figures.drawing import inline_svg, save, to_svg
-from benchmark.report.figures.kept import FILE, shown_figures, write_figures
-from benchmark.report.figures.style import DOUBLE, FONT, GRID, INK, LOOKS, TONES, line, look
-from benchmark.report.tables.table import NothingToShow
+from benchmark.report.artefacts import read_artefacts
+from benchmark.report.drawing.drawing import inline_svg, save, to_svg
+from benchmark.report.drawing.style import (
+    COLOURS,
+    DOUBLE,
+    FONT,
+    GRID,
+    INK,
+    STYLES,
+    line,
+    style_of,
+)
+from benchmark.report.figures import FIGURES
+from benchmark.report.render.table import NothingToShow
+from benchmark.report.steps import write_figures
 
 
 @pytest.fixture(scope="module")
@@ -27,34 +36,34 @@ def drawings(inputs):
 
 
 def draw(name, inputs):
-    return FIGURES[name].target(inputs.runs, inputs.stats, inputs.study)
+    return FIGURES[name].target(inputs)
 
 
 def test_every_built_in_loss_has_its_own_colour_and_marker():
-    assert set(LOSSES) <= set(LOOKS)
+    assert set(LOSSES) <= set(STYLES)
     assert (
-        len({found.colour for found in LOOKS.values()})
-        == len({found.marker for found in LOOKS.values()})
-        == len(LOOKS)
+        len({found.colour for found in STYLES.values()})
+        == len({found.marker for found in STYLES.values()})
+        == len(STYLES)
     )
 
 
-def test_looks_follow_from_the_label_alone():
-    assert look("my_loss") == look("my_loss") and look("my_loss").colour not in {
-        f.colour for f in LOOKS.values()
+def test_styles_follow_from_the_label_alone():
+    assert style_of("my_loss") == style_of("my_loss") and style_of("my_loss").colour not in {
+        f.colour for f in STYLES.values()
     }
-    variant = look("smooth_ap_tau0.1", "smooth_ap")
-    assert variant.colour == LOOKS["smooth_ap"].colour and variant.open
+    variant = style_of("smooth_ap_tau0.1", "smooth_ap")
+    assert variant.colour == STYLES["smooth_ap"].colour and variant.open
     assert line("smooth_ap_tau0.1", "smooth_ap")["markerfacecolor"] == "white"
 
 
 def test_colours_stay_apart_in_greyscale_or_by_marker():
     greys = {}
-    for name, found in LOOKS.items():
+    for name, found in STYLES.items():
         red, green, blue = matplotlib.colors.to_rgb(found.colour)
         greys[name] = 0.299 * red + 0.587 * green + 0.114 * blue
     assert max(greys.values()) < 0.75, "too faint on white"
-    assert len({(found.marker, str(found.dash)) for found in LOOKS.values()}) == len(LOOKS)
+    assert len({(found.marker, str(found.dash)) for found in STYLES.values()}) == len(STYLES)
 
 
 def test_colours_stand_out_from_white_paper_and_from_a_dark_page():
@@ -66,7 +75,7 @@ def test_colours_stand_out_from_white_paper_and_from_a_dark_page():
         return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
     to_rgb = matplotlib.colors.to_rgb
-    for colour in [*(found.colour for found in LOOKS.values()), *TONES.values()]:
+    for colour in [*(found.colour for found in STYLES.values()), *COLOURS.values()]:
         level = luminance(colour) + 0.05
         assert 1.05 / level > 2 and level / (luminance("#16181d") + 0.05) > 2.5, colour
 
@@ -120,24 +129,18 @@ def test_axes_are_labelled_with_units_and_captions_and_alternatives_are_there(dr
 
 
 def test_numbers_behind_a_figure_match_the_runs(drawings, inputs):
-    runs = inputs.runs
-    chosen = runs[
-        (runs.selection == "last")
-        & (runs.loss == "sup_ap")
-        & (runs.metric == "map")
-        & (runs.batch_size == 32)
-    ]
+    chosen = inputs.scores.query("loss == 'sup_ap' and metric == 'map' and batch_size == 32")
     data = drawings["metric_by_batch_size"].data
     row = data[(data.loss == "sup_ap") & (data.metric == "map") & (data.batch_size == 32)].iloc[0]
     assert row["mean"] == pytest.approx(chosen["value"].mean())
-    summary = inputs.stats["summary"].query(
+    summary = inputs.summary.query(
         "loss == 'sup_ap' and metric == 'map' and batch_size == 32 and selection == 'last'"
     )
     assert (row["low"], row["high"]) == pytest.approx(
         (summary.ci_low.iloc[0], summary.ci_high.iloc[0])
     )
     pairs = drawings["seed_differences"].data
-    assert (pairs.value - pairs.value_baseline).tolist() == pytest.approx(pairs.difference.tolist())
+    assert (pairs.value - pairs.value_against).tolist() == pytest.approx(pairs.difference.tolist())
     assert set(pairs.loss.astype(str)) == set(LOSSES) - {"smooth_ap"}
 
 
@@ -201,49 +204,13 @@ def test_inlined_figures_have_unique_ids_resolved_references_and_page_colours(dr
         assert "currentColor" in element
 
 
-def test_a_figure_without_data_takes_its_old_files_away(tmp_path):
-    write_figures(
-        made_up_inputs(
-            made_up_study(
-                losses=("smooth_ap", "sup_ap"), seeds=(0, 1), figures=("seed_differences",)
-            )
-        ),
-        tmp_path,
-    )
+def test_a_figure_without_data_takes_its_old_files_away_and_leaves_the_reason(tmp_path):
+    chosen = {"seeds": (0, 1), "figures": ("seed_differences",)}
+    inputs = made_up_inputs(made_up_study(losses=("smooth_ap", "sup_ap"), **chosen))
+    assert write_figures(inputs, tmp_path) == read_artefacts(tmp_path, "plots")
     assert (tmp_path / "seed_differences.svg").is_file()
-    report = write_figures(
-        made_up_inputs(
-            made_up_study(losses=("smooth_ap",), seeds=(0, 1), figures=("seed_differences",))
-        ),
-        tmp_path,
-    )
-    assert (
-        not (tmp_path / "seed_differences.svg").exists()
-        and "no seed has finished" in report["seed_differences"]
-    )
-
-
-def test_drawn_figures_are_taken_from_disk_only_while_they_would_look_the_same(
-    tmp_path, monkeypatch
-):
-    study = made_up_study(
-        losses=("smooth_ap", "sup_ap"), seeds=(0, 1), figures=("seed_differences", "loss_cost")
-    )
-    inputs = made_up_inputs(study)
-    drawn = shown_figures(inputs, None)
-    write_figures(inputs, tmp_path)
-    with monkeypatch.context() as patched:
-        patched.setattr(kept, "build_figures", lambda _: pytest.fail("drawn again"))
-        found = shown_figures(inputs, tmp_path)
-    assert found["seed_differences"] == drawn["seed_differences"] and set(found) == set(drawn)
-    assert str(found["loss_cost"]) == str(drawn["loss_cost"])
-
-    changed = inputs.runs.assign(value=inputs.runs["value"] + 0.01)
-    other = dataclasses.replace(inputs, runs=changed)
-    assert (
-        shown_figures(other, tmp_path)["seed_differences"]
-        == shown_figures(other, None)["seed_differences"]
-    )
-    (tmp_path / FILE).write_text("{")  # torn
-    (tmp_path / "seed_differences.svg").unlink()
-    assert shown_figures(inputs, tmp_path)["seed_differences"] == drawn["seed_differences"]
+    write_figures(made_up_inputs(made_up_study(losses=("smooth_ap",), **chosen)), tmp_path)
+    (record,) = read_artefacts(tmp_path, "plots")
+    assert not (tmp_path / "seed_differences.svg").exists()
+    assert record.title == "Differences to the baseline by seed"
+    assert "no seed has finished" in record.reason

@@ -5,6 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 from long_tables import run_table
+from made_up_inputs import printed_inputs
 from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
@@ -17,9 +18,9 @@ from benchmark.papers.printed.figures import published
 from benchmark.papers.printed.grid import Axis
 from benchmark.papers.printed.study import printed_of
 from benchmark.papers.vocabulary import load_vocabulary
-from benchmark.report.figures.drawing import Drawing, to_svg
-from benchmark.report.figures.papers.render import build_paper_figures
-from benchmark.report.tables.table import NothingToShow
+from benchmark.report.drawing.drawing import Drawing, to_svg
+from benchmark.report.papers.figures import build_paper_figures
+from benchmark.report.render.table import NothingToShow
 
 ASKED = {
     "roadmap2021v2": {"fig4", "fig5", "fig13"},
@@ -35,12 +36,17 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def figures(inputs):
-    return build_paper_figures(inputs.printed, inputs.study)
+    return built(inputs)
 
 
 def figures_of(study, runs):
     nothing = pd.DataFrame()
-    return build_paper_figures(printed_of(study, run_table(runs), nothing, nothing), study)
+    printed = printed_of(study, run_table(runs), nothing, nothing)
+    return built(printed_inputs(study, printed))
+
+
+def built(inputs):
+    return {name: drawing for name, _, _, drawing in build_paper_figures(inputs)}
 
 
 def marks(drawing, side, panel):
@@ -58,19 +64,15 @@ def test_the_arranged_figures_are_those_of_the_papers():
 def test_a_study_shows_the_figures_of_its_paper_and_no_others(figures):
     assert set(figures) == {"roadmap2021v2_fig4", "roadmap2021v2_fig5", "roadmap2021v2_fig13"}
     other = made_up_study()
-    assert build_paper_figures(paper_inputs(other).printed, other) == {}
+    assert built(paper_inputs(other)) == {}
 
 
 def test_a_sweep_draws_the_variants_that_change_its_hyperparameter_alone(figures, inputs):
     drawing = figures["roadmap2021v2_fig4"]
     weights = marks(drawing, "ours", "weight of the calibration term")
     assert weights[weights["series"] == "ROADMAP"]["x"].tolist() == [0.0, 0.2, 0.5, 0.8]
-    runs = inputs.runs
-    rows = runs[
-        (runs["loss"] == "roadmap_lambda_0.2")
-        & (runs["selection"] == "last")
-        & (runs["metric"] == "map_at_r")
-    ]
+    runs = inputs.scores
+    rows = runs[(runs["loss"] == "roadmap_lambda_0.2") & (runs["metric"] == "map_at_r")]
     shown = weights[weights["x"] == 0.2].iloc[0]
     assert shown["value"] == pytest.approx(100 * rows["value"].mean()) and shown["n"] == 2
     assert shown["low"] < shown["value"] < shown["high"]
@@ -99,7 +101,7 @@ def test_published_values_lie_beside_ours_where_they_belong(figures):
 
 
 def test_a_gain_is_paired_by_seed_and_relative_to_the_loss_without_the_term(figures, inputs):
-    runs = inputs.runs[(inputs.runs["selection"] == "last") & (inputs.runs["metric"] == "map_at_r")]
+    runs = inputs.scores[inputs.scores["metric"] == "map_at_r"]
     runs = runs[(runs["dataset"] == "cub") & (runs["batch_size"] == 32)]
     with_term, without = (
         runs[runs["loss"] == loss].set_index("seed")["value"] for loss in ("roadmap", "sup_ap")
@@ -119,7 +121,7 @@ def test_a_figure_without_runs_says_why(inputs):
 
 def test_on_stand_in_data_equal_panels_are_drawn_once_without_published_values():
     made = paper_inputs(roadmap_study(seeds=(0, 1), stand_in="glyphs_1k"), epochs=2)
-    drawing = build_paper_figures(made.printed, made.study)["roadmap2021v2_fig5"]
+    drawing = built(made)["roadmap2021v2_fig5"]
     assert set(drawing.data["panel"]) == {"glyphs_1k"} and set(drawing.data["side"]) == {"ours"}
     assert "stand-in data (glyphs_1k)" in drawing.caption
 

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.report.figures.drawing import to_svg
-from benchmark.report.figures.error_rates import CURVES, draw_rates
+from benchmark.report.drawing.drawing import to_svg
+from benchmark.report.papers.rates import CURVES, draw_rates
 from benchmark.stats.simulation import RuleScenario, rates, worst
 
 

@@ -5,13 +5,14 @@ import dataclasses
 import pandas as pd
 import pytest
 from long_tables import run_table
+from made_up_inputs import printed_inputs
 from made_up_results import made_up_runs
 from made_up_sweeps import sweep_study
 
 from benchmark.papers.library import all_claims, all_figures, sweep_figures
 from benchmark.papers.printed.study import printed_of
-from benchmark.report.figures.drawing import to_svg
-from benchmark.report.figures.papers.render import build_paper_figures, title_of
+from benchmark.report.drawing.drawing import to_svg
+from benchmark.report.papers.figures import build_paper_figures, title_of
 from benchmark.study import load_study
 
 BINS = {"paper": "fastap2019", "stated_in": "section 5.3"}
@@ -48,13 +49,15 @@ def figures(study):
             {"claim": "large_rho_hurts", "reading": "here", "verdict": "supported", **SLOPE},
         ]
     )
-    return build_paper_figures(printed(study), study, claims)
+    return built(study, claims=claims)
 
 
-def printed(study, epochs=8):
-    """Return what made-up runs of a study say about the papers' figures."""
+def built(study, epochs=8, claims=None):
+    """Return the papers' figures of made-up runs by name."""
     nothing = pd.DataFrame()
-    return printed_of(study, run_table(made_up_runs(study, epochs=epochs)), nothing, nothing)
+    runs = run_table(made_up_runs(study, epochs=epochs))
+    inputs = printed_inputs(study, printed_of(study, runs, nothing, nothing), claims)
+    return {name: drawing for name, _, _, drawing in build_paper_figures(inputs)}
 
 
 def marks(drawing, panel):
@@ -94,14 +97,12 @@ def test_a_panel_says_what_its_claims_came_to_here(figures):
 
 def test_other_studies_on_the_same_data_do_not_show_the_sweeps(study):
     other = dataclasses.replace(study, name="embedded")
-    assert not set(build_paper_figures(printed(other), other)) & {
-        each.name for each in sweep_figures()
-    }
+    assert not set(built(other)) & {each.name for each in sweep_figures()}
 
 
 def test_every_panel_of_the_sweeps_has_runs_in_the_study_and_claims_that_exist():
     shipped = load_study("sweeps")
-    found = build_paper_figures(printed(shipped, 2), shipped)
+    found = built(shipped, 2)
     known = {claim.name for claim in all_claims()}
     for figure in sweep_figures():
         assert (

@@ -1,19 +1,16 @@
 from __future__ import annotations
 
-import json
-
 import pandas as pd
 import pytest
-from made_up_inputs import made_up_inputs, write_inputs
+from made_up_inputs import made_up_inputs, write_inputs, written_page
 from made_up_neighbours import write_neighbours_file
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.report.gallery import write_gallery
 from benchmark.report.gallery.neighbours import load_neighbours
+from benchmark.report.gallery.record import Gallery
 from benchmark.report.page.gallery import load_gallery
-from benchmark.report.page.page import build_page
-from benchmark.report.tables.inputs import tidy
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),
@@ -24,54 +21,45 @@ STUDY = made_up_study(
 )
 
 
-def kept(results, exact=True, queries=(12, 12)):
+def recorded(results, queries=(12, 12)):
     for seed, (loss, count) in enumerate(zip(("smooth_ap", "sup_ap"), queries, strict=True)):
         folder = results / "runs" / "glyphs_1k" / "r10" / loss / "bs32" / "seed0"
-        write_neighbours_file(folder / "neighbours.npz", seed, exact=exact, queries=count)
+        write_neighbours_file(folder / "neighbours.npz", seed, queries=count)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     results = tmp_path_factory.mktemp("results")
-    kept(results)
-    found = write_gallery(tidy(made_up_runs(STUDY)), STUDY, results)
-    return results, found
+    recorded(results)
+    return results, write_gallery(made_up_inputs(STUDY), results)
 
 
-def test_gallery_leaves_pictures_curves_and_the_numbers_of_every_kept_query(made):
-    results, found = made
+def test_gallery_leaves_pictures_curves_and_the_numbers_of_every_recorded_query(made):
+    results, gallery = made
     folder = results / "made_up" / "gallery"
-    assert json.loads((folder / "gallery.json").read_text()) == found and found["reason"] == ""
-    (place,) = found["places"]
+    assert Gallery.read(folder) == gallery and gallery.reason == ""
+    (pair,) = gallery.pairs
     table = pd.read_csv(folder / "queries.csv")
-    assert len(table) == place["kept"] == 12
-    assert (
-        place["improved"] + place["worsened"] <= 12
-        and place["improved"] == (table["change"] > 0).sum()
-    )
-    exact = load_neighbours(
-        results / "runs" / place["second"]["run_id"] / "neighbours.npz"
-    ).quality()
+    assert len(table) == pair.recorded == 12
+    assert pair.improved == (table["change"] > 0).sum() <= 12 - pair.worsened
+    path = results / "runs" / pair.pair.second.run_id / "neighbours.npz"
+    exact = load_neighbours(path).average_precisions()
     assert table["sup_ap"].to_numpy() == pytest.approx(exact, abs=1e-5)
-    for query in place["queries"]:
-        for side in ("first", "second"):
-            assert (folder / query[side]["picture"]).is_file() and "Right at rank" in query[side][
-                "alt"
-            ]
-        assert all(
-            (folder / f"{query['curve']}.{kind}").is_file() for kind in ("svg", "pdf", "csv")
-        )
-        assert query["name"].startswith("…/query")
+    for query in pair.queries:
+        for side in (query.first, query.second):
+            assert (folder / side.picture).is_file() and "Right at rank" in side.alt
+        for kind in ("svg", "pdf", "csv"):
+            assert (folder / f"{query.curve}.{kind}").is_file()
+        assert query.name.startswith("…/query")
 
 
 def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
-    results, found = made
-    page = build_page(made_up_inputs(STUDY), results / "made_up")
+    results, gallery = made
+    queries = gallery.pairs[0].queries
+    page = written_page(made_up_inputs(STUDY), results / "made_up")
     section = page.split('<section id="gallery"')[1].split("</section>")[0]
-    assert section.count("data:image/png;base64,") == 2 * len(found["places"][0]["queries"])
-    assert section.count('role="img" aria-label="Precision against recall') == len(
-        found["places"][0]["queries"]
-    )
+    assert section.count("data:image/png;base64,") == 2 * len(queries)
+    assert section.count('role="img" aria-label="Precision against recall') == len(queries)
     assert "<b>" not in section and "&lt;b&gt;" in section and "largest gain" in section
     assert "Download" in section and section.count("<img") == section.count('alt="')
 
@@ -80,7 +68,7 @@ def test_pictures_beyond_the_limit_stay_in_the_folder(made):
     folder = made[0] / "made_up" / "gallery"
     everything = load_gallery(folder)
     some = load_gallery(folder, limit=150_000)
-    shown = [len(each.places[0]["queries"]) for each in (everything, some)]
+    shown = [len(each.pairs[0].queries) for each in (everything, some)]
     assert (
         0 < shown[1] < shown[0]
         and some.left_out == shown[0] - shown[1]
@@ -90,28 +78,19 @@ def test_pictures_beyond_the_limit_stay_in_the_folder(made):
 
 @pytest.mark.parametrize("case", ["no files", "other queries", "no common seed"])
 def test_a_gallery_that_cannot_be_made_says_why_in_its_place(tmp_path, case):
-    runs = made_up_runs(
-        STUDY, bad={("sup_ap", 32, seed): "missing" for seed in (0, 1)} if "seed" in case else None
-    )
+    bad = {("sup_ap", 32, seed): "missing" for seed in (0, 1)} if "seed" in case else None
+    inputs = made_up_inputs(STUDY, bad=bad)
     if case == "other queries":
-        kept(tmp_path, queries=(12, 9))
-    found = write_gallery(tidy(runs), STUDY, tmp_path)
+        recorded(tmp_path, queries=(12, 9))
+    gallery = write_gallery(inputs, tmp_path)
     expected = {
         "no files": "does not exist",
-        "other queries": "kept different queries",
+        "other queries": "recorded different queries",
         "no common seed": "no seed has",
     }
-    assert expected[case] in found["reason"] and not found["places"]
-    page = build_page(made_up_inputs(STUDY, runs=runs), tmp_path / "made_up")
+    assert expected[case] in gallery.reason and not gallery.pairs
+    page = written_page(inputs, tmp_path / "made_up")
     assert expected[case] in page.split('<section id="gallery"')[1].split("</section>")[0]
-
-
-def test_runs_that_kept_no_ranks_are_shown_by_what_they_kept(tmp_path):
-    kept(tmp_path, exact=False)
-    (place,) = write_gallery(tidy(made_up_runs(STUDY)), STUDY, tmp_path)["places"]
-    assert not place["exact"] and all(query["positives"] is None for query in place["queries"])
-    page = build_page(made_up_inputs(STUDY), tmp_path / "made_up")
-    assert "did not keep the ranks of all" in page and "Precision among the first k" in page
 
 
 def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
@@ -120,7 +99,7 @@ def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
 
     monkeypatch.setattr(benchmark.study, "load_study", lambda name: STUDY)
     write_inputs(made_up_inputs(STUDY), made_up_runs(STUDY), tmp_path)
-    kept(tmp_path)
+    recorded(tmp_path)
     command = [
         "gallery",
         "made_up",
@@ -141,12 +120,8 @@ def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
 
 def test_a_broken_gallery_file_costs_its_section_only(tmp_path):
     folder = tmp_path / "made_up" / "gallery"
-    assert "no gallery has been made" in load_gallery(folder).reason
+    assert "run 'python -m benchmark gallery made_up'" in load_gallery(folder).reason
     folder.mkdir(parents=True)
-    for content, words in (
-        ("{", "cannot be read"),
-        ('{"schema": 9}', "schema 9"),
-        ('{"schema": 1}', "cannot be read"),
-    ):
+    for content in ("{", '{"schema": 9, "study": "made_up", "pairs": []}', '{"schema": 2}'):
         (folder / "gallery.json").write_text(content)
-        assert words in load_gallery(folder).reason
+        assert "cannot be read" in load_gallery(folder).reason

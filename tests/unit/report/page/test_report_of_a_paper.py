@@ -4,11 +4,11 @@ import dataclasses
 
 import pandas as pd
 import pytest
+from made_up_inputs import written_page
 from made_up_papers import paper_inputs, roadmap_study
 
 from benchmark.report.page.answer import answer
-from benchmark.report.page.glance import claim_counts
-from benchmark.report.page.page import build_page
+from benchmark.report.page.counts import claim_counts
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +23,18 @@ def paper():
         ]
     ).assign(paper="roadmap2021v2", stated_in="section 4.1, table 1")
     made = paper_inputs(study, epochs=2)
-    return dataclasses.replace(made, stats={**made.stats, "claims": claims})
+    return dataclasses.replace(made, claims=claims)
 
 
 def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
     sentences = answer(paper)
-    numbers = paper.stats["verdicts"]["verdict"].value_counts()
+    numbers = paper.verdicts["verdict"].value_counts()
     assert (
         sentences[0].startswith("Of 286 published numbers:")
         and f"{numbers['not_run']} not run" in sentences[0]
     )
     assert sentences[0].endswith("; of 2 claims: 1 supported, 1 not run.")
-    assert "of 10 conditions (places times batch sizes, over 3 places)." in sentences[1]
+    assert "of 10 conditions (batch sizes of 3 datasets and settings)." in sentences[1]
     assert "SupAP in 9, SupAP (rho=1000.0) in 1 " in sentences[1], (
         "a setting of one condition can win it"
     )
@@ -43,32 +43,28 @@ def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
 
 
 def test_claims_that_no_study_can_decide_are_counted_among_those_not_run(paper):
-    claims = paper.stats["claims"].assign(outside=["", "", "no faces", "no faces"])
-    sentences = answer(dataclasses.replace(paper, stats={**paper.stats, "claims": claims}))
+    claims = paper.claims.assign(outside=["", "", "no faces", "no faces"])
+    sentences = answer(dataclasses.replace(paper, claims=claims))
     assert sentences[0].endswith("1 not run (1 of them outside of every study).")
 
 
 def test_answer_of_many_places_ends_with_the_ablation_where_nothing_was_judged(paper):
-    unjudged = {
-        **paper.stats,
-        "verdicts": paper.stats["verdicts"].iloc[:0],
-        "claims": pd.DataFrame(),
-    }
-    sentences = answer(dataclasses.replace(paper, stats=unjudged))
+    unjudged = {"verdicts": paper.verdicts.iloc[:0], "claims": pd.DataFrame()}
+    sentences = answer(dataclasses.replace(paper, **unjudged))
     assert len(sentences) == 3 and "over 9 conditions" in sentences[2]
 
 
 def test_claims_are_counted_as_published_or_on_a_stand_in_as_found_here(paper):
-    assert [number for _, number, _, _ in claim_counts(paper)] == [1, 0, 0, 1]
+    assert [count.number for count in claim_counts(paper)] == [1, 0, 0, 1]
     stand_in = dataclasses.replace(
         paper, study=dataclasses.replace(paper.study, stand_in="glyphs_1k")
     )
-    assert [number for _, number, _, _ in claim_counts(stand_in)] == [0, 1, 0, 1]
+    assert [count.number for count in claim_counts(stand_in)] == [0, 1, 0, 1]
 
 
-def test_the_papers_tables_have_a_section_and_those_without_runs_start_closed(paper):
+def test_the_papers_tables_have_a_section_and_those_without_runs_start_closed(paper, tmp_path):
     study = dataclasses.replace(paper.study, tables=("outside",), figures=())
-    page = build_page(dataclasses.replace(paper, study=study))
+    page = written_page(dataclasses.replace(paper, study=study), tmp_path)
     section = page.split('<section id="papers"')[1].split("</section>")[0]
     assert section.count('id="table-roadmap2021v2_table') == 10 and "ROADMAP, figure 4" in section
     closed = section.split('<div class="item')
@@ -77,11 +73,10 @@ def test_the_papers_tables_have_a_section_and_those_without_runs_start_closed(pa
     assert "banner" not in page.split("<body>")[1]
 
 
-def test_every_section_of_a_stand_in_says_so():
+def test_every_section_of_a_stand_in_says_so(tmp_path):
     study = roadmap_study(seeds=(0, 1), sizes=(32, 64), stand_in="glyphs_1k")
-    page = build_page(
-        paper_inputs(dataclasses.replace(study, tables=("comparison",), figures=()), epochs=2)
-    )
+    chosen = dataclasses.replace(study, tables=("comparison",), figures=())
+    page = written_page(paper_inputs(chosen, epochs=2), tmp_path)
     sections = page.split("<body>")[1].split("<section ")[2:]
     shown = [part for part in sections if not part.startswith(('id="provenance"', 'id="methods"'))]
     assert shown and all("Stand-in data (glyphs_1k)" in part for part in shown)

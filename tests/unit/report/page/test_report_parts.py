@@ -1,4 +1,4 @@
-"""Parts of the page beside tables and figures: analyses, sources of recipes, the reading of claims, the PDF."""
+"""Parts of the page beside tables and figures: analyses, recipes, claims, the PDF."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ import re
 
 import pandas as pd
 import pytest
-from made_up_inputs import made_up_inputs
+from made_up_inputs import made_up_inputs, written_page
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.errors import RunError
 from benchmark.report.page import pdf
 from benchmark.report.page.analyses import load_analyses
 from benchmark.report.page.answer import answer
-from benchmark.report.page.glance import claim_counts, claims_words
-from benchmark.report.page.origin import origin
-from benchmark.report.page.page import build_page
+from benchmark.report.page.counts import claim_counts, claims_heading
+from benchmark.report.page.provenance import provenance_facts
 from benchmark.report.page.sources import recipe_sources
-from benchmark.report.tables.inputs import tidy
-from benchmark.report.tables.select import scores
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),
@@ -49,6 +46,7 @@ SUMMARY = {
             "sentence": "Found. This agrees with the paper.",
         }
     ],
+    "study": "made_up",
     "quick": False,
     "seeds": [0],
     "runs": [],
@@ -74,7 +72,7 @@ def section(page: str, anchor: str) -> str:
 
 
 def test_analyses_are_part_of_the_page_with_figure_table_claims_and_numbers(tmp_path):
-    page = build_page(made_up_inputs(STUDY), left_behind(tmp_path))
+    page = written_page(made_up_inputs(STUDY), left_behind(tmp_path))
     shown = section(page, "analyses")
     assert (
         'aria-label="A plot of &#x27;a&#x27; &amp; b"' in shown and 'id="analysis-toy-x"' in shown
@@ -92,19 +90,19 @@ def test_analyses_are_part_of_the_page_with_figure_table_claims_and_numbers(tmp_
 
 @pytest.mark.parametrize("change", [{"schema": 2}, {"claims": None}])
 def test_an_analysis_that_cannot_be_read_says_so_and_costs_nothing_else(tmp_path, change):
-    (found,) = load_analyses(left_behind(tmp_path, **change) / "analyses")
-    assert "make it again" in found.reason and not found.figure
-    assert "make it again" in section(
-        build_page(made_up_inputs(STUDY), tmp_path / "made_up"), "analyses"
+    (found,) = load_analyses(left_behind(tmp_path, **change))
+    assert "run 'python -m benchmark analyse toy made_up' again" in found.reason
+    assert "cannot be read" in section(
+        written_page(made_up_inputs(STUDY), tmp_path / "made_up"), "analyses"
     )
 
 
 def test_a_study_without_analyses_has_no_section_for_them(tmp_path):
-    page = build_page(made_up_inputs(STUDY), tmp_path)
-    assert '<section id="analyses"' not in page and load_analyses(tmp_path / "analyses") == []
+    page = written_page(made_up_inputs(STUDY), tmp_path)
+    assert '<section id="analyses"' not in page and load_analyses(tmp_path) == []
 
 
-def test_sources_of_the_recipes_stand_under_provenance_once_each():
+def test_sources_of_the_recipes_stand_under_provenance_once_each(tmp_path):
     (block,) = STUDY.blocks
     named = dataclasses.replace(
         block, recipe_name="r", sources={"sampler": "Paper <3.2>", "optimizer": "its code"}
@@ -117,9 +115,8 @@ def test_sources_of_the_recipes_stand_under_provenance_once_each():
         and table.rows == 2
         and "other" in table.notes[0]
     )
-    shown = section(
-        build_page(dataclasses.replace(made_up_inputs(STUDY), study=study)), "provenance"
-    )
+    inputs = dataclasses.replace(made_up_inputs(STUDY), study=study)
+    shown = section(written_page(inputs, tmp_path), "provenance")
     assert "Paper &lt;3.2&gt;" in shown
     assert recipe_sources(STUDY) is None
 
@@ -132,9 +129,12 @@ def test_weights_are_told_by_architecture_and_digest_with_the_settings_of_each_s
         for digest in ("38107c8e", "07651f4a")
     ]
     made = made_up_inputs(STUDY)
-    told = origin(dataclasses.replace(made, provenance={**made.provenance, "weights": entries}))
+    told = provenance_facts(
+        dataclasses.replace(made, provenance={**made.provenance, "weights": entries})
+    )
     assert [value for term, value in told if term.startswith("Weights")] == [
-        "from scratch; first weights of the backbone by digest: 38107c8e (41 runs), 07651f4a (41 runs); networks of "
+        "from scratch; first weights of the backbone by digest: 38107c8e (41 runs), "
+        "07651f4a (41 runs); networks of "
         "384816 parameters in r (80 runs); 375504 parameters in r~dim32 (2 runs)"
     ]
 
@@ -142,7 +142,7 @@ def test_weights_are_told_by_architecture_and_digest_with_the_settings_of_each_s
 def test_machines_are_told_with_the_vector_instructions_in_use():
     made = made_up_inputs(STUDY)
     machines = [{"cpu": "some", "gpus": [], "instructions": used} for used in ("AVX512", "AVX2")]
-    told = origin(dataclasses.replace(made, provenance={"hardware": machines}))
+    told = provenance_facts(dataclasses.replace(made, provenance={"hardware": machines}))
     for used in ("AVX512", "AVX2"):
         assert ("Hardware", f"some, {used} instructions, no GPU") in told
 
@@ -171,31 +171,31 @@ def claims(*verdicts: tuple[str, str]) -> pd.DataFrame:
 
 def with_claims(*verdicts):
     made = made_up_inputs(STUDY)
-    return dataclasses.replace(made, stats={**made.stats, "claims": claims(*verdicts)})
+    return dataclasses.replace(made, claims=claims(*verdicts))
 
 
 def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
     inputs = with_claims(
         ("not_run", "supported"), ("not_run", "contradicted"), ("not_run", "not_run")
     )
-    assert [number for _, number, _, _ in claim_counts(inputs)] == [1, 1, 0, 1]
-    assert "asked of what was run here" in claims_words(inputs)
+    assert [count.number for count in claim_counts(inputs)] == [1, 1, 0, 1]
+    assert "asked of what was run here" in claims_heading(inputs)
     assert (
         answer(inputs)[-1]
         == "Of 3 claims asked of what was run here: 1 supported, 1 contradicted, 1 not run."
     )
     assert "claim" not in answer(inputs)[0], "the study asks another question first"
     decided = with_claims(("inconclusive", "supported"), ("not_run", "contradicted"))
-    assert [number for _, number, _, _ in claim_counts(decided)] == [0, 0, 1, 1]
+    assert [count.number for count in claim_counts(decided)] == [0, 0, 1, 1]
     assert (
-        "their own conditions" in claims_words(decided)
-        and claims_words(made_up_inputs(STUDY)) == ""
+        "their own conditions" in claims_heading(decided)
+        and claims_heading(made_up_inputs(STUDY)) == ""
     )
 
 
-def test_claims_come_first_as_soon_as_one_was_judged():
+def test_claims_come_first_as_soon_as_one_was_judged(tmp_path):
     def order(inputs):
-        return re.findall(r'<section id="(\w+)"', build_page(inputs))
+        return re.findall(r'<section id="(\w+)"', written_page(inputs, tmp_path))
 
     study = dataclasses.replace(STUDY, tables=("comparison", "claims"))
     judged, none = with_claims(("not_run", "supported")), with_claims(("not_run", "not_run"))
@@ -210,11 +210,12 @@ def test_runs_that_were_made_to_be_timed_are_no_contestants():
     timed = runs.assign(
         setting="r10~timing", run_id=runs["run_id"].str.replace("r10", "r10~timing")
     )
-    together = tidy(pd.concat([runs, timed]))
-    assert set(scores(together, STUDY)["setting"]) == {"r10"}
-    assert set(scores(tidy(runs.assign(setting="r10~timings")), STUDY)["setting"]) == {
-        "r10~timings"
-    }
+    together = made_up_inputs(STUDY, runs=pd.concat([runs, timed]))
+    for name in ("scores", "summary", "curves", "best_epoch", "differences"):
+        assert set(getattr(together, name)["setting"]) == {"r10"}, name
+    assert "r10~timing" in set(together.costs["setting"])
+    other = made_up_inputs(STUDY, runs=runs.assign(setting="r10~timings"))
+    assert set(other.summary["setting"]) == {"r10~timings"}
 
 
 def test_pdf_without_a_browser_names_the_other_way(tmp_path, monkeypatch):

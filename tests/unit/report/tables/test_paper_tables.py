@@ -7,6 +7,7 @@ import io
 import pandas as pd
 import pytest
 from long_tables import run_table
+from made_up_inputs import printed_inputs
 from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
@@ -14,18 +15,19 @@ from made_up_results import made_up_block, made_up_runs, made_up_study
 from benchmark.core.errors import RunError
 from benchmark.papers.printed.gap import GapDecrease
 from benchmark.papers.printed.study import Printed, printed_of
-from benchmark.report.tables.as_csv import to_csv
-from benchmark.report.tables.as_html import to_html
-from benchmark.report.tables.as_latex import to_latex
-from benchmark.report.tables.as_markdown import to_markdown
-from benchmark.report.tables.papers.render import paper_tables
-from benchmark.report.tables.write import write_tables
+from benchmark.report.papers.tables import paper_tables
+from benchmark.report.render.csv import to_csv
+from benchmark.report.render.html import to_html
+from benchmark.report.render.latex import to_latex
+from benchmark.report.render.markdown import to_markdown
+from benchmark.report.steps import write_tables
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 from benchmark.study.model import References
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
 NOTHING = pd.DataFrame()
+EPOCHS = 3
 SMALL = {"seeds": (0, 1), "sizes": (32, 64, 128)}
 
 
@@ -33,19 +35,20 @@ SMALL = {"seeds": (0, 1), "sizes": (32, 64, 128)}
 def inputs():
     return paper_inputs(
         roadmap_study(**SMALL),
-        epochs=3,
+        epochs=EPOCHS,
         bad={("fast_ap", 64, 0): "missing", ("fast_ap", 64, 1): "missing"},
     )
 
 
 @pytest.fixture(scope="module")
 def tables(inputs):
-    return paper_tables(inputs.printed, inputs.study)
+    return paper_tables(inputs)
 
 
-def printed(study, runs, verdicts=NOTHING, gaps=()) -> Printed:
-    """Return what the runs and verdicts of a study say about its papers' tables."""
-    return printed_of(study, run_table(runs), verdicts, NOTHING, gaps)
+def tables_of(study, runs, verdicts=NOTHING, gaps=()):
+    """Return the papers' tables of a study with these runs and verdicts."""
+    printed = printed_of(study, run_table(runs), verdicts, NOTHING, gaps)
+    return paper_tables(printed_inputs(study, printed))
 
 
 def cell(table, row, column, section=0):
@@ -72,7 +75,7 @@ def test_rows_and_columns_stand_as_in_the_print(tables):
 
 def test_a_cell_shows_ours_published_difference_verdict_and_best_epoch(tables, inputs):
     found = cell(tables["roadmap2021v2_table1"], "ROADMAP", 1)
-    verdicts = inputs.stats["verdicts"]
+    verdicts = inputs.verdicts
     row = verdicts[
         (verdicts["table"] == "table1")
         & (verdicts["row_label"] == "ROADMAP")
@@ -115,13 +118,9 @@ def test_two_printed_values_stand_in_one_cell_with_a_footnote(tables):
 
 def test_times_are_shown_without_a_verdict(tables, inputs):
     found = cell(tables["roadmap2021v2_table2"], "ROADMAP (ours)", 3)
-    costs = inputs.runs[
-        (inputs.runs["metric"] == "train_seconds") & (inputs.runs["loss"] == "roadmap")
-    ]
-    costs = costs[(costs["dataset"] == "sop") & (costs["batch_size"] == 64)]
-    assert costs["epoch"].isna().all(), "the number of epochs stands in other rows"
-    epochs = inputs.runs[inputs.runs["selection"] == "last"]["epoch"].unique()
-    assert found.numbers[0] == pytest.approx(costs["value"].mean() / epochs.item() / 60)
+    runs = inputs.runs[(inputs.runs["loss"] == "roadmap") & (inputs.runs["batch_size"] == 64)]
+    seconds = runs.loc[runs["dataset"] == "sop", "train_seconds"].mean()
+    assert found.numbers[0] == pytest.approx(seconds / EPOCHS / 60)
     assert found.lines[-1].text == "no verdict on times"
 
 
@@ -138,7 +137,7 @@ def test_a_step_less_its_loss_is_the_time_of_the_backbone():
     runs = made_up_runs(
         study, epochs=1, bad={("fast_ap", 112, seed): "missing" for seed in (0, 1, 2)}
     )
-    table = paper_tables(printed(study, runs), study)["smoothap2020_tableS1"]
+    table = tables_of(study, runs)["smoothap2020_tableS1"]
     found = cell(table, "Smooth-AP", 1)
     costs = runs[runs["selection"] == "cost"].pivot(index="seed", columns="metric", values="value")
     expected = 112 / costs["images_per_second"] * 1000 - costs["loss_ms"]
@@ -156,7 +155,7 @@ def test_a_step_less_its_loss_is_the_time_of_the_backbone():
 def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
     gaps = [GapDecrease("cub", 64, seed, 3.0 + seed) for seed in (0, 1, 2)]
     runs = made_up_runs(inputs.study).iloc[:0]
-    tables = paper_tables(printed(inputs.study, runs, gaps=gaps), inputs.study)
+    tables = tables_of(inputs.study, runs, gaps=gaps)
     cub, sop = (
         cell(tables["roadmap2021v2_table10"], row, 1)
         for row in ("CUB-200-2011", "Stanford Online Products")
@@ -169,13 +168,13 @@ def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
 def test_a_gap_of_several_batch_sizes_fills_nothing_as_the_print_names_none(inputs):
     gaps = [GapDecrease("cub", size, 0, 3.0) for size in (32, 64)]
     runs = made_up_runs(inputs.study).iloc[:0]
-    tables = paper_tables(printed(inputs.study, runs, gaps=gaps), inputs.study)
+    tables = tables_of(inputs.study, runs, gaps=gaps)
     assert cell(tables["roadmap2021v2_table10"], "CUB-200-2011", 1).text == "not run"
 
 
 def test_a_stand_in_fills_the_tables_without_any_verdict():
     made = paper_inputs(roadmap_study(**SMALL, stand_in="glyphs_1k"), epochs=2)
-    tables = paper_tables(made.printed, made.study)
+    tables = paper_tables(made)
     table = tables["roadmap2021v2_table6"]
     found = cell(table, "ROADMAP", 1, section=1)
     assert found.numbers[0] is not None and found.numbers[6] is None
@@ -207,17 +206,17 @@ def test_every_rendering_has_all_lines_of_a_cell(tables):
 
 
 def test_verdicts_of_other_published_numbers_are_refused(inputs):
-    verdicts = inputs.stats["verdicts"]
+    verdicts = inputs.verdicts
     for other in (verdicts.iloc[1:], verdicts.assign(line=verdicts["line"] + 1)):
         with pytest.raises(RunError, match="benchmark verdicts STUDY"):
-            printed(inputs.study, made_up_runs(inputs.study, epochs=1), other)
+            tables_of(inputs.study, made_up_runs(inputs.study, epochs=1), other)
 
 
 def test_every_table_of_fast_ap_says_that_our_batches_hold_four_images_of_a_class(inputs):
     study = dataclasses.replace(
         inputs.study, references=References(("fastap2019", "roadmap2021v2/table10"), None)
     )
-    tables = paper_tables(Printed(), study)
+    tables = paper_tables(printed_inputs(study, Printed()))
     notes = {
         name: [note for note in table.notes if "our runs put four" in note]
         for name, table in tables.items()
@@ -234,7 +233,7 @@ def test_every_table_of_fast_ap_says_that_our_batches_hold_four_images_of_a_clas
 
 
 def test_a_study_without_runs_still_shows_what_was_published(inputs):
-    tables = paper_tables(printed(inputs.study, made_up_runs(inputs.study).iloc[:0]), inputs.study)
+    tables = tables_of(inputs.study, made_up_runs(inputs.study).iloc[:0])
     found = cell(tables["roadmap2021v2_table3"], "SupAP", 1)
     assert found.text == "not run" and found.lines[0].text == "published 62.9"
     assert "None of these numbers was run" in tables["roadmap2021v2_table3"].caption
@@ -242,9 +241,8 @@ def test_a_study_without_runs_still_shows_what_was_published(inputs):
 
 def test_paper_tables_are_written_beside_the_others(inputs, tmp_path):
     chosen = dataclasses.replace(inputs.study, tables=("outside",))
-    written = write_tables(dataclasses.replace(inputs, study=chosen), tmp_path)
-    assert (
-        written["roadmap2021v2_table8"] == "2 rows"
-        and (tmp_path / "roadmap2021v2_table8.tex").is_file()
-    )
-    assert "nothing to show" in written["outside"] or (tmp_path / "outside.csv").is_file()
+    artefacts = write_tables(dataclasses.replace(inputs, study=chosen), tmp_path)
+    written = {artefact.name: artefact for artefact in artefacts}
+    assert written["roadmap2021v2_table8"].rows == 2
+    assert (tmp_path / "roadmap2021v2_table8.tex").is_file()
+    assert written["outside"].reason or (tmp_path / "outside.csv").is_file()

@@ -9,17 +9,15 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_inputs import made_up_inputs
+from made_up_inputs import made_up_inputs, written_page
 from made_up_results import made_up_runs, made_up_study
 from made_up_sweeps import sweep_study
 from scipy import stats
 
 from benchmark.report.page.answer import answer
-from benchmark.report.page.page import build_page
-from benchmark.report.page.swept import sweeps
-from benchmark.report.tables.as_csv import to_csv
-from benchmark.report.tables.sweeps import sweep_tables
-from benchmark.report.tables.write import write_tables
+from benchmark.report.papers.sweeps import sweep_tables
+from benchmark.report.render.csv import to_csv
+from benchmark.report.steps import write_tables
 from benchmark.stats.multiple import holm
 
 STUDY = sweep_study((0, 1, 2))
@@ -36,22 +34,22 @@ CLAIMS = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def inputs():
-    """Returns made-up results in which 20 bins are 10 points worse; options of a recipe make no difference there."""
+    """Return results in which 20 bins are 10 points worse and options make no difference."""
     runs = made_up_runs(STUDY, epochs=2)
     runs.loc[(runs["loss"] == "fast_ap_bins_20") & (runs["metric"] == "recall_at_1"), "value"] -= (
         0.1
     )
     made = made_up_inputs(STUDY, runs=runs)
-    return dataclasses.replace(made, stats={**made.stats, "claims": CLAIMS})
+    return dataclasses.replace(made, claims=CLAIMS)
 
 
 @pytest.fixture(scope="module")
 def table(inputs):
-    return sweep_tables(inputs.printed, CLAIMS, inputs.study)["sweeps"]
+    return sweep_tables(inputs)["sweeps"]
 
 
 def last(inputs, loss: str, metric: str) -> np.ndarray:
-    runs = inputs.runs[(inputs.runs["selection"] == "last") & (inputs.runs["metric"] == metric)]
+    runs = inputs.scores[inputs.scores["metric"] == metric]
     found = runs[
         (runs["loss"] == loss) & (runs["batch_size"] == 128) & (runs["setting"] == "test_resnet")
     ]
@@ -95,10 +93,10 @@ def test_batch_sizes_and_samplings_are_compared_with_the_default_that_the_sweep_
 
 def test_the_table_is_written_in_every_format(tmp_path, inputs):
     study = dataclasses.replace(inputs.study, tables=())
-    assert write_tables(dataclasses.replace(inputs, study=study), tmp_path) == {"sweeps": "10 rows"}
-    assert {path.name for path in tmp_path.iterdir()} == {
-        f"sweeps.{kind}" for kind in ("csv", "md", "tex", "html")
-    }
+    (record,) = write_tables(dataclasses.replace(inputs, study=study), tmp_path)
+    assert (record.name, record.rows) == ("sweeps", 10)
+    for kind in ("csv", "md", "tex", "html"):
+        assert (tmp_path / f"sweeps.{kind}").is_file()
 
 
 def test_the_csv_has_the_numbers_in_full(table):
@@ -118,7 +116,8 @@ def test_the_csv_has_the_numbers_in_full(table):
 def test_other_studies_have_no_such_table_and_no_such_sentence():
     other = made_up_study()
     made = made_up_inputs(other)
-    assert sweep_tables(made.printed, CLAIMS, other) == {} and sweeps(made.printed) == []
+    assert sweep_tables(made) == {}
+    assert not [sentence for sentence in answer(made) if "sweep" in sentence]
 
 
 def test_without_its_default_a_sweep_has_scores_and_no_test(inputs):
@@ -140,15 +139,13 @@ def test_a_setting_whose_runs_are_those_of_the_default_says_so(table):
 def test_one_seed_gives_no_test_and_the_sentence_says_so():
     study = sweep_study((0,))
     made = made_up_inputs(study, runs=made_up_runs(study, epochs=2))
-    assert "No sweep could be tested" in sweeps(made.printed)[0]
+    assert "No sweep could be tested" in answer(made)[0]
 
 
 def test_the_answer_to_a_study_of_sweeps_begins_with_the_claims_and_the_sweeps(inputs):
     claims, swept, best, *_ = answer(inputs)
     assert claims == "Of 1 claim asked of what was run here: 1 contradicted."
-    assert swept.startswith(
-        "In 2 of 2 sweeps that could be tested some setting differs significantly"
-    )
+    assert swept.startswith("In 2 of 2 sweeps that could be tested a setting differs significantly")
     assert (
         "the furthest of each: FastAP's bins 20 (−10.13 points of R@1), FastAP's batch size 64"
         in swept
@@ -156,8 +153,8 @@ def test_the_answer_to_a_study_of_sweeps_begins_with_the_claims_and_the_sweeps(i
     assert best.startswith("The highest mean R@1")
 
 
-def test_the_page_shows_the_claims_first_and_the_table_below_the_figures(inputs):
+def test_the_page_shows_the_claims_first_and_the_table_below_the_figures(inputs, tmp_path):
     study = dataclasses.replace(inputs.study, tables=("comparison",), figures=())
-    page = build_page(dataclasses.replace(inputs, study=study))
+    page = written_page(dataclasses.replace(inputs, study=study), tmp_path)
     section = page.split('<section id="sweeps"')[1].split("</section>")[0]
     assert section.index("<svg") < section.index('id="table-sweeps"')

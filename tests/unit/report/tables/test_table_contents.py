@@ -9,9 +9,9 @@ from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.cells import Setting
+from benchmark.report.labels import loss_label
+from benchmark.report.render.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
-from benchmark.report.tables.labels import loss_label
-from benchmark.report.tables.table import NothingToShow, Table
 from benchmark.study.model import Variant
 
 
@@ -21,7 +21,7 @@ def inputs():
 
 
 def build(name: str, inputs) -> Table:
-    return TABLES[name].target(inputs.runs, inputs.stats, inputs.study)
+    return TABLES[name].target(inputs)
 
 
 def row_of(table: Table, section: int, name: str):
@@ -104,10 +104,8 @@ def test_an_option_with_one_loss_is_a_row_and_an_option_with_several_has_columns
         "ROADMAP, dim512",
         "ROADMAP, dim2048",
     ]
-    runs = inputs.runs[
-        (inputs.runs["setting"] == "r10~dim512") & (inputs.runs["selection"] == "last")
-    ]
-    score = runs[runs["metric"] == "recall_at_1"]["value"].mean()
+    scores = inputs.scores.query("setting == 'r10~dim512' and metric == 'recall_at_1'")
+    score = scores["value"].mean()
     assert row_of(table, 1, "ROADMAP, dim512")[1].numbers[0] == pytest.approx(score)
     assert [cell.text for cell in row_of(table, 1, "ROADMAP, dim512")[4:]] == ["–"] * 3, (
         "not run with the memory"
@@ -133,7 +131,7 @@ def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
         for row in s.rows
         if row[0].text == "SupAP"
     )
-    stats = inputs.stats["paired"].query(
+    stats = inputs.paired.query(
         "kind == 'baseline' and loss == 'sup_ap' and metric == 'recall_at_1'"
     )
     stats = stats[stats.batch_size == 32].iloc[0]
@@ -190,20 +188,20 @@ def test_published_keeps_rows_that_were_not_run_and_puts_measured_tables_first(i
     published = table.sections[1].rows
     assert published and {row[1].text for row in published} == {"not run"}
     assert all(row[6].numbers[0] is not None for row in published)
-    assert table.rows == len(inputs.stats["verdicts"])
+    assert table.rows == len(inputs.verdicts)
 
 
 def test_published_marks_rows_that_quote_another_paper(inputs):
-    verdicts = inputs.stats["verdicts"].assign(provenance="copied")
-    table = TABLES["published"].target(inputs.runs, {"verdicts": verdicts}, inputs.study)
+    verdicts = inputs.verdicts.assign(provenance="copied")
+    table = build("published", dataclasses.replace(inputs, verdicts=verdicts))
     assert {row[0].note for section in table.sections for row in section.rows} == {"quoted"}
 
 
 def test_published_shows_a_drift_with_its_direction():
     inputs = made_up_inputs(references=True)
-    verdicts = inputs.stats["verdicts"].assign(verdict="inconclusive", direction="")
+    verdicts = inputs.verdicts.assign(verdict="inconclusive", direction="")
     verdicts.loc[0, ["verdict", "direction"]] = ["drifted", "low"]
-    table = TABLES["published"].target(inputs.runs, {"verdicts": verdicts}, inputs.study)
+    table = build("published", dataclasses.replace(inputs, verdicts=verdicts))
     cells = [
         row[1]
         for section in table.sections

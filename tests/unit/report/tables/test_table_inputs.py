@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import pytest
+from long_tables import run_table
 from made_up_inputs import made_up_inputs, write_inputs
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.errors import RunError
 from benchmark.core.privacy import public, without_paths
-from benchmark.report.tables.inputs import load_inputs, tidy
-from benchmark.report.tables.numbers import duration, interval, mean_sd, p_value, points
-from benchmark.report.tables.write import write_tables
+from benchmark.papers.printed.study import Printed
+from benchmark.report.inputs import Inputs, read_inputs
+from benchmark.report.numbers import duration, interval, mean_sd, p_value, points
+from benchmark.report.steps import write_tables
 
 
 @pytest.fixture
@@ -19,15 +21,15 @@ def small_study():
 def test_inputs_read_back_what_the_steps_before_wrote(small_study, tmp_path):
     inputs = made_up_inputs(small_study)
     write_inputs(inputs, made_up_runs(small_study), tmp_path)
-    loaded = load_inputs(small_study, tmp_path)
+    loaded = read_inputs(small_study, tmp_path)
     assert loaded.missing == () and len(loaded.runs) == len(inputs.runs)
-    assert loaded.stats["paired"]["difference"].tolist() == pytest.approx(
-        inputs.stats["paired"]["difference"].tolist()
+    assert loaded.paired["difference"].tolist() == pytest.approx(
+        inputs.paired["difference"].tolist()
     )
 
 
 def test_absent_files_are_named_and_give_empty_tables(small_study, tmp_path):
-    loaded = load_inputs(small_study, tmp_path)
+    loaded = read_inputs(small_study, tmp_path)
     assert (
         loaded.runs.empty and "runs.csv" in loaded.missing and "stats/paired.csv" in loaded.missing
     )
@@ -38,13 +40,14 @@ def test_a_table_without_the_agreed_columns_is_refused_with_the_cure(small_study
     folder.mkdir()
     (folder / "runs.csv").write_text("run_id,value\na,1\n")
     with pytest.raises(RunError, match=r"lacks the columns dataset.*collect the study again"):
-        load_inputs(small_study, tmp_path)
+        read_inputs(small_study, tmp_path)
 
 
 def test_reasons_lose_the_paths_of_the_machine(small_study):
     runs = made_up_runs(small_study, bad={("sup_ap", 32, 0): "failed"})
     runs.loc[runs.status == "failed", "reason"] = "no such folder: /home/someone/data/flowers"
-    assert set(tidy(runs)["reason"]) == {"", "no such folder: …/flowers"}
+    found = Inputs.of(small_study, run_table(runs), {}, Printed(), {}).runs
+    assert set(found["reason"]) == {"", "no such folder: …/flowers"}
 
 
 def test_public_data_keeps_facts_and_drops_people_hosts_and_paths():
@@ -61,14 +64,16 @@ def test_writing_takes_away_a_table_that_has_nothing_to_show_any_more(small_stud
     lost = made_up_inputs(small_study, bad={("sup_ap", 32, 0): "diverged"})
     write_tables(lost, tmp_path)
     assert (tmp_path / "missing.csv").is_file()
-    report = write_tables(made_up_inputs(small_study), tmp_path)
-    assert not (tmp_path / "missing.csv").exists() and "all 4 runs finished" in report["missing"]
+    records = {each.name: each for each in write_tables(made_up_inputs(small_study), tmp_path)}
+    assert not (tmp_path / "missing.csv").exists()
+    assert "all 4 runs finished" in records["missing"].reason
     assert "all 4 runs finished" in (tmp_path / "missing.md").read_text()
 
 
 def test_a_study_that_names_its_tables_gets_these_only(tmp_path):
     study = made_up_study(losses=("smooth_ap",), seeds=(0,), tables=("cost", "comparison"))
-    assert list(write_tables(made_up_inputs(study), tmp_path)) == ["cost", "comparison"]
+    names = [each.name for each in write_tables(made_up_inputs(study), tmp_path)]
+    assert names == ["cost", "comparison"]
 
 
 def test_numbers_are_printed_with_real_minus_signs_and_without_false_precision():

@@ -8,11 +8,18 @@ import subprocess
 
 import pytest
 
-from benchmark.report.tables.as_csv import to_csv
-from benchmark.report.tables.as_html import to_html, to_page
-from benchmark.report.tables.as_latex import to_latex
-from benchmark.report.tables.as_markdown import to_markdown
-from benchmark.report.tables.table import Cell, Column, Section, Table, marks, text_column
+from benchmark.report.render.csv import to_csv
+from benchmark.report.render.html import to_html, to_page
+from benchmark.report.render.latex import to_latex
+from benchmark.report.render.markdown import to_markdown
+from benchmark.report.render.table import (
+    Column,
+    Section,
+    Table,
+    TableCell,
+    marks,
+    text_column,
+)
 
 
 def small_table(rows: int = 1) -> Table:
@@ -22,11 +29,11 @@ def small_table(rows: int = 1) -> Table:
         Column(("set", "mAP")),
     ]
     row = [
-        Cell("a_b <50%> & c"),
-        Cell("85.20 ± 0.31", "best", "n=4", (0.852, 0.0031)),
-        Cell("−1.0", "second"),
+        TableCell("a_b <50%> & c"),
+        TableCell("85.20 ± 0.31", "best", "n=4", (0.852, 0.0031)),
+        TableCell("−1.0", "second"),
     ]
-    lost = [Cell("other"), Cell("diverged", tone="bad"), Cell("–")]
+    lost = [TableCell("other"), TableCell("diverged", tone="bad"), TableCell("–")]
     return Table(
         "A title",
         "A caption with 5% & more.",
@@ -115,7 +122,7 @@ def test_html_page_of_a_table_stands_alone():
 
 def test_a_row_of_the_wrong_width_is_refused():
     with pytest.raises(ValueError, match="2 columns, but rows of"):
-        Table("t", "c", [text_column("a"), text_column("b")], [Section("", [[Cell("x")]])])
+        Table("t", "c", [text_column("a"), text_column("b")], [Section("", [[TableCell("x")]])])
 
 
 def test_marks_share_equal_values_and_leave_lone_values_unmarked():

@@ -1,0 +1,109 @@
+"""What a figure is before it becomes files: the drawing, its words, and the numbers behind it."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.core.files import replacing, write_text
+from benchmark.report.drawing.style import FAINT, GRID, INK, styled
+
+POINTS = 72  # in an inch
+KINDS = ("svg", "pdf", "csv")
+_ON_THE_PAGE = {
+    INK: "currentColor",
+    FAINT: "var(--soft)",
+    GRID: "var(--grid)",
+    "#ffffff": "var(--paper)",
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A finished figure.
+
+    caption  what is drawn and how it was made, for the page and the paper
+    alt      what a person who cannot see it should know: the kind of plot and its main finding
+    figure   a matplotlib Figure that no window manager knows
+    data     the numbers behind it, one row per mark
+    """
+
+    title: str
+    caption: str
+    alt: str
+    figure: Any
+    data: pd.DataFrame
+
+
+def new_figure(
+    width: float, height: float, rows: int = 1, columns: int = 1, **options: Any
+) -> tuple[Any, Any]:
+    """Return (figure, 2-d array of axes) of a size in inches, without pyplot's global state."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def legend_below(figure: Any, columns: int = 4, last: tuple[str, Any] | None = None) -> None:
+    """Put one legend for all panels under them, where it can cover no data.
+
+    Each label is named once, in the order of drawing; ``last`` is the label that ends the legend,
+    and the key that stands for it.
+    """
+    handles: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if last and handles.pop(last[0], None):
+        handles[last[0]] = last[1]
+    if handles:
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside lower center",
+            ncols=min(columns, len(handles)),
+            handlelength=2.6,
+        )
+
+
+def to_svg(drawing: Drawing) -> str:
+    """Return the SVG text; equal drawings give equal bytes (no date, fixed ids)."""
+    stream = io.StringIO()
+    with styled():
+        drawing.figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def inline_svg(svg: str, name: str, alt: str) -> str:
+    """Return the ``svg`` element for a page: ids made unique, text and grid in its colours."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->\s*", "", body, flags=re.S)
+    body = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{name}-", body)
+    for drawn, on_the_page in _ON_THE_PAGE.items():
+        body = body.replace(drawn, on_the_page)
+    # Limits replace the size, so that a figure scales with the page and its text does not.
+    head, rest = body.split(">", 1)
+    width = re.search(r'viewBox="0 0 ([\d.]+)', head)
+    inches = float(width[1]) / POINTS if width else 0.0
+    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    label = f'role="img" aria-label="{escape(alt, quote=True)}"'
+    limits = f'style="max-width:{8 * inches:.1f}rem;min-width:{5.6 * inches:.1f}rem"'
+    return f"{head} {label} {limits}>{rest}"
+
+
+def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
+    """Write ``name``.svg, .pdf and .csv below ``folder`` and return their paths."""
+    svg, pdf, numbers = (folder / f"{name}.{kind}" for kind in KINDS)
+    write_text(svg, to_svg(drawing))
+    with replacing(pdf) as temporary, styled():
+        metadata = {"CreationDate": None, "Creator": None, "Producer": None, "Title": drawing.title}
+        drawing.figure.savefig(temporary, format="pdf", metadata=metadata)
+    write_text(numbers, drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n"))
+    return [svg, pdf, numbers]

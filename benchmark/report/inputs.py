@@ -1,0 +1,151 @@
+"""All that tables, figures and the page are made of, read from the files of the steps before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.core.errors import RunError
+from benchmark.core.privacy import public, without_paths
+from benchmark.core.records import read_json
+from benchmark.papers.printed.study import FILES as PRINTED
+from benchmark.papers.printed.study import Printed
+from benchmark.report.render.table import NothingToShow
+from benchmark.runs.table import RUNS_TABLE, RunTable
+from benchmark.study import Study
+
+# Field of Inputs -> file in the study's folder.
+FILES = {
+    **{name: f"stats/{name}.csv" for name in (
+        "summary", "paired", "ablation", "gain", "curves", "best_epoch", "differences", "costs",
+    )},
+    "verdicts": "verdicts.csv",
+    "claims": "claims.csv",
+}  # fmt: skip
+TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared
+WHERE = ["dataset", "setting", "split"]
+CONDITION = [*WHERE, "batch_size"]
+_COMPARED = ("summary", "curves", "best_epoch", "differences")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The results of one study; a frame is empty where its file is missing.
+
+    runs        one row a run: identity, settings, status, reason, versions
+    scores      one row per finished run, test split and metric of the study, after the last epoch
+    summary and the others   the files of their names (``benchmark.stats.analysis``)
+    missing     names of the files that are not there: the page says so
+    """
+
+    study: Study
+    runs: pd.DataFrame
+    scores: pd.DataFrame
+    summary: pd.DataFrame
+    paired: pd.DataFrame
+    ablation: pd.DataFrame
+    gain: pd.DataFrame
+    curves: pd.DataFrame
+    best_epoch: pd.DataFrame
+    differences: pd.DataFrame
+    costs: pd.DataFrame
+    verdicts: pd.DataFrame
+    claims: pd.DataFrame
+    printed: Printed = field(default_factory=Printed)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        study: Study,
+        table: RunTable,
+        tables: Mapping[str, pd.DataFrame],
+        printed: Printed,
+        provenance: Mapping[str, Any],
+        missing: tuple[str, ...] = (),
+    ) -> Inputs:
+        """Return the inputs from the table of runs and the tables of ``FILES`` by name."""
+        runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
+        timed = {run.setting for run in runs.itertuples() if TIMING in run.options}
+        found = {name: tables.get(name, pd.DataFrame()) for name in FILES}
+        found["scores"] = table.test_scores("last", study.metrics)
+        for name in ("scores", *_COMPARED):
+            if not found[name].empty:
+                found[name] = found[name][~found[name]["setting"].isin(timed)]
+        return cls(study, runs, **found, printed=printed, provenance=provenance, missing=missing)
+
+    @property
+    def compared_runs(self) -> pd.DataFrame:
+        """Return the runs without those that were made to be timed."""
+        return self.runs[[TIMING not in options for options in self.runs["options"]]]
+
+    @property
+    def base_losses(self) -> dict[str, str]:
+        """Return the registry name of each loss label."""
+        return dict(zip(self.runs["loss"], self.runs["base_loss"], strict=True))
+
+    @property
+    def headline(self) -> str:
+        """Return the metric of the headline numbers: the study's first that has values."""
+        measured = set(self.scores["metric"])
+        found = next((metric for metric in self.study.metrics if metric in measured), None)
+        if found is None:
+            raise NothingToShow("no finished run has a value of the study's metrics yet")
+        return found
+
+    @property
+    def last(self) -> pd.DataFrame:
+        """Return the rows of ``summary`` after the last epoch; raise NothingToShow if none."""
+        if self.summary.empty or not (self.summary["selection"] == "last").any():
+            raise NothingToShow("no finished run has a value of the study's metrics yet")
+        return self.summary[self.summary["selection"] == "last"]
+
+    def tests(self, kind: str) -> pd.DataFrame:
+        """Return the tests of a kind: "baseline", "pairs" or "ablation"; NothingToShow if none."""
+        name = "ablation" if kind == "ablation" else "paired"
+        table: pd.DataFrame = getattr(self, name)
+        found = table if table.empty else table[table["kind"] == kind]
+        if found.empty:
+            raise NothingToShow(
+                "no paired test yet: it needs two losses that finished with a common seed "
+                f"({FILES[name]})"
+            )
+        return found
+
+
+def read_inputs(study: Study, results: Path) -> Inputs:
+    """Return the inputs of ``study`` below ``results``; raise RunError for an unreadable file."""
+    folder = study.folder(Path(results))
+    missing = [RUNS_TABLE] * (not (folder / RUNS_TABLE).is_file())
+    runs = RunTable.from_rows([], []) if missing else RunTable.read(folder)
+    tables = {name: _read(folder / file) for name, file in FILES.items()}
+    # Only papers' studies have claims, so a study without any lacks nothing.
+    missing += [FILES[name] for name, table in tables.items() if table is None and name != "claims"]
+    absent = [name for name in PRINTED if not (folder / name).is_file()]
+    missing += absent
+    printed = Printed() if absent else Printed.read(folder)
+    provenance: Mapping[str, Any] = {}
+    if (folder / "provenance.json").is_file():
+        provenance = public(read_json(folder / "provenance.json", "the provenance of a study"))
+    else:
+        missing.append("provenance.json")
+    present = {name: table for name, table in tables.items() if table is not None}
+    return Inputs.of(study, runs, present, printed, provenance, tuple(missing))
+
+
+def _read(path: Path) -> pd.DataFrame | None:
+    if not path.is_file():
+        return None
+    try:
+        return pd.read_csv(path, low_memory=False)
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame()
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{path} cannot be read ({error}); delete it and run the study again"
+        ) from error

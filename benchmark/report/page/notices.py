@@ -1,0 +1,97 @@
+"""Every reason for caution that a reader must know before the tables."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from benchmark.papers.verdicts.vocabulary import NOT_RUN
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import dataset_name, metric_label
+from benchmark.report.numbers import count, listed
+
+UNFINISHED = ("missing", "failed", "stale")
+
+
+def notices(inputs: Inputs) -> list[str]:
+    """Return the reasons, the gravest first; none when the study is complete and uniform."""
+    runs = inputs.runs
+    if runs.empty:
+        first = [
+            "No run is recorded for this study: its grid is empty, or nothing was collected yet."
+        ]
+    else:
+        first = _unfinished(runs)
+    finished = runs[runs["status"] == "ok"]
+    found = [*first, *_without_metric(inputs, finished)]
+    seeds = finished.groupby(["dataset", "setting", "loss", "batch_size"])["seed"].nunique()
+    if len(seeds) and seeds.max() == 1:
+        found.append(
+            "One seed only: there is no spread, no interval and no test, so no difference can be "
+            "judged."
+        )
+    recorded = [*inputs.provenance.get("errors", []), *inputs.provenance.get("warnings", [])]
+    found += [f"{text[:1].upper()}{text[1:]}." for text in recorded]
+    if not recorded:
+        for column, what in (("code_version", "code versions"), ("platform", "platforms")):
+            versions = sorted({str(value) for value in finished[column] if value})
+            if len(versions) > 1:
+                found.append(f"Runs of different {what}: {', '.join(versions)}.")
+    found += _stand_in(inputs)
+    return found + [
+        f"{name} is missing, so what is made from it is left out." for name in inputs.missing
+    ]
+
+
+def _unfinished(runs: pd.DataFrame) -> list[str]:
+    found = []
+    if unfinished := int(runs["status"].isin(UNFINISHED).sum()):
+        found.append(
+            f"Partial results: {unfinished} of {count(len(runs), 'run')} have no usable result. "
+            "Means, tests and figures use the finished runs only and can change."
+        )
+    if diverged := int((runs["status"] == "diverged").sum()):
+        found.append(
+            f"{count(diverged, 'run')} diverged. They are results, listed below, and enter no mean."
+        )
+    return found
+
+
+def _without_metric(inputs: Inputs, finished: pd.DataFrame) -> list[str]:
+    """Return a line for each metric of the study that some finished runs lack.
+
+    A dataset and setting may give none of a metric, as a block of a study may ask for fewer.
+    """
+    cell = ["dataset", "setting"]
+    runs = finished.groupby(cell)["run_id"].nunique()
+    found = []
+    for metric in inputs.study.metrics if len(finished) else ():
+        scores = inputs.scores[inputs.scores["metric"] == metric]
+        having = scores.groupby(cell)["run_id"].nunique()
+        if having.empty:
+            found.append(f"No finished run has {metric_label(metric)}, which the study asks for.")
+        elif lacking := int((runs.reindex(having.index) - having).sum()):
+            found.append(
+                f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its "
+                "means, tests and figures are those of the others."
+            )
+    return found
+
+
+def _stand_in(inputs: Inputs) -> list[str]:
+    """Return a note where no published number was measured under its own conditions."""
+    if inputs.study.stand_in:
+        return [
+            f"Stand-in data: every run used {dataset_name(inputs.study.stand_in)} and a small "
+            "network in place of the study's own datasets and backbones. This page shows what the "
+            "study's tables and figures look like; it reproduces nothing."
+        ]
+    verdicts = inputs.verdicts
+    published = verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+    if published.empty or not (published["verdict"] == NOT_RUN).all():
+        return []
+    datasets = [dataset_name(label) for label in sorted(inputs.runs["dataset"].unique())]
+    return [
+        "Stand-in data: none of the published numbers was measured here, because their datasets "
+        f"were not run. What {listed(datasets) if datasets else 'this study'} shows answers the "
+        "same questions on other data and is no reproduction."
+    ]

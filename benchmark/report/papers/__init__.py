@@ -1,0 +1,1 @@
+"""The printed tables and figures of papers, filled from our runs."""

@@ -1,0 +1,138 @@
+"""What a table is before it becomes CSV, Markdown, LaTeX or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmark.report.numbers import finite
+
+
+class NothingToShow(Exception):  # noqa: N818 (a reason, not an error)
+    """A table or figure has no data; the message is the reason, for the page to repeat."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A further line below the text of a cell, in smaller type; ``tone`` as in TableCell."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """One cell of a table.
+
+    text     what a person reads, plain Unicode: "85.2 ± 0.3"
+    mark     "best" (bold), "second" (underlined) or ""
+    note     a short remark in smaller type: "n=4"
+    numbers  the full-precision values behind the text, one per part of the column
+    tone     "good", "bad", "unsure" or "muted": a colour on the page, always beside a word
+    lines    what stands below the text: the published value, the verdict
+    words    the texts that the CSV has beside the numbers, one per entry of the column's ``words``
+    """
+
+    text: str
+    mark: str = ""
+    note: str = ""
+    numbers: tuple[float | None, ...] = ()
+    tone: str = ""
+    lines: tuple[Line, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its header from top to bottom, and what its columns in the CSV are called."""
+
+    header: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    numeric: bool = True
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under one heading; a table without headings has one section with an empty title."""
+
+    title: str
+    rows: list[list[TableCell]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table ready to be rendered; all rows have one cell per column."""
+
+    title: str
+    caption: str
+    columns: list[Column]
+    sections: list[Section]
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        widths = {len(row) for section in self.sections for row in section.rows}
+        if widths - {len(self.columns)}:
+            raise ValueError(
+                f"'{self.title}': {len(self.columns)} columns, but rows of {sorted(widths)} cells"
+            )
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows over all sections."""
+        return sum(len(section.rows) for section in self.sections)
+
+    def header_rows(self) -> list[list[tuple[str, int]]]:
+        """Return the (text, span) of the cells of each header row.
+
+        Equal neighbours are merged, but for those of the last row.
+        """
+        levels = max(len(column.header) for column in self.columns)
+        padded = [("",) * (levels - len(c.header)) + c.header for c in self.columns]
+        rows = []
+        for level in range(levels):
+            row: list[tuple[str, int]] = []
+            for before, names in zip([None, *padded], padded, strict=False):
+                above = level < levels - 1 and before is not None
+                if above and before[: level + 1] == names[: level + 1]:
+                    row[-1] = (row[-1][0], row[-1][1] + 1)
+                else:
+                    row.append((names[level], 1))
+            rows.append(row)
+        return rows
+
+    def first_rows(self, limit: int) -> Table:
+        """Return the table with at most ``limit`` rows."""
+        left, sections = limit, []
+        for section in self.sections:
+            if left > 0:
+                sections.append(Section(section.title, section.rows[:left]))
+            left -= len(section.rows)
+        return Table(self.title, self.caption, self.columns, sections, self.notes)
+
+
+def text_column(*header: str) -> Column:
+    """Return a left-aligned column of words."""
+    return Column(header, numeric=False)
+
+
+def number_cell(form: Callable[..., str], *values: Any, **options: Any) -> TableCell:
+    """Return a cell with the text ``form(*values)`` that keeps the values behind it."""
+    return TableCell(form(*values), numbers=tuple(map(finite, values)), **options)
+
+
+def grouped(rows: Iterable[tuple[str, list[TableCell]]]) -> list[Section]:
+    """Return one section per title from (title, row) pairs, in the order of the first of each."""
+    sections: dict[str, list[list[TableCell]]] = {}
+    for title, row in rows:
+        sections.setdefault(title, []).append(row)
+    return [Section(title, lines) for title, lines in sections.items()]
+
+
+def marks(values: Sequence[float | None], *, higher_is_better: bool = True) -> list[str]:
+    """Return "best", "second" or "" per value; equal values share a mark, a lone value has none."""
+    present = [value for value in values if value is not None]
+    ranked = sorted(set(present), reverse=higher_is_better) if len(present) > 1 else []
+    names = dict(zip(ranked[:2], ("best", "second"), strict=False))
+    return ["" if value is None else names.get(value, "") for value in values]

@@ -1,0 +1,88 @@
+"""The sentences on studies of many conditions, on tables small enough to count by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+from made_up_papers import variant
+from made_up_results import made_up_block, made_up_study
+
+from benchmark.report.page.sentences import baseline_differences, best_losses, last_step
+
+WARM = variant("smooth_ap_tau_0.1", "smooth_ap", tau=0.1)
+LOSSES = (*map(variant, ("smooth_ap", "sup_ap", "roadmap", "fast_ap")), WARM)
+STUDY = made_up_study(blocks=(made_up_block(LOSSES, (32, 64, 128), (0, 1), setting="r"),))
+
+
+def means(*rows: tuple[str, int, str, float]) -> pd.DataFrame:
+    columns = ["setting", "batch_size", "loss", "mean"]
+    table = pd.DataFrame(list(rows), columns=columns)
+    return table.assign(dataset="glyphs_1k", split="test", metric="recall_at_1", sd=0.01, n=3)
+
+
+def compared(*rows: tuple[str, int, float, bool], against="smooth_ap") -> pd.DataFrame:
+    table = pd.DataFrame(list(rows), columns=["loss", "batch_size", "difference", "significant"])
+    table = table.assign(
+        ci_low=table["difference"] - 0.01, ci_high=table["difference"] + 0.01, p_holm=0.5
+    )
+    return table.assign(
+        dataset="glyphs_1k", setting="r", split="test", metric="recall_at_1", against=against
+    )
+
+
+def test_a_setting_that_was_run_once_can_be_the_best():
+    table = means(
+        ("r", 32, "fast_ap", 0.7),
+        ("r", 32, "smooth_ap", 0.6),
+        ("r", 128, "fast_ap", 0.7988),
+        ("r", 128, "smooth_ap_tau_0.1", 0.8208),
+        ("r~dim32", 128, "roadmap", 0.9),
+    )
+    assert best_losses(table, STUDY, False) == (
+        "The highest mean R@1 was reached by FastAP in 1, SmoothAP (tau=0.1) in 1 of 2 conditions "
+        "(batch sizes); the highest of all by SmoothAP (tau=0.1) at batch size 128 "
+        "(82.08 ± 1.00%, n=3)."
+    )
+
+
+def test_settings_where_nothing_is_compared_do_not_count():
+    table = means(("r", 32, "fast_ap", 0.7), ("r~p8", 32, "fast_ap", 0.6))
+    assert "In none of the conditions of 2 settings" in best_losses(table, STUDY, False)
+
+
+def test_losses_without_a_significant_difference_are_counted_and_not_listed():
+    sure = compared(
+        ("fast_ap", 32, 0.1, True), ("fast_ap", 64, -0.1, False), ("sup_ap", 32, -0.1, True)
+    )
+    (found,) = baseline_differences(
+        pd.concat([sure, compared(("roadmap", 64, 0.1, False))]), STUDY, False
+    )
+    assert (
+        "by condition: FastAP (higher in 1 of 2), SupAP (lower); no significant difference in "
+        "the other 2" in found
+    )
+    assert (
+        "ROADMAP" not in found
+        and "in 0" not in found
+        and found.endswith("of 4 comparisons in 2 conditions.")
+    )
+
+
+def test_no_significant_difference_at_all_is_one_plain_statement():
+    (found,) = baseline_differences(compared(("fast_ap", 32, 0.1, False)), STUDY, False)
+    assert found == (
+        "Against SmoothAP, after Holm's correction, no loss differs significantly in R@1 "
+        "(1 comparison in 1 condition)."
+    )
+
+
+def test_a_step_in_one_condition_is_given_with_its_interval_and_verdict():
+    one = compared(("roadmap", 128, 0.0008, False), against="sup_ap")
+    (found,) = last_step(one, STUDY, False)
+    assert found.endswith(
+        "changes R@1 by +0.08 points [−0.92, +1.08] at batch size 128 (not significant)."
+    )
+    two = pd.concat([one, compared(("roadmap", 32, 0.02, True), against="sup_ap")])
+    assert (
+        "+0.08 to +2.00 points over 2 conditions, significantly up in 1."
+        in last_step(two, STUDY, False)[0]
+    )

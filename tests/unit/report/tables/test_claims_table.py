@@ -1,0 +1,84 @@
+"""The table of the papers' claims: both readings, and what no run can decide."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import pytest
+from long_tables import run_table
+from made_up_inputs import printed_inputs
+from made_up_results import made_up_runs, made_up_study
+
+from benchmark.papers.candidates import candidates
+from benchmark.papers.claims.judge import judge_claims
+from benchmark.papers.library import all_claims
+from benchmark.papers.printed.study import Printed
+from benchmark.report.render.csv import to_csv
+from benchmark.report.render.table import NothingToShow
+from benchmark.report.tables.claims import build
+from benchmark.study.model import References
+
+STUDY = made_up_study()
+
+
+@pytest.fixture(scope="module")
+def claims():
+    return judge_claims(run_table(made_up_runs(STUDY)), all_claims(), candidates(STUDY))[0]
+
+
+def table_of(claims, study=STUDY):
+    return build(printed_inputs(study, Printed(), claims))
+
+
+def row_of(table, words):
+    rows = [row for section in table.sections for row in section.rows]
+    return next(row for row in rows if words in row[0].text)
+
+
+def test_the_table_shows_both_readings_and_counts_what_cannot_be_tested(claims):
+    published = claims["reading"] == "published"
+    first = claims[published & (claims["claim"] == "calibration_adds_to_sup_ap")].index[0]
+    claims = claims.copy()
+    claims.loc[first, "verdict"] = "inconclusive"
+    shown = table_of(claims)
+    headers = {column.header[0] for column in shown.columns}
+    assert {"As published", "Does it hold here?"} <= headers
+    tested = claims[claims["verdict"] != "not_run"]["claim"].nunique()
+    assert shown.rows == tested
+    assert f"{len(all_claims()) - tested} further claims cannot be tested" in shown.notes[0]
+    row = row_of(shown, "SupAP is better than")
+    assert [row[2].text, row[6].text] == ["not run", "supported"]
+
+
+def test_the_table_has_one_reading_where_nothing_was_run_as_published(claims):
+    shown = table_of(claims)
+    assert "As published" not in {column.header[0] for column in shown.columns}
+    assert "nothing is tested as published" in shown.notes[0]
+    row = row_of(shown, "SupAP is better than")
+    assert row[2].text == "supported"
+    assert [line.text for line in row[0].lines] == ["sup_ap_beats_smooth_ap"]
+    assert "What the paper says,What the paper says name,Its condition" in to_csv(shown)
+    assert "explain NAME --study made_up" in shown.caption
+
+
+def test_a_claim_that_no_run_can_decide_says_why_where_its_paper_is_covered(claims):
+    one = claims[claims["claim"] == "sup_ap_beats_smooth_ap"].assign(
+        outside="Faces are not to be had"
+    )
+    study = dataclasses.replace(STUDY, references=References(("roadmap2021v2/table1",), None))
+    shown = table_of(one, study)
+    assert "not run as published: Faces are not to be had" in shown.sections[0].rows[0][-1].text
+    note = (
+        "No run of the suite can decide 1 claim of its papers as published. "
+        "Faces are not to be had."
+    )
+    assert note in shown.notes
+    assert note not in table_of(one).notes
+
+
+def test_the_table_says_when_there_is_nothing_to_show(claims):
+    with pytest.raises(NothingToShow, match="claims made_up"):
+        table_of(pd.DataFrame())
+    with pytest.raises(NothingToShow, match="bears on"):
+        table_of(claims.assign(verdict="not_run"))
