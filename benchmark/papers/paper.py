@@ -18,6 +18,7 @@ from benchmark.core.errors import ReferenceDataError, unknown_name
 from benchmark.papers.arrangements import Figure, FootnoteRule, PrintedTable
 from benchmark.papers.checks import folder_problems
 from benchmark.papers.claims.model import Claim
+from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.numbers import PublishedNumber, Text
 from benchmark.papers.reading import CLOSED, read_csv, read_yaml
 from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
@@ -74,6 +75,7 @@ class Paper:
     tables: Mapping[str, PrintedTable]
     figures: tuple[Figure, ...]
     footnotes: tuple[FootnoteRule, ...]
+    facts: tuple[Fact, ...] = ()
 
     @property
     def source(self) -> str:
@@ -141,13 +143,14 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
     claims = read_yaml(folder / "claims.yaml", dict[str, Claim], problems) or {}
     tables = read_yaml(folder / "tables.yaml", dict[str, PrintedTable], problems) or {}
     versions = ("version",) if about and about.versions else ()
+    facts = read_facts(folder, problems)
     numbers = read_csv(folder / "results.csv", PublishedNumber, problems, versions)
     if about is None or len(problems) > before:
         return None
     words = load_vocabulary().extended(about.methods, about.conditions, about.names)
     source = folder.name + (list(about.versions) or [""])[-1]
     figures = read_figures(folder / "figures.yaml", source, problems)
-    paper = Paper(folder.name, folder, about, words, (), (), tables, (), footnotes)
+    paper = Paper(folder.name, folder, about, words, (), (), tables, (), footnotes, facts)
     paper = replace(
         paper,
         numbers=tuple(_completed(each, paper, implied, outside) for each in numbers),

@@ -9,6 +9,7 @@ from benchmark.papers.candidates import candidates
 from benchmark.papers.frozen import load_frozen
 from benchmark.papers.library import asked_numbers
 from benchmark.papers.margins import load_margins
+from benchmark.papers.verdicts.deviations import with_deviations
 from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
 from benchmark.papers.verdicts.records import Verdict
 from benchmark.runs.table import RunTable
@@ -33,6 +34,7 @@ def judge_study(study: Study, table: RunTable, selection: str = "last") -> list[
     samples, margins = Samples(table, selection), load_margins()
     numbers = asked_numbers(study.references.published)
     verdicts = judge_numbers(numbers, samples, candidates(study), margins)
+    verdicts = with_deviations(verdicts, study)
     frozen = frozen_path(study)
     if selection == "last" and frozen is not None and frozen.is_file():
         verdicts += judge_frozen(load_frozen(frozen), samples, margins)

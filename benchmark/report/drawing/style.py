@@ -44,6 +44,7 @@ STYLES = {
     "blackbox_ap": LineStyle("#56B4E9", "P", ":"),
     "calibration": LineStyle("#7d7d7d", "X", "-."),
     "triplet_semihard": LineStyle("#8C5A2B", "<", "--"),
+    "triplet_per_anchor": LineStyle("#8C5A2B", "8", ":"),
     "contrastive": LineStyle("#7B4FB3", ">", ":"),
     "cosine_contrastive": LineStyle("#A64FB3", "p", ":"),
     "normalized_softmax": LineStyle("#8F8F1A", "h", "-"),

@@ -31,7 +31,7 @@ from benchmark.report.page.gallery import load_gallery
 from benchmark.report.page.methods import methods
 from benchmark.report.page.notices import notices
 from benchmark.report.page.provenance import provenance_facts
-from benchmark.report.page.sources import recipe_sources
+from benchmark.report.page.sources import recipe_deviations, recipe_sources
 from benchmark.report.render.html import environment, to_html
 from benchmark.report.tones import TONES
 from benchmark.study import Study
@@ -102,7 +102,10 @@ def build_page(inputs: Inputs, folder: Path) -> str:
     """Return the whole page; equal files in the study's ``folder`` give equal bytes."""
     templates = environment("benchmark.report.page")
     assert templates.loader is not None
-    sources = recipe_sources(inputs.study)
+    tables = {
+        "recipe_deviations": recipe_deviations(inputs.study),
+        "recipe_sources": recipe_sources(inputs.study),
+    }
     queries = folder / GALLERY / TABLE
     gallery = load_gallery(folder / GALLERY)
     analyses = load_analyses(folder)
@@ -124,7 +127,7 @@ def build_page(inputs: Inputs, folder: Path) -> str:
         analyses=analyses,
         tones=TONES,
         provenance=provenance_facts(inputs),
-        sources=to_html(sources, "recipe_sources") if sources else "",
+        sources="".join(to_html(table, name) for name, table in tables.items() if table),
         methods=methods(inputs),
         version=__version__,
         style=templates.loader.get_source(templates, "style.css")[0],

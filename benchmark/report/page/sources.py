@@ -1,7 +1,8 @@
-"""Where the values of a study's recipes come from, as the recipes say."""
+"""Where the values of a study's recipes come from, and where they differ from the authors'."""
 
 from __future__ import annotations
 
+from benchmark.papers.fidelity import study_ledger
 from benchmark.report.render.table import Section, Table, TableCell, text_column
 from benchmark.study import Study
 
@@ -24,4 +25,40 @@ def recipe_sources(study: Study) -> Table | None:
         [text_column("Part of the recipe"), text_column("Where its values come from")],
         sections,
         [f"No sources are given in: {silent}."] * bool(silent),
+    )
+
+
+def recipe_deviations(study: Study) -> Table | None:
+    """Return one section per recipe with its values that may move a score; None without a paper."""
+    rows = study_ledger(study)
+    if not rows:
+        return None
+    moving = [row for row in rows if row.deviates]
+    sections = [
+        Section(
+            name,
+            [
+                [
+                    *(TableCell(text or "–") for text in (row.item, row.paper, row.code, row.ours)),
+                    TableCell(row.effect, tone="bad" if row.large else ""),
+                    TableCell(row.reason),
+                ]
+                for row in moving
+                if row.recipe == name
+            ],
+        )
+        for name in dict.fromkeys(row.recipe for row in moving)
+    ]
+    stated = [row for row in rows if row.equal != "not stated"]
+    equal = sum(row.equal == "yes" for row in stated)
+    return Table(
+        "Where our recipes and the authors' differ",
+        "Values of the recipes that may move a score: what the paper states, what the authors' "
+        "code does, ours, and the expected effect in points, which is judged and not measured.",
+        [text_column(name) for name in ("Value", "Paper", "Code", "Ours", "Effect", "Reason")],
+        sections,
+        [
+            f"Of {len(rows)} values, {len(stated)} are stated by the paper or its code, and {equal} "
+            f"of these are equal; 'python -m benchmark fidelity {study.name}' prints all of them."
+        ],
     )

@@ -1,0 +1,201 @@
+"""How recipes differ from what the papers' authors ran: one row for each value.
+
+What the paper states and what its authors' code does are facts of the paper's folder. Ours is read
+from the recipe, so that no row can go out of date unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import pandas as pd
+import yaml
+
+from benchmark.core.errors import ReferenceDataError
+from benchmark.core.options import defaults_of, schema_of
+from benchmark.core.records import RunSpec
+from benchmark.losses import LOSSES
+from benchmark.papers.facts import FACTS, LARGE, Effect, Fact, common_facts
+from benchmark.papers.paper import load_papers
+from benchmark.study import Study
+from benchmark.study.recipes import overlay, read_recipe
+
+OTHER_ITEMS = ("dataset",)  # what a fact may be about besides the values of a recipe
+WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
+COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
+Equal = Literal["yes", "no", "not stated"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value of a recipe beside the paper's and its authors'.
+
+    equal   to the authors' code where that says, else to the paper
+    """
+
+    recipe: str
+    item: str
+    paper: str
+    stated_in: str
+    code: str
+    ours: str
+    equal: Equal
+    effect: Effect
+    reason: str
+
+    @property
+    def deviates(self) -> bool:
+        """Return whether a score may differ from the paper's for this value."""
+        return self.effect != "none"
+
+    @property
+    def large(self) -> bool:
+        """Return whether the expected effect is above 0.3 points."""
+        return self.effect in LARGE
+
+    @property
+    def sentence(self) -> str:
+        """The deviation in words, for a remark beside a verdict."""
+        stated = self.code or self.paper or "not stated"
+        why = f"; {self.reason}" if self.reason else ""
+        return f"{self.item} is {self.ours or 'another'} (authors: {stated}{why})"
+
+
+def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> list[Row]:
+    """Return a row for each value of a recipe, then those for other items, such as the data.
+
+    Of several facts about a value the last one counts. A recipe that no fact names is of no paper
+    and has no rows. Raise ReferenceDataError for values without a fact.
+    """
+    own = [each for each in facts if each.is_of(recipe)]
+    if all(each.recipe == "*" for each in own):
+        return []
+    last = {
+        item: next((each for each in reversed(own) if each.is_about(item)), None) for item in values
+    }
+    if missing := [item for item, fact in last.items() if fact is None]:
+        raise ReferenceDataError(
+            f"recipe '{recipe}': no row of any {FACTS} is about {', '.join(missing)}; add what the "
+            "paper and its authors' code say, or that they do not"
+        )
+    rows = [_row(recipe, item, fact, values[item]) for item, fact in last.items() if fact]
+    others = [each for each in own if each.item in OTHER_ITEMS]
+    return rows + [_row(recipe, each.item, each, None) for each in others]
+
+
+def study_ledger(study: Study) -> list[Row]:
+    """Return the ledgers of the recipes of a study; raise ReferenceDataError."""
+    papers = load_papers().values()
+    facts = [*common_facts(), *(fact for paper in papers for fact in paper.facts)]
+    names = dict.fromkeys(block.recipe_name for block in study.blocks if block.recipe_name)
+    return [row for name in names for row in ledger(name, recipe_values(study, name), facts)]
+
+
+def recipe_values(study: Study, recipe: str) -> dict[str, Any]:
+    """Return all values of a recipe by key, with those of the losses that it trains in a study.
+
+    What a study itself varies, such as the temperatures of a sweep, is not the recipe's.
+    """
+    file = read_recipe(recipe, study.path)
+    complete, _ = overlay(file.sections or {}, {})
+    values: dict[str, Any] = {}
+    for block in study.blocks:
+        if block.recipe_name != recipe:
+            continue
+        if not block.overrides:
+            complete = block.recipe
+        for loss in block.losses:
+            defaults = defaults_of(schema_of(LOSSES[loss.name].target.Config))
+            plain = {**defaults, **file.keys.losses.get(loss.name, {})}
+            values |= {f"losses.{loss.name}.{name}": value for name, value in plain.items()}
+    sections = asdict(complete) if complete else {}
+    more = {"loss_precision": file.keys.loss_precision, "options": file.keys.options}
+    return dict(_flat({**sections, **more})) | values
+
+
+def touching(rows: Iterable[Row], recipe: str, spec: RunSpec) -> Iterator[Row]:
+    """Yield the deviations of a run: of its recipe, loss and options, options going first."""
+    chosen = {f"options.{name}." for name in spec.setting.options}
+    own = [each for each in rows if each.recipe == recipe]
+    over = {
+        each.item.removeprefix(start)
+        for each in own
+        for start in chosen
+        if each.item.startswith(start)
+    }
+    for row in own:
+        item = row.item
+        if item.startswith("options."):
+            start = next((each for each in chosen if item.startswith(each)), None)
+            if start is None:
+                continue
+            item = item.removeprefix(start)
+        elif item in over:
+            continue
+        if item.startswith(("losses.", "loss_precision.")) and item.split(".")[1] != spec.loss.name:
+            continue
+        if row.deviates:
+            yield row
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and value and prefix + key not in WHOLE:
+            yield from _flat(value, f"{prefix}{key}.")
+        elif value != {}:
+            yield f"{prefix}{key}", value
+
+
+def _row(recipe: str, item: str, fact: Fact, value: Any) -> Row:
+    stated = fact.code or fact.paper
+    equal: Equal = "not stated"
+    if stated:
+        equal = "yes" if yaml.safe_load(stated) == value else "no"
+    ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
+    ours = ours.removesuffix("...\n").strip()
+    return Row(
+        recipe, item, fact.paper, fact.stated_in, fact.code, ours, equal, fact.effect, fact.reason
+    )
+
+
+def contradictions(rows: Iterable[Row]) -> list[str]:
+    """Return what the effects of rows say against their values."""
+    return [
+        f"{row.recipe}: {row.item} is {row.ours}, authors {row.code or row.paper}: equal "
+        f"'{row.equal}' does not go with the effect '{row.effect}'"
+        for row in rows
+        if (row.equal == "yes") == row.deviates and row.equal != "not stated"
+    ]
+
+
+def as_table(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the ledger with one row for each value."""
+    return pd.DataFrame([asdict(row) for row in rows], columns=[item.name for item in fields(Row)])
+
+
+def as_text(rows: Iterable[Row], shown: Iterable[Row]) -> str:
+    """Return ``shown`` for a terminal, by recipe, and how many of all ``rows`` deviate."""
+    rows, lines = list(rows), []
+    for recipe, group in as_table(shown).groupby("recipe", sort=False):
+        part = group.drop(columns=["recipe", "stated_in", "reason"]).to_dict("records")
+        widths = {
+            name: min(34, max(len(name), *(len(row[name]) for row in part))) for name in COLUMNS
+        }
+        lines += [
+            f"{recipe}",
+            "  " + "  ".join(f"{name:{widths[name]}}" for name in COLUMNS) + "  reason",
+        ]
+        for row, reason in zip(part, group["reason"], strict=True):
+            cells = "  ".join(f"{row[name] or '-':{widths[name]}}" for name in COLUMNS)
+            lines.append(f"  {cells}  {reason}".rstrip())
+        lines.append("")
+    recipes = len({row.recipe for row in rows})
+    large = sum(row.large for row in rows)
+    equal = sum(row.equal == "yes" for row in rows)
+    stated = sum(row.equal != "not stated" for row in rows)
+    return "\n".join(lines) + (
+        f"{len(rows)} values of {recipes} recipes: {equal} of {stated} that are stated are equal; "
+        f"{sum(row.deviates for row in rows)} may move a score, {large} of these by more than 0.3 points"
+    )

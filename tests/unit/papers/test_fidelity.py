@@ -1,0 +1,86 @@
+"""The ledger of recipes beside the papers and their authors' code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from benchmark.core.errors import ReferenceDataError
+from benchmark.papers.facts import Fact
+from benchmark.papers.fidelity import as_text, contradictions, ledger, study_ledger, touching
+from benchmark.study import load_study
+
+PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
+
+
+def fact(item, code="", effect="none", recipe="made_up", paper="", reason=""):
+    return Fact(recipe, item, paper, "", code, effect, reason)
+
+
+@pytest.mark.parametrize("name", PAPER_STUDIES)
+def test_every_value_of_a_papers_recipes_has_a_row_that_agrees_with_its_effect(name):
+    rows = study_ledger(load_study(name))
+    assert rows
+    assert contradictions(rows) == []
+    assert all(row.reason for row in rows if row.deviates)
+
+
+def test_a_value_without_a_row_is_an_error_that_names_it():
+    with pytest.raises(ReferenceDataError, match="made_up.*optimizer.lr"):
+        ledger("made_up", {"optimizer.lr": 0.1, "input.flip": True}, [fact("input.flip", "true")])
+
+
+def test_a_recipe_of_no_paper_has_no_rows():
+    assert (
+        ledger("other", {"optimizer.lr": 0.1}, [fact("optimizer.lr"), fact("*", recipe="*")]) == []
+    )
+
+
+def test_values_are_compared_as_data_and_the_code_goes_before_the_paper():
+    facts = [fact("optimizer.lr", "1.0e-5", paper="2.0e-5"), fact("input.flip", paper="true")]
+    rows = ledger("made_up", {"optimizer.lr": 0.00001, "input.flip": False}, facts)
+    assert [row.equal for row in rows] == ["yes", "no"]
+    assert contradictions(rows) == [
+        "made_up: input.flip is false, authors true: equal 'no' does not go with the effect 'none'"
+    ]
+
+
+def test_the_last_of_several_facts_counts():
+    facts = [fact("optimizer.*", "1"), fact("optimizer.lr", "2")]
+    rows = ledger("made_up", {"optimizer.lr": 2, "optimizer.momentum": 1}, facts)
+    assert [row.equal for row in rows] == ["yes", "yes"]
+
+
+def test_a_change_of_a_recipe_is_noticed():
+    study = load_study("fast_ap")
+    block = study.blocks[0]
+    changed = replace(
+        block, recipe=replace(block.recipe, optimizer=replace(block.recipe.optimizer, lr=1e-4))
+    )
+    rows = study_ledger(replace(study, blocks=(changed,)))
+    assert [line.split(" is ")[0] for line in contradictions(rows)] == [
+        f"{block.recipe_name}: optimizer.lr"
+    ]
+
+
+def test_a_run_is_touched_by_its_own_recipe_option_and_loss():
+    study = load_study("roadmap")
+    rows = study_ledger(study)
+    block = next(each for each in study.blocks if each.setting.options == ("sota", "dim2048"))
+    spec = next(iter(block.specs()))
+    items = {row.item for row in touching(rows, block.recipe_name, spec)}
+    assert "options.dim2048.model.embedding_dim" in items
+    plain = next(each for each in study.blocks if not each.setting.options)
+    assert not any(
+        row.item.startswith("options.")
+        for row in touching(rows, plain.recipe_name, next(iter(plain.specs())))
+    )
+
+
+def test_the_text_counts_what_may_move_a_score():
+    facts = [fact("a.b", "1", "above 1", reason="why"), fact("a.c", "1")]
+    rows = ledger("made_up", {"a.b": 2, "a.c": 1}, facts)
+    text = as_text(rows, rows)
+    assert "why" in text
+    assert text.endswith("1 may move a score, 1 of these by more than 0.3 points")
