@@ -23,7 +23,8 @@ for _module in pkgutil.iter_modules(cli.__path__):
     importlib.import_module(f"benchmark.cli.{_module.name}").register(app)
 
 
-# Shells complete programs, not modules, so completion is set up for the installed command whichever was called.
+# Shells complete programs, not modules, so completion is set up for the installed command whichever
+# was called.
 PROGRAM = "ranking-benchmark"
 COMPLETION = ("--install-completion", "--show-completion")
 

@@ -2,13 +2,14 @@
 
     python envs/lock.py envs
 
-requirements.lock    every package, direct and transitive, at the version installed here, but for torch and faiss
-torch.lock           torch as the Python package index has it, on Linux with the CUDA libraries that it needs
-torch-cpu.lock       torch's CPU build: the one file that pip, as it is set up here, gets
-faiss-cpu.lock, faiss-gpu.lock    the two builds of faiss, with the libraries that they need besides
+requirements.lock    every package, direct and transitive, at the version installed here, but for
+torch and faiss torch.lock           torch as the Python package index has it, on Linux with the
+CUDA libraries that it needs torch-cpu.lock       torch's CPU build: the one file that pip, as it is
+set up here, gets faiss-cpu.lock, faiss-gpu.lock    the two builds of faiss, with the libraries that
+they need besides
 
-uv, in an environment of its own, asks the package index for the hashes of all files of a version and for what other
-platforms and Pythons need besides, so that one lock serves them all.
+uv, in an environment of its own, asks the package index for the hashes of all files of a version
+and for what other platforms and Pythons need besides, so that one lock serves them all.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ Locked = dict[str, str]  # name: its requirement, with platforms and hashes, as 
 
 
 def installed() -> dict[str, str]:
-    """Returns {name: version} of every package here but those that LEFT_OUT names, without a build's suffix."""
+    """Returns {name: version} of every package here but those that LEFT_OUT names, without a
+    build's suffix."""
     versions = {}
     for package in importlib.metadata.distributions():
         name = re.sub(r"[-_.]+", "-", package.metadata["Name"]).lower()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-# Before numpy or torch are imported: tests run side by side, and more threads would only fight for cores.
+# Before numpy or torch are imported: tests run side by side, and more threads would only fight for
+# cores.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 # A test must not talk to somebody's server, nor use somebody's plugins.
@@ -27,7 +28,8 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 @pytest.fixture(scope="session", autouse=True)
 def benchmark_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the folder where glyphs are drawn once for all tests (and all workers of a parallel run)."""
+    """Returns the folder where glyphs are drawn once for all tests (and all workers of a parallel
+    run)."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "benchmark_cache"
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
-"""What an analysis may ask for: the study, its seeds, and the embeddings of runs trained as the study trains them."""
+"""What an analysis may ask for: the study, its seeds, and the embeddings of runs trained as the
+study trains them."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class Context:
         quick: bool = False,
         say: Callable = print,
     ) -> Context:
-        """Returns the context; without ``seeds`` the study's first three, or its first one when quick."""
+        """Returns the context; without ``seeds`` the study's first three, or its first one when
+        quick."""
         default = study.seeds[: 1 if quick else DEFAULT_SEEDS]
         return cls(study, Path(results), tuple(seeds) or default, quick, say)
 
@@ -72,10 +74,11 @@ class Context:
         return f"{dataset_name(self.dataset)}, {kind} {listed([*map(str, self.seeds)])}"
 
     def spec(self, loss: str, batch_size: int, seed: int) -> RunSpec:
-        """Returns the specification of a run: the study's own where it has that run, else made like it.
+        """Returns the specification of a run: the study's own where it has that run, else made like
+        it.
 
-        ``loss`` is a variant of the study or a registered loss with its defaults. A memory in the recipe is switched
-        off: what is looked at are batches.
+        ``loss`` is a variant of the study or a registered loss with its defaults. A memory in the
+        recipe is switched off: what is looked at are batches.
         """
         block = self.block
         chosen_loss = self._loss(loss)
@@ -95,7 +98,8 @@ class Context:
         )
 
     def trained(self, loss: str, batch_size: int, seed: int) -> Recording:
-        """Returns what a training of this run left, from the cache or by training it now (seconds to hours)."""
+        """Returns what a training of this run left, from the cache or by training it now (seconds
+        to hours)."""
         spec = self.spec(loss, batch_size, seed)
         if spec.digest not in [known.digest for known in self.used]:
             self.used.append(spec)
@@ -111,7 +115,8 @@ class Context:
         return LossChoice(label, label, defaults_of(catalogue[label].schema))
 
     def _variant(self, label: str) -> Variant | None:
-        """Returns a loss of the study with the hyperparameters it has nearest to the block: recipes set them.
+        """Returns a loss of the study with the hyperparameters it has nearest to the block: recipes
+        set them.
 
         They are those of the block's setting on its dataset, else of its recipe, else of any block.
         """
@@ -131,7 +136,8 @@ class Context:
 
 
 def on_dataset(study: Study, label: str) -> Study:
-    """Returns the study with the first of its blocks that trains on ``label`` in front, on this dataset alone.
+    """Returns the study with the first of its blocks that trains on ``label`` in front, on this
+    dataset alone.
 
     Raises ConfigError when no block does.
     """

@@ -1,6 +1,8 @@
-"""Embeddings of a run: every batch of its last training epoch, and the test set after it; kept on disk.
+"""Embeddings of a run: every batch of its last training epoch, and the test set after it; kept on
+disk.
 
-Runs leave no weights behind, so an analysis trains what it looks at, once per specification and code version.
+Runs leave no weights behind, so an analysis trains what it looks at, once per specification and
+code version.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ KEYS = ("batches", "batch_labels", "sizes", "query", "query_labels", "gallery", 
 class Recording:
     """Float32 embeddings with unit rows and int64 labels of one run.
 
-    batches, batch_labels   (T, D), (T,): the batches that the loss saw in the last epoch, one after another
-    sizes                   (S,): images of each of the S batches, T in all
-    query, query_labels     (Q, D), (Q,): the first protocol, after training
-    gallery, gallery_labels (G, D), (G,); empty when the queries are searched among themselves
+    batches, batch_labels   (T, D), (T,): the batches that the loss saw in the last epoch, one after
+    another sizes                   (S,): images of each of the S batches, T in all query,
+    query_labels     (Q, D), (Q,): the first protocol, after training gallery, gallery_labels (G,
+    D), (G,); empty when the queries are searched among themselves
     """
 
     batches: np.ndarray
@@ -51,8 +53,8 @@ class Recording:
 def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recording:
     """Returns the recording of ``spec`` from ``folder``, training it first where it is missing.
 
-    The file is named by run, specification and code version; processes that train the same run at one time do
-    double work, and each leaves a whole file.
+    The file is named by run, specification and code version; processes that train the same run at
+    one time do double work, and each leaves a whole file.
     """
     version = re.sub(r"[^\w.]", "-", code_version())
     path = Path(folder) / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"

@@ -23,9 +23,11 @@ def compare(
     second: Annotated[str, typer.Argument(metavar="RUN", help="what it is compared with")],
     results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
 ) -> None:
-    """Show what two runs, or all seeds of two cells, have different: specification, versions, scores, paired test.
+    """Show what two runs, or all seeds of two cells, have different: specification, versions,
+    scores, paired test.
 
-    Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32 glyphs_1k/test_resnet/sup_ap/bs32
+    Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32
+    glyphs_1k/test_resnet/sup_ap/bs32
     """
     from benchmark.stats.compare import compare_text
 

@@ -24,7 +24,8 @@ def fidelity(
         Path | None, typer.Option(help="write the table to this file", dir_okay=False)
     ] = None,
 ) -> None:
-    """Print each value of the recipes beside the paper's and its authors' code; all studies without STUDY.
+    """Print each value of the recipes beside the paper's and its authors' code; all studies without
+    STUDY.
 
     Example: python -m benchmark fidelity roadmap --deviations
     """

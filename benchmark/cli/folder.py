@@ -66,7 +66,8 @@ def init(
     gpus: Annotated[int, typer.Option(help="GPUs of a run", min=0, max=1)] = 0,
     force: Annotated[bool, typer.Option("--force", help="replace files of the same name")] = False,
 ) -> None:
-    """Write a study of your own images, with settings that fit what is there; look at it, then run it.
+    """Write a study of your own images, with settings that fit what is there; look at it, then run
+    it.
 
     Example: python -m benchmark folder init /data/flowers
     """
@@ -96,7 +97,8 @@ def init(
 
 
 def _look(params: dict[str, object]) -> Look:
-    """Returns what the folder holds; the advice of an error names the options of this command as well."""
+    """Returns what the folder holds; the advice of an error names the options of this command as
+    well."""
     from benchmark.core.errors import DataError
     from benchmark.core.paths import is_text
     from benchmark.study.from_folder.look import look

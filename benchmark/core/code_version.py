@@ -1,7 +1,8 @@
 """The version of the code that decides a run's numbers: what it does, not how it is written.
 
-The version is a digest of syntax trees, in which docstrings, comments, display names and help texts have no
-part: two runs with one code version were computed by the same code, in a checkout or not, committed or not.
+The version is a digest of syntax trees, in which docstrings, comments, display names and help texts
+have no part: two runs with one code version were computed by the same code, in a checkout or not,
+committed or not.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.registry import plugin_files
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# What can change a number of a run: the parts that train and evaluate, and the foundations they stand on.
+# What can change a number of a run: the parts that train and evaluate, and the foundations they
+# stand on.
 DECISIVE = (
     "losses",
     "datasets",
@@ -37,7 +39,8 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 
 @functools.cache
 def code_version() -> str:
-    """Return ``<package version>+<12 hex digits>``: a digest of ``DECISIVE`` and the plugin files in use."""
+    """Return ``<package version>+<12 hex digits>``: a digest of ``DECISIVE`` and the plugin files
+    in use."""
     digest = hashlib.sha256()
     for name, path in _decisive_files():
         digest.update(f"{name}\0{meaning(path)}\0".encode())

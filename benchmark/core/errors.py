@@ -1,4 +1,5 @@
-"""The one family of exceptions: each message says what is wrong, where, what is allowed, what to do."""
+"""The one family of exceptions: each message says what is wrong, where, what is allowed, what to
+do."""
 
 from __future__ import annotations
 

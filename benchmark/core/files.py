@@ -15,7 +15,8 @@ from benchmark.core.errors import RunError
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside ``path`` that takes its place on success and vanishes on failure."""
+    """Yields a temporary path beside ``path`` that takes its place on success and vanishes on
+    failure."""
     path = Path(path)
     temporary = None
     try:
@@ -51,13 +52,15 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def leftovers(path: Path) -> list[Path]:
-    """Returns the temporary files of ``path``: of writers that were killed, and of one that writes just now."""
+    """Returns the temporary files of ``path``: of writers that were killed, and of one that writes
+    just now."""
     path = Path(path)
     return sorted(path.parent.glob(f".{path.name}.*"))
 
 
 def prepare_folder(folder: Path) -> None:
-    """Makes ``folder`` if needed; raises RunError when nothing can be written there, before work is put into it."""
+    """Makes ``folder`` if needed; raises RunError when nothing can be written there, before work is
+    put into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as stream:
@@ -69,7 +72,8 @@ def prepare_folder(folder: Path) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Raises RunError when ``folder`` is gone: what was deleted or unmounted is not made anew in its place."""
+    """Raises RunError when ``folder`` is gone: what was deleted or unmounted is not made anew in
+    its place."""
     if not folder.is_dir():
         raise RunError(
             f"{folder} is gone: deleted, moved or unmounted while it was written to; "

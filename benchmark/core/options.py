@@ -1,7 +1,8 @@
 """Typed options: a frozen dataclass beside its component is the schema of its YAML.
 
-``option(...)`` attaches bounds and help to a field; ``schema_of`` turns the dataclass into JSON Schema, which
-validates both a live call (``build``) and a study file (without importing the component).
+``option(...)`` attaches bounds and help to a field; ``schema_of`` turns the dataclass into JSON
+Schema, which validates both a live call (``build``) and a study file (without importing the
+component).
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _EMPTY: dict[str, Any] = {"string": "", "array": [], "object": {}}
 
 
 def _is_integer(_: TypeChecker, value: Any) -> bool:
-    """Say whether a value is a whole number; JSON Schema takes 32.0 for one, what is built does not."""
+    """Say whether a value is a whole number; JSON Schema takes 32.0 for one, what is built does
+    not."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
@@ -122,8 +124,8 @@ def problems(schema: Mapping[str, Any], values: Any, where: str = "") -> list[Pr
 def sound_part(schema: Mapping[str, Any], value: Any) -> Any:
     """Return ``value`` as a dataclass of this schema can hold it, so that further checks can go on.
 
-    A value of a wrong type, or one that is missing, becomes its default, an empty one or None; an unknown key
-    goes. What ``problems`` has said is not said again.
+    A value of a wrong type, or one that is missing, becomes its default, an empty one or None; an
+    unknown key goes. What ``problems`` has said is not said again.
     """
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -156,7 +158,8 @@ def build(config: type, values: Mapping[str, Any], where: str) -> Any:
 
 
 def make(config: type, values: Mapping[str, Any]) -> Any:
-    """Return ``config(**values)`` without validation; mappings inside become the Configs of their fields."""
+    """Return ``config(**values)`` without validation; mappings inside become the Configs of their
+    fields."""
     hints = typing.get_type_hints(config)
     return config(**{name: _made(hints.get(name), value) for name, value in values.items()})
 

@@ -7,8 +7,8 @@ from typing import Any
 
 _PERSONAL = {"host", "hostname", "node", "user", "username", "login", "home", "cwd"}
 _HOMES = {"home", "users"}  # the folder below one of these is called like a person
-# How an absolute path begins: /, ~/, ~name/, file:, sqlite:///, C:\\, \\\\server. A slash inside a word, a
-# fraction or the address of a page begins none.
+# How an absolute path begins: /, ~/, ~name/, file:, sqlite:///, C:\\, \\\\server. A slash inside a
+# word, a fraction or the address of a page begins none.
 _START = r"(?:file:/*|(?<![A-Za-z])[A-Za-z]{1,20}:///+|(?<![\w.:/\\~…])(?:~[\w.-]*[\\/]|[A-Za-z]:[\\/]|\\\\|/(?=[^\s/])))"
 # Folders may have blanks in their names, where a further slash follows; the last part has none.
 _PATH = re.compile(_START + r"(?:[^/\\'\":;,()\n]*[/\\])*[^\s/\\'\":;,()]*")

@@ -36,7 +36,8 @@ PACKAGES = (
 
 
 def platform_label() -> str:
-    """Return a short label: ``linux-x86_64-py3.11-torch2.13-cpu``; other labels may round differently."""
+    """Return a short label: ``linux-x86_64-py3.11-torch2.13-cpu``; other labels may round
+    differently."""
     python = f"py{sys.version_info.major}.{sys.version_info.minor}"
     torch_version = _version("torch")
     short = ".".join(torch_version.split("+")[0].split(".")[:2]) if torch_version else "none"
@@ -51,16 +52,19 @@ def hardware() -> Hardware:
 
 
 def instructions() -> str | None:
-    """Return the vector instructions that torch computes with (AVX512, AVX2, DEFAULT), None where it is not loaded.
+    """Return the vector instructions that torch computes with (AVX512, AVX2, DEFAULT), None where
+    it is not loaded.
 
-    The processor's model does not tell them: a variable, a hypervisor or another build of torch may choose fewer.
+    The processor's model does not tell them: a variable, a hypervisor or another build of torch may
+    choose fewer.
     """
     torch = sys.modules.get("torch")
     return None if torch is None else torch.backends.cpu.get_cpu_capability()
 
 
 def packages() -> dict[str, str]:
-    """Return the versions of Python and of the installed packages that matter for numbers or figures."""
+    """Return the versions of Python and of the installed packages that matter for numbers or
+    figures."""
     versions = {name: _version(name) for name in PACKAGES}
     found = {name: version for name, version in versions.items() if version}
     return {"python": platform.python_version(), **found}

@@ -1,6 +1,8 @@
-"""The recipe: everything that trains one backbone on one dataset, apart from the loss and the batch size.
+"""The recipe: everything that trains one backbone on one dataset, apart from the loss and the batch
+size.
 
-Each section is a dataclass whose JSON Schema validates study files. This module must not import torch.
+Each section is a dataclass whose JSON Schema validates study files. This module must not import
+torch.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from benchmark.core.errors import Problem
 from benchmark.core.options import make, option
 from benchmark.core.recipe_input import InputConfig, check_input
 
-# The backbone that timm does not have, and torchvision's names of its weights under tags in timm's manner.
+# The backbone that timm does not have, and torchvision's names of its weights under tags in timm's
+# manner.
 GOOGLENET = "googlenet"
 GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
 
@@ -119,7 +122,8 @@ class MemoryConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryExpansionConfig:
-    """Alpha query expansion of landmark retrieval: each query plus its k nearest, weighted by score^alpha."""
+    """Alpha query expansion of landmark retrieval: each query plus its k nearest, weighted by
+    score^alpha."""
 
     alpha: float = option(at_least=0.0, help="power of the scores that weight the neighbours")
     k: int = option(at_least=1, help="neighbours added to each query")
@@ -181,7 +185,8 @@ class Recipe:
 def check_recipe(recipe: Recipe) -> list[Problem]:
     """Return what is wrong between the sections of a recipe, and inside of ``input``.
 
-    The width of a network without a head is known to the network alone: training checks its whitening.
+    The width of a network without a head is known to the network alone: training checks its
+    whitening.
     """
     found = [
         replace(problem, key=f"input.{problem.key}")

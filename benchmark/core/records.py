@@ -1,7 +1,7 @@
 """The specification of a run (``spec.json``), which is all that training reads.
 
-``benchmark.core.results`` has the records that a run leaves. All records carry a schema number and the
-digest of the specification that they belong to.
+``benchmark.core.results`` has the records that a run leaves. All records carry a schema number and
+the digest of the specification that they belong to.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
 RESULTS = Path("results")
-# What else lies in the folder of results, so that no study may be called so: it would be written over.
+# What else lies in the folder of results, so that no study may be called so: it would be written
+# over.
 RESERVED = ("runs", "cache", "reference", "bench", "test-artifacts", "mlartifacts", "mlruns")
 RESERVED_START = "mlflow.db"  # and the files that SQLite keeps beside it
 
@@ -137,8 +138,9 @@ class RunSpec:
     def read(cls, path: Path) -> RunSpec:
         """Return the specification at ``path``.
 
-        Raise RunError for a file that is none, and ConfigError, with all problems at once, for one that no
-        study would have written. Hyperparameters and dataset parameters are checked by their component.
+        Raise RunError for a file that is none, and ConfigError, with all problems at once, for one
+        that no study would have written. Hyperparameters and dataset parameters are checked by
+        their component.
         """
         return cls.from_json(read_json(path, "a run specification"), str(path))
 

@@ -1,7 +1,7 @@
 """Registries: a decorated class in a file of its own is all that a new component needs.
 
-A registry finds its entries by importing every module of its package, then every ``*.py`` file of the
-folders named in the environment variable ``BENCHMARK_PLUGINS`` (separated like ``PATH``).
+A registry finds its entries by importing every module of its package, then every ``*.py`` file of
+the folders named in the environment variable ``BENCHMARK_PLUGINS`` (separated like ``PATH``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Registry:
         self._discovered = False
 
     def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable[[T], T]:
-        """Return a decorator that files its target under ``name``; a second use of a name is an error."""
+        """Return a decorator that files its target under ``name``; a second use of a name is an
+        error."""
 
         def decorate(target: T) -> T:
             known, module = self._entries.get(name), getattr(target, "__module__", "")

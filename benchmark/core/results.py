@@ -1,8 +1,9 @@
-"""The records that a run leaves: its result, the lines of its metrics, and what computed them at what cost.
+"""The records that a run leaves: its result, the lines of its metrics, and what computed them at
+what cost.
 
-``result.json`` is the same bits for the same specification and code; ``provenance.json`` holds what may
-differ between equal results. Both are validated where they are read: a damaged file, or one of another
-shape, is a RunError that names the path and the key.
+``result.json`` is the same bits for the same specification and code; ``provenance.json`` holds what
+may differ between equal results. Both are validated where they are read: a damaged file, or one of
+another shape, is a RunError that names the path and the key.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ class DatasetContent:
 
 
 def _nested_scores(value: Any) -> Any:
-    """Return a point of a curve with its splits under ``scores``; the file has them beside the epoch."""
+    """Return a point of a curve with its splits under ``scores``; the file has them beside the
+    epoch."""
     if not isinstance(value, dict):
         return value
     own = {key: value[key] for key in ("epoch", "loss") if key in value}
@@ -156,7 +158,8 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds and speed; ``startup_seconds`` is before the first step, ``loss_ms`` the loss per step."""
+    """Seconds and speed; ``startup_seconds`` is before the first step, ``loss_ms`` the loss per
+    step."""
 
     startup_seconds: float
     train_seconds: float

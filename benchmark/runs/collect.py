@@ -22,7 +22,8 @@ ScoreRow = tuple[str, str, str, int, str, float]
 
 
 def collect(study: Study, results: Path) -> dict[str, int]:
-    """Write the study's tables and provenance below ``results``; return the number of runs by status."""
+    """Write the study's tables and provenance below ``results``; return the number of runs by
+    status."""
     counts = Counter(dict.fromkeys(STATUSES, 0))
     summary = Summary(study.name)
     runs: list[dict[str, Any]] = []

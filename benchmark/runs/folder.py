@@ -1,4 +1,5 @@
-"""The folder of all runs while a workflow writes to it: noticing that it is no longer the one that was there."""
+"""The folder of all runs while a workflow writes to it: noticing that it is no longer the one that
+was there."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from benchmark.core.records import LOG
 class RunsFolder:
     """``<results>/runs``, held by an open handle from ``watch`` on.
 
-    A path says little: on an unmounted disk it leads to the mount point, and Snakemake makes the folders of
-    its next job anew. The handle stays that of the folder which was there, whose number nobody gets meanwhile.
+    A path says little: on an unmounted disk it leads to the mount point, and Snakemake makes the
+    folders of its next job anew. The handle stays that of the folder which was there, whose number
+    nobody gets meanwhile.
     """
 
     def __init__(self, results: str | Path) -> None:
@@ -23,7 +25,8 @@ class RunsFolder:
         self._handle: int | None = None
 
     def watch(self) -> None:
-        """Makes the folder if needed and holds it; a place that cannot be written to is left to the first job."""
+        """Makes the folder if needed and holds it; a place that cannot be written to is left to the
+        first job."""
         with contextlib.suppress(OSError):
             self.path.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -38,7 +41,8 @@ class RunsFolder:
             return True
 
     def require(self) -> None:
-        """Raises RunError when the folder is gone: a run started now would be made in a wrong place."""
+        """Raises RunError when the folder is gone: a run started now would be made in a wrong
+        place."""
         if self.is_gone():
             raise RunError(
                 f"{self.path} is gone: deleted, moved or unmounted while the workflow ran. Nothing is made in its "
@@ -47,7 +51,8 @@ class RunsFolder:
             )
 
     def say_if_gone(self) -> None:
-        """Prints the error of ``require``, for the very end of a workflow, and removes what was made meanwhile."""
+        """Prints the error of ``require``, for the very end of a workflow, and removes what was
+        made meanwhile."""
         try:
             self.require()
         except RunError as error:
@@ -55,7 +60,8 @@ class RunsFolder:
             print(f"error: {error}", file=sys.stderr)
 
     def remove_empty(self) -> None:
-        """Removes the empty folders and logs that jobs have left at the path of a folder that is gone."""
+        """Removes the empty folders and logs that jobs have left at the path of a folder that is
+        gone."""
         if not self.is_gone():
             return
         for name, _, files in os.walk(self.path, topdown=False):

@@ -35,7 +35,8 @@ class Row:
 
     @property
     def seconds_left(self) -> float | None:
-        """Returns the expected seconds of the runs to do, on one core each; None when none has finished."""
+        """Returns the expected seconds of the runs to do, on one core each; None when none has
+        finished."""
         if not self.to_do:
             return 0.0
         return self.to_do * fmean(self.seconds) if self.seconds else None

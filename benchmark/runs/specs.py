@@ -1,4 +1,5 @@
-"""Writing ``spec.json``: the one place where a run's identity meets its folder, and old results are kept."""
+"""Writing ``spec.json``: the one place where a run's identity meets its folder, and old results are
+kept."""
 
 from __future__ import annotations
 
@@ -25,10 +26,11 @@ KEPT = (RESULT, METRICS, PROVENANCE, NEIGHBOURS, LOG)
 
 
 def write_spec(run: Run, results: Path) -> bool:
-    """Writes the specification of ``run`` unless it is already there; returns whether the file changed.
+    """Writes the specification of ``run`` unless it is already there; returns whether the file
+    changed.
 
-    A finished result that belongs to another specification is copied to ``previous/<digest>/`` first,
-    because the training that follows takes its place.
+    A finished result that belongs to another specification is copied to ``previous/<digest>/``
+    first, because the training that follows takes its place.
     """
     folder = Path(results) / run.spec.folder
     keep_previous(folder, run.digest)
@@ -49,11 +51,12 @@ def write_specs(runs: Mapping[str, Run], results: Path) -> int:
 
 
 def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
-    """Returns the paths of the specifications to write anew: those on the disk that are not the study's, and those
-    of results that were made from another one or are torn.
+    """Returns the paths of the specifications to write anew: those on the disk that are not the
+    study's, and those of results that were made from another one or are torn.
 
-    Snakemake compares dates and remembers parameters; what decides here is content, so that a run whose
-    hyperparameter changed is trained again even where Snakemake's memory was lost, and edited files do no harm.
+    Snakemake compares dates and remembers parameters; what decides here is content, so that a run
+    whose hyperparameter changed is trained again even where Snakemake's memory was lost, and edited
+    files do no harm.
     """
     found = []
     for run in runs.values():

@@ -1,4 +1,5 @@
-"""Where the numbers of a study come from, summed over its runs, and what about that deserves a warning."""
+"""Where the numbers of a study come from, summed over its runs, and what about that deserves a
+warning."""
 
 from __future__ import annotations
 
@@ -96,8 +97,8 @@ class Summary:
         ]
 
     def warnings(self) -> list[str]:
-        """Returns what a reader should know before comparing runs: pairs that do not match, mixed code, platforms or
-        packages, and runs that changed the machine or packages on their way."""
+        """Returns what a reader should know before comparing runs: pairs that do not match, mixed
+        code, platforms or packages, and runs that changed the machine or packages on their way."""
         mixed = [
             f"runs of different {what}: {_shares(found)}"
             for what, found in (
@@ -114,8 +115,8 @@ class Summary:
         return self._unmatched() + mixed + self._moved()
 
     def _unmatched(self) -> list[str]:
-        """Returns warnings when losses that are compared seed by seed did not see the same batches, or did not start
-        from the same weights of the backbone."""
+        """Returns warnings when losses that are compared seed by seed did not see the same batches,
+        or did not start from the same weights of the backbone."""
         warnings = []
         for what, groups in (
             ("saw different batches or augmentations", self.streams),
@@ -132,8 +133,8 @@ class Summary:
         return warnings
 
     def _moved(self) -> list[str]:
-        """Returns warnings about runs that were continued on another model of processor or GPU, or with packages of
-        other versions."""
+        """Returns warnings about runs that were continued on another model of processor or GPU, or
+        with packages of other versions."""
         return [
             f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in their last digits "
             "from runs on either"

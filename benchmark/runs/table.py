@@ -1,10 +1,14 @@
 """The two tables of a study: ``runs.csv``, one row a run, and ``scores.csv``, one row a number.
 
-``runs.csv``     identity, settings as data, status, costs (empty where a run has none) and provenance.
-                 ``loss.<hyperparameter>``, ``dataset.<parameter>`` and ``recipe.<section>.<option>`` are
+``runs.csv``     identity, settings as data, status, costs (empty where a run has none) and
+provenance.
+                 ``loss.<hyperparameter>``, ``dataset.<parameter>`` and
+                   ``recipe.<section>.<option>`` are
                  empty where a run has no such setting, or where it is null.
-``scores.csv``   ``selection`` is "last" (after the last epoch, the headline), "best" (best epoch on the
-                 test set, kept apart) or "curve" (per epoch). Scores are in [0, 1]. The training loss
+``scores.csv``   ``selection`` is "last" (after the last epoch, the headline), "best" (best epoch on
+the
+                 test set, kept apart) or "curve" (per epoch). Scores are in [0, 1]. The training
+                   loss
                  is the metric "loss" of the split "train".
 """
 
@@ -60,8 +64,9 @@ _NUMBERS = {"epoch": "int64", "value": "float64"}
 class RunTable:
     """Both tables in memory.
 
-    ``runs`` has typed columns: ``options`` holds tuples, settings hold what the specification says (lists
-    as tuples, None for null and for what a run does not have), costs are NaN where there are none.
+    ``runs`` has typed columns: ``options`` holds tuples, settings hold what the specification says
+    (lists as tuples, None for null and for what a run does not have), costs are NaN where there are
+    none.
     """
 
     runs: pd.DataFrame
@@ -132,7 +137,8 @@ class RunTable:
         return result
 
     def settings(self, cell: Cell) -> dict[str, Any]:
-        """Return what the runs of a cell have in common: {"loss.tau": 0.01, ...}, without null values."""
+        """Return what the runs of a cell have in common: {"loss.tau": 0.01, ...}, without null
+        values."""
         row = self.runs.iloc[self._first_rows[cell]]
         return {name: row[name] for name in _settings(self.runs) if row[name] is not None}
 
@@ -152,8 +158,8 @@ class RunTable:
     ) -> pd.DataFrame:
         """Return the finite scores of runs that are ok, on all splits but "train".
 
-        Columns: run_id, CELL_COLUMNS, seed, split, epoch, metric, value. ``selection`` is "last", "best" or
-        "curve".
+        Columns: run_id, CELL_COLUMNS, seed, split, epoch, metric, value. ``selection`` is "last",
+        "best" or "curve".
         """
         scores = self.scores
         rows = (scores["selection"] == selection) & (scores["split"] != "train")
@@ -163,7 +169,8 @@ class RunTable:
         return self._with_cells(scores.loc[rows].drop(columns="selection"))
 
     def training_losses(self) -> pd.DataFrame:
-        """Return the mean loss of every epoch of runs that are ok, with the columns of ``test_scores``."""
+        """Return the mean loss of every epoch of runs that are ok, with the columns of
+        ``test_scores``."""
         rows = (self.scores["split"] == "train") & (self.scores["metric"] == "loss")
         return self._with_cells(self.scores.loc[rows].drop(columns="selection"))
 

@@ -1,4 +1,5 @@
-"""Studies: ``load_study(path_or_name)`` returns a validated Study, or raises all its problems at once."""
+"""Studies: ``load_study(path_or_name)`` returns a validated Study, or raises all its problems at
+once."""
 
 from benchmark.study.load import find_study, load_study, study_names
 from benchmark.study.model import Block, DatasetChoice, Resources, Study, Variant

@@ -1,4 +1,5 @@
-"""Whether a recipe's backbone exists, asked of timm's source text first: importing timm takes seconds."""
+"""Whether a recipe's backbone exists, asked of timm's source text first: importing timm takes
+seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def backbone_problem(config: ModelConfig) -> Problem | None:
 
 
 def _is_plain(config: ModelConfig) -> bool:
-    """Say whether timm's text settles it: the architecture is there and the tag, if any, has weights."""
+    """Say whether timm's text settles it: the architecture is there and the tag, if any, has
+    weights."""
     architecture, _, tag = config.backbone.partition(".")
     if architecture == GOOGLENET:
         return tag in GOOGLENET_WEIGHTS

@@ -17,7 +17,8 @@ from benchmark.study.model import Block, Study, Variant
 
 
 class Checker(BlockReader):
-    """Reads one study document; ``study()`` returns it or raises one ConfigError with every problem."""
+    """Reads one study document; ``study()`` returns it or raises one ConfigError with every
+    problem."""
 
     def study(self) -> Study:
         """Return the validated study; raise ConfigError naming all problems."""

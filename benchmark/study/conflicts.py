@@ -8,7 +8,8 @@ from benchmark.study.model import Block
 
 
 def conflicts(blocks: list[Block]) -> list[str]:
-    """Return one message for each pair of blocks whose runs share an identity but not a specification."""
+    """Return one message for each pair of blocks whose runs share an identity but not a
+    specification."""
     messages = []
     seen: dict[tuple[str, Setting, str], list[tuple[Block, RunSpec]]] = {}
     for block in blocks:

@@ -1,6 +1,7 @@
 """The format of study and recipe files: dataclasses, and the JSON Schemas written from them.
 
-``python -m benchmark validate --write-schemas`` writes the schemas to ``workflow/schemas`` (for editors).
+``python -m benchmark validate --write-schemas`` writes the schemas to ``workflow/schemas`` (for
+editors).
 """
 
 from __future__ import annotations

@@ -15,15 +15,18 @@ from benchmark.study.stand_in import JOINT, base_of, on_stand_in
 
 
 def config_folders() -> list[Path]:
-    """Returns where studies are looked for by name: below the current folder, then in the repository."""
+    """Returns where studies are looked for by name: below the current folder, then in the
+    repository."""
     folders = [Path("workflow") / "config", ROOT / "workflow" / "config"]
     return folders[:1] if folders[0].resolve() == folders[1] else folders
 
 
 def find_study(path_or_name: str | Path) -> Path:
-    """Returns the path of a study file; a name without folder or suffix is one of the shipped studies.
+    """Returns the path of a study file; a name without folder or suffix is one of the shipped
+    studies.
 
-    A stand-in (``roadmap-on-glyphs_1k``) has no file: its path is that of its study, with its own name.
+    A stand-in (``roadmap-on-glyphs_1k``) has no file: its path is that of its study, with its own
+    name.
     """
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
@@ -56,8 +59,9 @@ def study_names() -> list[str]:
 def load_study(path_or_name: str | Path) -> Study:
     """Returns a validated study; raises one ConfigError with all its problems.
 
-    ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own. Nothing here imports torch:
-    losses are known through their catalogue, the rest through registries that need none.
+    ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own. Nothing here
+    imports torch: losses are known through their catalogue, the rest through registries that need
+    none.
     """
     path = find_study(path_or_name)
     known = load_known()

@@ -28,7 +28,8 @@ __all__ = [
 class Variant(LossChoice):
     """A loss of a study.
 
-    ``own`` names the hyperparameters that the study file sets; ``recipe`` holds those that the recipe sets.
+    ``own`` names the hyperparameters that the study file sets; ``recipe`` holds those that the
+    recipe sets.
     """
 
     own: tuple[str, ...] = ()
@@ -44,10 +45,11 @@ class Variant(LossChoice):
 class Block:
     """A part of the grid: the product of datasets, losses, batch sizes and seeds under one recipe.
 
-    A block of the file whose datasets have different recipes becomes one of these for each, under one name.
-    ``overrides`` is what was laid over the recipe file, and ``stand_in`` the recipe that takes its place on a
-    stand-in dataset. ``resources`` is None where the study's hold. ``loss_precision`` names the losses, by registry
-    name, that train in another precision than the recipe's: ``recipe_of`` gives the recipe of a loss.
+    A block of the file whose datasets have different recipes becomes one of these for each, under
+    one name. ``overrides`` is what was laid over the recipe file, and ``stand_in`` the recipe that
+    takes its place on a stand-in dataset. ``resources`` is None where the study's hold.
+    ``loss_precision`` names the losses, by registry name, that train in another precision than the
+    recipe's: ``recipe_of`` gives the recipe of a loss.
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""A checkout of the project on the one-node Slurm, used as its users do: edit the profile, then ``--profile slurm``."""
+"""A checkout of the project on the one-node Slurm, used as its users do: edit the profile, then
+``--profile slurm``."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ class Checkout:
         return self.log.read_text(errors="replace")
 
     def jobs(self) -> list[dict[str, str]]:
-        """Returns Slurm's facts on every job of this folder, oldest first, as ``scontrol show job`` names them."""
+        """Returns Slurm's facts on every job of this folder, oldest first, as ``scontrol show job``
+        names them."""
         done = subprocess.run(
             ["scontrol", "show", "job", "-o"], capture_output=True, text=True, check=True
         )
@@ -114,7 +116,8 @@ class Checkout:
         return spec.parent
 
     def wait_for(self, what: Callable[[], Any], seconds: float = LIMIT) -> Any:
-        """Returns the first true value of ``what()``; fails with Snakemake's words when the time is over."""
+        """Returns the first true value of ``what()``; fails with Snakemake's words when the time is
+        over."""
         deadline = time.monotonic() + seconds
         while not (value := what()):
             assert time.monotonic() < deadline, f"waited {seconds} s in vain\n{self.said()}"
@@ -148,7 +151,8 @@ def block(name: str, losses: list[str], **keys: Any) -> dict[str, Any]:
 
 
 def study(*blocks: dict[str, Any], seeds: int = 1, minutes: int = 60) -> dict[str, Any]:
-    """Returns the study ``small`` of these blocks; its runs ask for a GPU, which they find pretended."""
+    """Returns the study ``small`` of these blocks; its runs ask for a GPU, which they find
+    pretended."""
     return {
         "study": "small",
         "title": "Runs on a cluster",

@@ -1,4 +1,5 @@
-"""What can be seen of the way to a cluster without one: where the profile lies, and which steps become jobs."""
+"""What can be seen of the way to a cluster without one: where the profile lies, and which steps
+become jobs."""
 
 from __future__ import annotations
 

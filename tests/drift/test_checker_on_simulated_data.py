@@ -1,4 +1,5 @@
-"""The regression check itself: a planted drift is found and its message holds every part; sound runs pass."""
+"""The regression check itself: a planted drift is found and its message holds every part; sound
+runs pass."""
 
 from __future__ import annotations
 

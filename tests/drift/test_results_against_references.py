@@ -1,6 +1,7 @@
 """Regression: the results at hand against the published numbers and the frozen runs of each study.
 
-Skipped where there are no results. A failure names each drifted number, both values, n and the rule.
+Skipped where there are no results. A failure names each drifted number, both values, n and the
+rule.
 """
 
 from __future__ import annotations

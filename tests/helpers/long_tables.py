@@ -24,7 +24,8 @@ def long_table(
     split: str = "test",
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Returns finished runs whose scores, in [0, 1], scatter with ``sd`` around the mean of each loss."""
+    """Returns finished runs whose scores, in [0, 1], scatter with ``sd`` around the mean of each
+    loss."""
     rng = np.random.default_rng(seed)
     rows = []
     for loss, mean in means.items():

@@ -1,4 +1,5 @@
-"""Made-up neighbours.npz files: random embeddings of few classes, ranked without the code under test."""
+"""Made-up neighbours.npz files: random embeddings of few classes, ranked without the code under
+test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A made-up study of one paper: its data sets, losses and sweeps with scores near the published ones."""
+"""A made-up study of one paper: its data sets, losses and sweeps with scores near the published
+ones."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def variant(label: str, name: str | None = None, **params) -> Variant:
 
 
 def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATASETS, stand_in=None):
-    """Returns a study of ROADMAP's tables 1, 3 and 6 and figures 4 and 13; on ``stand_in`` if one is named."""
+    """Returns a study of ROADMAP's tables 1, 3 and 6 and figures 4 and 13; on ``stand_in`` if one
+    is named."""
     sweeps = [
         variant(f"roadmap_lambda_{value}", "roadmap", lambda_=value) for value in (0.0, 0.2, 0.8)
     ]
@@ -77,7 +79,8 @@ def paper_inputs(study, **options) -> Inputs:
 
 
 def near_published(runs: pd.DataFrame, paper: str) -> pd.DataFrame:
-    """Returns ``runs`` with each loss's scores on each data set moved near a value that the paper prints for it."""
+    """Returns ``runs`` with each loss's scores on each data set moved near a value that the paper
+    prints for it."""
     table1 = paper_of(paper).table("table1")
     level = {(each.dataset, each.loss, each.metric): each.points / 100 for each in table1}
     runs = runs.copy()

@@ -1,4 +1,5 @@
-"""Specifications of runs that take about a second: glyphs_tiny, timm's smallest ResNet, a dozen steps."""
+"""Specifications of runs that take about a second: glyphs_tiny, timm's smallest ResNet, a dozen
+steps."""
 
 from __future__ import annotations
 

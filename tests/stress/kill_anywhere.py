@@ -1,10 +1,12 @@
-"""Kills training runs with SIGKILL at random moments, resumes them, and compares with runs that nothing disturbed.
+"""Kills training runs with SIGKILL at random moments, resumes them, and compares with runs that
+nothing disturbed.
 
     python tests/stress/kill_anywhere.py --kills 20 --seed 0 --losses all --start mixed
 
-Each attempt is killed in one phase (start, step, evaluation, checkpoint write, final write), a random moment after
-the run has entered it (``hooks`` say when that is). A run that ends is compared, bit for bit, with one that was left
-alone: result.json, the loss curve, the neighbours. Then the case starts anew, until it has had its kills.
+Each attempt is killed in one phase (start, step, evaluation, checkpoint write, final write), a
+random moment after the run has entered it (``hooks`` say when that is). A run that ends is
+compared, bit for bit, with one that was left alone: result.json, the loss curve, the neighbours.
+Then the case starts anew, until it has had its kills.
 """
 
 from __future__ import annotations
@@ -70,8 +72,8 @@ class Killer:
     chance: random.Random
 
     def attempt(self, spec: Path, wanted: str = "") -> str | None:
-        """Returns the phase in which the run was killed, or None when it ended before that; without a phase that is
-        wanted the run is left alone."""
+        """Returns the phase in which the run was killed, or None when it ended before that; without
+        a phase that is wanted the run is left alone."""
         order = [
             wanted,
             self.chance.randint(1, PASSES.get(wanted, 1)),
@@ -130,7 +132,8 @@ def _settle(tally: Tally, name: str, run: Path, whole: Path) -> None:
 
 
 def differences(run: Path, whole: Path) -> list[str]:
-    """Returns in what a finished run differs from one that was not disturbed, and what it left lying."""
+    """Returns in what a finished run differs from one that was not disturbed, and what it left
+    lying."""
     found = []
     if (run / RESULT).read_bytes() != (whole / RESULT).read_bytes():
         found.append(f"other bits in {RESULT}")

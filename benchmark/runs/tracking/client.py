@@ -1,7 +1,7 @@
 """The few operations on MLflow runs that live mirroring and importing share.
 
-A run is *complete* when it carries the tag ``result_digest``, set as the very last step: whatever interrupts
-a writer earlier leaves a run that the next import finds incomplete and completes.
+A run is *complete* when it carries the tag ``result_digest``, set as the very last step: whatever
+interrupts a writer earlier leaves a run that the next import finds incomplete and completes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from benchmark.runs.tracking.store import ARTIFACT_ROOT, ARTIFACTS
 COMPLETE = "result_digest"
 SUPERSEDED = "superseded"
 MLFLOW_STATUS = {"ok": "FINISHED", "diverged": "FAILED"}
-# Values per request. MLflow takes 1000 of everything, and would cut a longer list in the middle of an epoch.
+# Values per request. MLflow takes 1000 of everything, and would cut a longer list in the middle of
+# an epoch.
 LONGEST_BATCH = 800
 
 
 def current_runs(client: Any, experiment: str, run_id: str | None = None) -> list[Any]:
-    """Returns the experiment's runs that no newer one has superseded: all, or those of one ``run_id``."""
+    """Returns the experiment's runs that no newer one has superseded: all, or those of one
+    ``run_id``."""
     condition = f"tags.run_id = '{run_id}'" if run_id else ""
     runs, token = [], None
     while True:
@@ -73,7 +75,8 @@ def send(
 ) -> None:
     """Sends values and parameters in few requests, the values of an epoch in one.
 
-    A point's time follows from the run's start: sent twice it is the same row, which MLflow keeps once.
+    A point's time follows from the run's start: sent twice it is the same row, which MLflow keeps
+    once.
     """
     from mlflow.entities import Metric, Param
 
@@ -89,9 +92,11 @@ def send(
 
 
 def batches(points: Iterable[Point]) -> Iterator[list[Point]]:
-    """Yields the points in order, at most ``LONGEST_BATCH`` at once, without parting neighbours of one epoch.
+    """Yields the points in order, at most ``LONGEST_BATCH`` at once, without parting neighbours of
+    one epoch.
 
-    An epoch that has one of its values there then has them all, whenever the sending was interrupted.
+    An epoch that has one of its values there then has them all, whenever the sending was
+    interrupted.
     """
     batch: list[Point] = []
     for _, group in itertools.groupby(points, key=lambda point: point.step):
@@ -105,7 +110,8 @@ def batches(points: Iterable[Point]) -> Iterator[list[Point]]:
 
 
 def logged_epochs(client: Any, run: Any) -> set[int]:
-    """Returns the epochs whose values are already there; all values of an epoch travel in one request."""
+    """Returns the epochs whose values are already there; all values of an epoch travel in one
+    request."""
     if not run.data.metrics:
         return set()
     names = ("curve/loss", "curve/learning_rate")  # the loss of a diverged epoch is left out
@@ -137,7 +143,8 @@ def complete(client: Any, run: Any, spec: RunSpec, finished: Finished, results: 
 
 
 def supersede(client: Any, run: Any, newer: Any) -> None:
-    """Marks a run of another specification, code or attempt as replaced; it stays, under another name."""
+    """Marks a run of another specification, code or attempt as replaced; it stays, under another
+    name."""
     from mlflow.entities import RunTag
 
     marks = {

@@ -1,8 +1,8 @@
 """What a run folder becomes in MLflow: name, parameters, series, final metrics, tags and artifacts.
 
-Metric names: ``recall_at_1`` is the headline (last epoch, logged only when the run is finished), ``best/...``
-the best test epoch, ``curve/...`` the values per epoch, ``cost/...`` speed and memory. Scores are in [0, 1].
-A split other than ``test`` stands before the metric: ``small/recall_at_1``.
+Metric names: ``recall_at_1`` is the headline (last epoch, logged only when the run is finished),
+``best/...`` the best test epoch, ``curve/...`` the values per epoch, ``cost/...`` speed and memory.
+Scores are in [0, 1]. A split other than ``test`` stands before the metric: ``small/recall_at_1``.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def params(spec: RunSpec) -> dict[str, str]:
 
 
 def tags(spec: RunSpec, study: str) -> dict[str, str]:
-    """Returns the tags known before the run starts, with neutral words where MLflow would name the user."""
+    """Returns the tags known before the run starts, with neutral words where MLflow would name the
+    user."""
     return {
         "study": study,
         "run_id": spec.run_id,
@@ -116,7 +117,8 @@ def tags(spec: RunSpec, study: str) -> dict[str, str]:
 
 
 def final_tags(finished: Finished) -> dict[str, str]:
-    """Return the tags known when the run is finished, apart from the mark that the import is complete."""
+    """Return the tags known when the run is finished, apart from the mark that the import is
+    complete."""
     result = finished.result
     return {
         "status": result.status,

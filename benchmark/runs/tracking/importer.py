@@ -1,4 +1,5 @@
-"""Brings finished runs into MLflow: each exactly once, however often called, whatever stopped it before."""
+"""Brings finished runs into MLflow: each exactly once, however often called, whatever stopped it
+before."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def import_runs(study: str, note: str, specs: Mapping[str, RunSpec], results: Pa
     specs           {run_id: specification}: the study's grid
     results         root of the run folders
 
-    Raises: TrackingError when MLflow cannot be used; what is in by then stays, and a later call goes on.
+    Raises: TrackingError when MLflow cannot be used; what is in by then stays, and a later call
+    goes on.
     """
     counts = Counts()
     with locked(results):

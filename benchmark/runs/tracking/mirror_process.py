@@ -2,9 +2,9 @@
 
     python -m benchmark.runs.tracking.mirror_process STUDY FOLDER < specification
 
-The first line of standard input is the specification; its end says that the training has ended, however it
-did. The first failure ends the helper: a server that is away must not be asked over and over, and the
-import completes what is missing.
+The first line of standard input is the specification; its end says that the training has ended,
+however it did. The first failure ends the helper: a server that is away must not be asked over and
+over, and the import completes what is missing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ POLL_SECONDS = 5.0
 
 
 def mirror(study: str, folder: Path, spec: RunSpec, pipe: int) -> None:
-    """Mirrors the run until the other end of ``pipe`` is closed; the first failure is a TrackingError."""
+    """Mirrors the run until the other end of ``pipe`` is closed; the first failure is a
+    TrackingError."""
     started = time.time()
     reach(folder)  # before MLflow is imported: a server that is away costs next to nothing
     with speaking_plainly(folder):

@@ -1,6 +1,8 @@
-"""What the UI says in words: the descriptions of studies and runs, and the reports that they link to.
+"""What the UI says in words: the descriptions of studies and runs, and the reports that they link
+to.
 
-No folder of this machine is named: reports and runs are where they are below the folder of the results.
+No folder of this machine is named: reports and runs are where they are below the folder of the
+results.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ SERVED = "report.html"  # among the artifacts, which is all that the server of t
 def experiment_note(
     study: str, title: str, question: str, metrics: Sequence[str], served: bool
 ) -> str:
-    """Returns the description of a study's experiment, in Markdown: what is asked, the report, what to compare by.
+    """Returns the description of a study's experiment, in Markdown: what is asked, the report, what
+    to compare by.
 
     ``served`` says that the server of the UI has the report (``publish_reports``).
     """

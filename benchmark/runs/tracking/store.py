@@ -1,8 +1,9 @@
 """Where the MLflow store is, and making it ready once, before runs use it.
 
-Without ``MLFLOW_TRACKING_URI`` the store is ``<results>/mlflow.db``, its artifacts ``<results>/mlartifacts``.
-Artifacts are addressed as ``mlflow-artifacts:/...``, never by an absolute path, so that a results folder can
-be moved, and the database names no folder of the machine that wrote it.
+Without ``MLFLOW_TRACKING_URI`` the store is ``<results>/mlflow.db``, its artifacts
+``<results>/mlartifacts``. Artifacts are addressed as ``mlflow-artifacts:/...``, never by an
+absolute path, so that a results folder can be moved, and the database names no folder of the
+machine that wrote it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ LOOPBACK = "127.0.0.1"
 LOCK = ".mlflow.lock"
 LOCK_SECONDS = 600.0
 PROBE_SECONDS = 10.0
-KIND = "custom_model_development"  # which pages the UI shows first: training runs, not language-model traces
-# MLflow's own defaults block up to 4 minutes a call on a dead server, and 20 on one that never answers.
+# which pages the UI shows first: training runs, not language-model traces
+KIND = "custom_model_development"
+# MLflow's own defaults block up to 4 minutes a call on a dead server, and 20 on one that never
+# answers.
 PATIENCE = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -53,10 +56,11 @@ def is_own(uri: str, results: Path) -> bool:
 
 
 def prepare(study: str, note: str, results: Path) -> str:
-    """Returns the id of the study's experiment, after making store and experiment if they are not there.
+    """Returns the id of the study's experiment, after making store and experiment if they are not
+    there.
 
-    Safe to call from several processes and any number of times: a fresh sqlite file that two processes
-    initialise at once is broken for good, so a file lock lets one in at a time.
+    Safe to call from several processes and any number of times: a fresh sqlite file that two
+    processes initialise at once is broken for good, so a file lock lets one in at a time.
 
     Raises: TrackingError when the store cannot be used.
     """
@@ -114,7 +118,8 @@ def connect(results: Path) -> Any:
     reach(results)
     uri = tracking_uri(results)
     if is_own(uri, results):
-        # MLflow makes a default experiment in a new store; without this it would get a path of this machine
+        # MLflow makes a default experiment in a new store; without this it would get a path of this
+        # machine
         os.environ.setdefault("_MLFLOW_SERVER_ARTIFACT_ROOT", ARTIFACT_ROOT)
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -134,9 +139,11 @@ def reach(results: Path) -> None:
 
 
 def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
-    """Returns the id of the experiment named ``study``; makes or restores it, whoever else does so too.
+    """Returns the id of the experiment named ``study``; makes or restores it, whoever else does so
+    too.
 
-    A new experiment is described by ``note`` (Markdown); a description that is there is left as it is.
+    A new experiment is described by ``note`` (Markdown); a description that is there is left as it
+    is.
     """
     from mlflow.exceptions import MlflowException
 
@@ -161,7 +168,8 @@ def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
 
 
 def unreachable(uri: str) -> str:
-    """Returns why the server at ``uri`` does not answer within ``PROBE_SECONDS``; empty when it does."""
+    """Returns why the server at ``uri`` does not answer within ``PROBE_SECONDS``; empty when it
+    does."""
     try:
         with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS):
             return ""
@@ -184,7 +192,8 @@ def without_password(uri: str) -> str:
 
 
 def server_command(results: Path, port: int) -> list[str]:
-    """Returns the command of a UI on the local store; raises TrackingError without a store or a free port."""
+    """Returns the command of a UI on the local store; raises TrackingError without a store or a
+    free port."""
     uri = tracking_uri(results)
     if is_own(uri, results) and not (Path(results) / DATABASE).exists():
         raise TrackingError(

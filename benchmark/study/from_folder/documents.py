@@ -1,4 +1,5 @@
-"""The study file and the recipe file of a folder study, as text with comments for the person who will change them."""
+"""The study file and the recipe file of a folder study, as text with comments for the person who
+will change them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from benchmark.datasets import load_dataset
 from benchmark.datasets.base import Dataset, ImageSet
 
 SAMPLED = 64  # images that are opened
-# A picture counts as grey when no pixel's channels are farther apart: JPEG leaves a trace of colour in grey ones.
+# A picture counts as grey when no pixel's channels are farther apart: JPEG leaves a trace of colour
+# in grey ones.
 GREY_SPREAD = 12
 
 
@@ -40,7 +41,8 @@ class Look:
 
 
 def look(params: Mapping[str, Any]) -> Look:
-    """Returns what the dataset 'folder' with these parameters holds; raises DataError with all that is wrong."""
+    """Returns what the dataset 'folder' with these parameters holds; raises DataError with all that
+    is wrong."""
     dataset = load_dataset("folder", params)
     per_class = np.unique(dataset.train.labels, return_counts=True)[1]
     sides, grey, seconds = _sampled(dataset)
@@ -48,7 +50,8 @@ def look(params: Mapping[str, Any]) -> Look:
 
 
 def _sampled(dataset: Dataset) -> tuple[list[int], bool, float]:
-    """Returns the shorter sides of images from all over both splits, whether all are grey, and seconds for each."""
+    """Returns the shorter sides of images from all over both splits, whether all are grey, and
+    seconds for each."""
     sides, grey = [], True
     started = time.perf_counter()
     for images in (dataset.train, dataset.protocols["test"].query):

@@ -1,4 +1,5 @@
-"""The network of a folder study: what the study needs to know of it, apart from what the images decide."""
+"""The network of a folder study: what the study needs to know of it, apart from what the images
+decide."""
 
 from __future__ import annotations
 

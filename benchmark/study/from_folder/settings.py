@@ -2,7 +2,8 @@
 
 The rules follow what the sampler, the time and the evaluation demand:
 
-- a batch holds ``samples`` images of each of several classes, and at most half of the classes, so that batches differ
+- a batch holds ``samples`` images of each of several classes, and at most half of the classes, so
+  that batches differ
 - fewer classes give more images of each, up to what most classes have
 - a run sees about ``IMAGES_SEEN`` images, in at least 2 epochs
 - recall is measured at numbers of neighbours well below the number of test images
@@ -43,7 +44,8 @@ class Settings:
 def settings(
     look: Look, network: Network, *, gpus: int, seeds: int | None, side: int | None
 ) -> Settings:
-    """Returns the settings for these images and this network; ``seeds`` and ``side`` are the user's wishes, if any."""
+    """Returns the settings for these images and this network; ``seeds`` and ``side`` are the user's
+    wishes, if any."""
     samples, largest = _batches(look.per_class)
     small = look.images <= SMALL
     quarter = largest // 4
@@ -78,13 +80,15 @@ def _batches(per_class: np.ndarray) -> tuple[int, int]:
 
 
 def _usable(per_class: np.ndarray, samples: int) -> bool:
-    """Says whether groups of ``samples`` images cover most images, and two classes or more have such a group."""
+    """Says whether groups of ``samples`` images cover most images, and two classes or more have
+    such a group."""
     groups = per_class // samples
     return bool((groups > 0).sum() >= 2 and groups.sum() * samples >= USABLE * per_class.sum())
 
 
 def _largest(per_class: np.ndarray, samples: int) -> int:
-    """Returns the largest batch size of whole groups from at most half of the classes, but from two at least."""
+    """Returns the largest batch size of whole groups from at most half of the classes, but from two
+    at least."""
     classes = int((per_class >= samples).sum())
     width = max(classes // 2, 2)
     fitting = [

@@ -1,4 +1,5 @@
-"""Writing a folder study: its name, its two files, and a check that the suite accepts what was written."""
+"""Writing a folder study: its name, its two files, and a check that the suite accepts what was
+written."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Written:
 
 
 def study_name(root: Path, asked: str | None) -> str:
-    """Returns the name of the study: ``asked``, or the folder's with other characters than A-Z a-z 0-9 . - as _."""
+    """Returns the name of the study: ``asked``, or the folder's with other characters than A-Z a-z
+    0-9 . - as _."""
     if asked is None:
         plain = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")
         name = plain or "images"
@@ -61,7 +63,8 @@ def write_study(
     out: Path,
     force: bool,
 ) -> Written:
-    """Writes ``out/NAME.yaml`` and ``out/recipes/NAME.yaml``; raises ConfigError when they are there already."""
+    """Writes ``out/NAME.yaml`` and ``out/recipes/NAME.yaml``; raises ConfigError when they are
+    there already."""
     study_path, recipe_path = out / f"{name}.yaml", out / "recipes" / f"{name}.yaml"
     existing = [path for path in (study_path, recipe_path) if path.exists()]
     if existing and not force:
@@ -79,7 +82,8 @@ def write_study(
 
 
 def reading_minutes(look: Look, chosen: Settings) -> float:
-    """Returns how long one run reads and decodes images, in one process: training, and its evaluations."""
+    """Returns how long one run reads and decodes images, in one process: training, and its
+    evaluations."""
     evaluations = math.ceil(chosen.epochs / chosen.every)
     images = chosen.epochs * look.images + evaluations * look.counts["test"]["images"]
     return images * look.seconds / 60

@@ -1,9 +1,11 @@
-"""Tests only, put on PYTHONPATH: what is different in the processes of a test on the cluster, and what they note.
+"""Tests only, put on PYTHONPATH: what is different in the processes of a test on the cluster, and
+what they note.
 
-Snakemake asks Slurm for the state of its jobs every second, instead of after 1, 11, 21, ... seconds. Every process of
-the suite writes down what it is into the folder CLUSTER_RECORDS. Training sleeps CLUSTER_STEP_SECONDS in each
-step, so that there is time to interrupt it, and a run that is not yet continued takes CLUSTER_LEAK_MB of memory at its
-tenth step. With CLUSTER_QUICK, training is that of tests/workflow/quick_training.
+Snakemake asks Slurm for the state of its jobs every second, instead of after 1, 11, 21, ...
+seconds. Every process of the suite writes down what it is into the folder CLUSTER_RECORDS. Training
+sleeps CLUSTER_STEP_SECONDS in each step, so that there is time to interrupt it, and a run that is
+not yet continued takes CLUSTER_LEAK_MB of memory at its tenth step. With CLUSTER_QUICK, training is
+that of tests/workflow/quick_training.
 """
 
 import importlib.abc

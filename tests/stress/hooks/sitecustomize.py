@@ -1,7 +1,8 @@
-"""Tests only: a training process that notes in a file what it is doing, and is killed while it does what was ordered.
+"""Tests only: a training process that notes in a file what it is doing, and is killed while it does
+what was ordered.
 
-Put on PYTHONPATH, with the file's path in STRESS_PHASE. The order lies beside it: ["evaluation", 2, 0.01] means 0.01 s
-after the second evaluation has begun.
+Put on PYTHONPATH, with the file's path in STRESS_PHASE. The order lies beside it: ["evaluation", 2,
+0.01] means 0.01 s after the second evaluation has begun.
 """
 
 import functools
@@ -79,7 +80,8 @@ def _note(phase):
 
 
 def _die_in_time(phase):
-    """Lets another process kill this one, without a word, in the phase and after the time that were ordered."""
+    """Lets another process kill this one, without a word, in the phase and after the time that were
+    ordered."""
     global _order
     if _order is None:
         with open(f"{PATH}.order") as stream:

@@ -1,4 +1,5 @@
-"""Decoding less: JPEGs at a part of their size and resizing in integers, within bounds of doing it in full."""
+"""Decoding less: JPEGs at a part of their size and resizing in integers, within bounds of doing it
+in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""All statistics of a made-up study: families, pairing, the ablation, gains, and runs without a number."""
+"""All statistics of a made-up study: families, pairing, the ablation, gains, and runs without a
+number."""
 
 from __future__ import annotations
 

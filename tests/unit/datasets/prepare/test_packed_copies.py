@@ -1,4 +1,5 @@
-"""Packed copies: what is stored of an image, that they equal the files in order, and what a kill leaves."""
+"""Packed copies: what is stored of an image, that they equal the files in order, and what a kill
+leaves."""
 
 from __future__ import annotations
 
