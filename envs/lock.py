@@ -36,7 +36,10 @@ OPTIONS = [
     "--no-header",
     "--no-annotate",
 ]
-HEADER = "# Written by 'make lock', not by hand. Installed with pip --require-hashes --no-deps (see README.md here).\n"
+HEADER = (
+    "# Written by 'make lock', not by hand. Installed with pip --require-hashes --no-deps "
+    "(see README.md here).\n"
+)
 
 Locked = dict[str, str]  # name: its requirement, with platforms and hashes, as pip reads it
 
@@ -53,7 +56,8 @@ def installed() -> dict[str, str]:
 
 
 def locked(python: Path, requirements: list[str], pins: list[str]) -> Locked:
-    """Returns the requirements and all that they need, at the pinned versions where there are any."""
+    """Returns the requirements and all that they need, at the pinned versions where there are
+    any."""
     certificates = {"SSL_CERT_FILE": os.environ["PIP_CERT"]} if "PIP_CERT" in os.environ else {}
     with tempfile.TemporaryDirectory() as folder:
         asked, constraints, answer = (

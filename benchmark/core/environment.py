@@ -32,7 +32,8 @@ DATA = Variable(
 )
 PLUGINS = Variable(
     "BENCHMARK_PLUGINS",
-    "folders with losses, samplers, tables, papers and other components of yours, separated like PATH",
+    "folders with losses, samplers, tables, papers and other components of yours, separated like "
+    "PATH",
     "none",
 )
 STUDY = Variable(

@@ -84,7 +84,8 @@ def require_folder(folder: Path) -> None:
 def cannot_write(path: Path | str, error: OSError) -> RunError:
     """Returns the error to raise when ``path`` cannot be written: its reason, and what to do."""
     return RunError(
-        f"cannot write {path}: {error.strerror or error}; free some space or choose a writable folder, "
+        f"cannot write {path}: {error.strerror or error}; free some space or choose a writable "
+        "folder, "
         "then start the same command again: finished results are kept"
     )
 

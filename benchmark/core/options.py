@@ -77,7 +77,8 @@ def option(
 
 
 def schema_of(config: type) -> dict[str, Any]:
-    """Return the JSON Schema of a Config dataclass: closed, typed, with bounds, defaults and help."""
+    """Return the JSON Schema of a Config dataclass: closed, typed, with bounds, defaults and
+    help."""
     hints = typing.get_type_hints(config)
     properties, required = {}, []
     for item in dataclasses.fields(config):

@@ -42,11 +42,13 @@ def platform_label() -> str:
     torch_version = _version("torch")
     short = ".".join(torch_version.split("+")[0].split(".")[:2]) if torch_version else "none"
     machine = platform.machine() or "unknown"
-    return f"{platform.system().lower()}-{machine}-{python}-torch{short}-{'cuda' if _cuda() else 'cpu'}"
+    device = "cuda" if _cuda() else "cpu"
+    return f"{platform.system().lower()}-{machine}-{python}-torch{short}-{device}"
 
 
 def hardware() -> Hardware:
-    """Return processor model, cores (present and usable), memory in GB and the names of the GPUs."""
+    """Return processor model, cores (present and usable), memory in GB and the names of the
+    GPUs."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return Hardware(_cpu_model(), os.cpu_count(), usable, _memory_gb(), _gpu_names())
 

@@ -102,11 +102,13 @@ class MemoryConfig:
     size: int | None = option(
         None,
         at_least=-1,
-        help="remembered embeddings: null for none, -1 for the size of the training set, or 1 and up",
+        help="remembered embeddings: null for none, -1 for the size of the training set, or 1 and "
+        "up",
     )
     key: Literal["image", "fifo"] = option(
         "image",
-        help="image: each training image keeps its latest embedding; fifo: the latest embeddings of all",
+        help="image: each training image keeps its latest embedding; fifo: the latest embeddings "
+        "of all",
     )
     start_epoch: float = option(
         0.0, at_least=0.0, help="epochs at first that neither fill nor use the memory"
@@ -198,13 +200,18 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
         found.append(Problem(words, "memory.size"))
     if size is not None and start >= epochs:
         words = (
-            f"{start:g} is not before the end of the training ({epochs} epochs), so that the memory would never "
+            f"{start:g} is not before the end of the training ({epochs} epochs), so that the "
+            "memory would never "
             "be used; start it earlier, or set memory.size to null"
         )
         found.append(Problem(words, "memory.start_epoch"))
     kept, width = recipe.evaluation.whitening, recipe.model.embedding_dim
     if kept is not None and width is not None and kept > width:
-        words = f"{kept} dimensions are more than the {width} of model.embedding_dim; give at most {width}, or null"
+        words = (
+            f"{kept} dimensions are more than the {width} of model.embedding_dim; give at "
+            "most "
+            f"{width}, or null"
+        )
         found.append(Problem(words, "evaluation.whitening"))
     return found
 
@@ -213,7 +220,11 @@ def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str |
     """Return why ``loss`` cannot be trained with the memory of a recipe, or None when it can."""
     if recipe.memory.size is None or accepts_references:
         return None
-    return f"'{loss}' takes no references, so a memory is of no use to it; set memory.size to null or choose another"
+    return (
+        f"'{loss}' takes no references, so a memory is of no use to it; set memory.size to "
+        "null "
+        "or choose another"
+    )
 
 
 def complete_recipe(recipe: dict[str, Any]) -> Recipe:

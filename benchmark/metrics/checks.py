@@ -42,7 +42,8 @@ def checked_sets(
     ]
     if gallery is not None and embeddings[0].shape[1] != embeddings[1].shape[1]:
         raise DataError(
-            f"retrieval: query embeddings have {embeddings[0].shape[1]} dimensions and gallery embeddings "
+            f"retrieval: query embeddings have {embeddings[0].shape[1]} dimensions and gallery "
+            "embeddings "
             f"{embeddings[1].shape[1]}; both must come from the same model"
         )
     classes = np.unique(np.concatenate(labels), return_inverse=True)[1].astype(np.int64)
@@ -71,8 +72,10 @@ def unit_rows(values: np.ndarray, name: str) -> np.ndarray:
     if len(broken):
         shown = ", ".join(map(str, broken[:5]))
         raise DataError(
-            f"retrieval: {len(broken)} of {len(rows)} {name} embeddings are not finite (rows {shown}"
-            f"{', ...' if len(broken) > 5 else ''}); the model has diverged or the images are broken"
+            f"retrieval: {len(broken)} of {len(rows)} {name} embeddings are not finite (rows "
+            f"{shown}"
+            f"{', ...' if len(broken) > 5 else ''}); the model has diverged or the images are "
+            "broken"
         )
     if np.abs(norms - 1).max() <= UNIT_TOLERANCE:
         return rows
@@ -83,7 +86,8 @@ def _labels(values: np.ndarray, count: int, name: str) -> np.ndarray:
     labels = np.asarray(values)
     if labels.shape != (count,):
         raise DataError(
-            f"retrieval: {name} labels have shape {labels.shape}; needed: ({count},), one per embedding"
+            f"retrieval: {name} labels have shape {labels.shape}; needed: ({count},), one per "
+            "embedding"
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError(f"retrieval: some {name} labels are not finite; every item needs a class")

@@ -44,7 +44,8 @@ def landmark_map(
     rows, items = unit_rows(query, "query"), unit_rows(gallery, "gallery")
     if rows.shape[1] != items.shape[1]:
         raise DataError(
-            f"landmarks: query embeddings have {rows.shape[1]} dimensions and gallery embeddings {items.shape[1]}; "
+            f"landmarks: query embeddings have {rows.shape[1]} dimensions and gallery embeddings "
+            f"{items.shape[1]}; "
             "both must come from the same model"
         )
     _check(judgements, len(rows), len(items))
@@ -95,7 +96,8 @@ def _average_precision(ranks: np.ndarray) -> float:
 def _check(judgements: Judgements, queries: int, items: int) -> None:
     if len(judgements.relevant) != queries:
         raise DataError(
-            f"landmarks: {len(judgements.relevant)} judgements for {queries} queries; needed: one each"
+            f"landmarks: {len(judgements.relevant)} judgements for {queries} queries; needed: one "
+            "each"
         )
     found = [
         f"query {number}: {problem}"

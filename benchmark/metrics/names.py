@@ -39,7 +39,8 @@ METRICS: dict[str, Metric] = {
             "map",
             "map",
             "mAP",
-            "average precision over all positives of the query (landmark sets: by trapezoids, without junk images)",
+            "average precision over all positives of the query (landmark sets: by trapezoids, "
+            "without junk images)",
         ),
     )
 }

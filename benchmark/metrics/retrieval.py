@@ -96,7 +96,8 @@ def _averages(blocks: Iterable[BlockRanks], recall_at: list[int]) -> Retrieval:
     if queries == 0:
         raise DataError(
             f"retrieval: none of the {skipped} queries has a positive to find; "
-            "evaluation needs classes with at least two images, or a gallery that holds the queries' classes"
+            "evaluation needs classes with at least two images, or a gallery that holds the "
+            "queries' classes"
         )
     values = np.clip(sums / queries, 0.0, 1.0)
     return Retrieval(dict(zip(names, values.tolist(), strict=True)), queries, skipped)
@@ -118,5 +119,8 @@ def _check_recall_at(recall_at: Sequence[int]) -> None:
         k for k in recall_at if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1
     ]
     if wrong:
-        problem = f"recall_at  {wrong} not allowed; allowed: whole numbers from 1 on, for example (1, 10, 100)"
+        problem = (
+            f"recall_at  {wrong} not allowed; allowed: whole numbers from 1 on, for example "
+            "(1, 10, 100)"
+        )
         raise ConfigError("retrieval metrics", [problem])

@@ -54,7 +54,8 @@ def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Wh
     count, width = rows.shape
     if count < 2 or not 1 <= dimensions <= width:
         raise DataError(
-            f"whitening: {dimensions} dimensions cannot be learnt from embeddings of shape {rows.shape}; needed: two "
+            f"whitening: {dimensions} dimensions cannot be learnt from embeddings of shape "
+            f"{rows.shape}; needed: two "
             f"images or more, and 1 to {width} dimensions"
         )
     if not np.isfinite(rows).all():
@@ -70,7 +71,8 @@ def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Wh
     varies = variances > NEGLIGIBLE * variances[0]
     if not varies.all():
         logger.warning(
-            "whitening: %d training images vary along %d of the %d dimensions asked for; the others are zero",
+            "whitening: %d training images vary along %d of the %d dimensions asked for; the "
+            "others are zero",
             count,
             varies.sum(),
             dimensions,

@@ -76,7 +76,8 @@ def _from_hub(load: Callable[[], nn.Module], config: ModelConfig) -> nn.Module:
         reason = str(error).strip().splitlines()
         raise DataError(
             f"{WHERE}: the weights of '{config.backbone}' could not be loaded "
-            f"({reason[0] if reason else type(error).__name__}); connect to the hub once, or set model.checkpoint "
+            f"({reason[0] if reason else type(error).__name__}); connect to the hub once, or set "
+            "model.checkpoint "
             "to a file with the state dict"
         ) from error
 

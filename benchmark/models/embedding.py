@@ -27,7 +27,8 @@ class EmbeddingModel(nn.Module):
             raise ConfigError(
                 "recipe section model",
                 [
-                    f"pooling 'token' needs a backbone with a class token, {config.backbone} has none; use 'avg'"
+                    f"pooling 'token' needs a backbone with a class token, {config.backbone} has "
+                    "none; use 'avg'"
                 ],
             )
         self.pooling = Pooling(

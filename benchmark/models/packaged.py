@@ -56,7 +56,8 @@ def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
     none."""
     if checkpoint != CHECKPOINT:
         raise DataError(
-            f"recipe section model: unknown checkpoint '{checkpoint}'; the only packaged one is {CHECKPOINT}"
+            f"recipe section model: unknown checkpoint '{checkpoint}'; the only packaged one is "
+            f"{CHECKPOINT}"
         )
     if not at_hand():
         raise DataError(

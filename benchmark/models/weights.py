@@ -23,13 +23,15 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
         return read_packaged(path)
     if not Path(path).is_file():
         raise DataError(
-            f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with torch.save"
+            f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with "
+            "torch.save"
         )
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises whatever the bytes provoke
         raise DataError(
-            f"{WHERE}: {path} is not a state dict that can be read safely ({type(error).__name__}); "
+            f"{WHERE}: {path} is not a state dict that can be read safely "
+            f"({type(error).__name__}); "
             "save one with torch.save(model.state_dict(), path)"
         ) from error
     for key in ("state_dict", "model"):

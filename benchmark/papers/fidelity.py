@@ -197,5 +197,6 @@ def as_text(rows: Iterable[Row], shown: Iterable[Row]) -> str:
     stated = sum(row.equal != "not stated" for row in rows)
     return "\n".join(lines) + (
         f"{len(rows)} values of {recipes} recipes: {equal} of {stated} that are stated are equal; "
-        f"{sum(row.deviates for row in rows)} may move a score, {large} of these by more than 0.3 points"
+        f"{sum(row.deviates for row in rows)} may move a score, {large} of these by more than 0.3 "
+        "points"
     )

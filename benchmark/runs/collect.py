@@ -1,4 +1,5 @@
-"""From run folders to the tables of a study, ``runs.csv`` and ``scores.csv``, and their provenance."""
+"""From run folders to the tables of a study, ``runs.csv`` and ``scores.csv``, and their
+provenance."""
 
 from __future__ import annotations
 

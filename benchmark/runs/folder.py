@@ -45,8 +45,10 @@ class RunsFolder:
         place."""
         if self.is_gone():
             raise RunError(
-                f"{self.path} is gone: deleted, moved or unmounted while the workflow ran. Nothing is made in its "
-                "place, neither runs nor tables nor a report. Put it back and start the same command again: runs "
+                f"{self.path} is gone: deleted, moved or unmounted while the workflow ran. Nothing "
+                "is made in its "
+                "place, neither runs nor tables nor a report. Put it back and start the same "
+                "command again: runs "
                 "finished in it are kept. Without it the same command begins anew"
             )
 

@@ -99,13 +99,15 @@ def as_text(found: Plan, shown: int = 10) -> str:
         else ""
     )
     text = [
-        f"study {found.study}: {found.runs} runs, {sum(row.to_do for row in found.rows)} to do{ceiling}",
+        f"study {found.study}: {found.runs} runs, {sum(row.to_do for row in found.rows)} to "
+        f"do{ceiling}",
         "",
     ]
     text += _aligned([tuple(map(str, line)) for line in lines])
     text += [
         "",
-        "time left: of one run after the other, from finished runs of the same row; ? means none has finished",
+        "time left: of one run after the other, from finished runs of the same row; ? means none "
+        "has finished",
     ]
     by_status = defaultdict(list)
     for run_id, status, reason in found.problems:

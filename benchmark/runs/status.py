@@ -30,7 +30,8 @@ class RunStatus:
 
 
 def status_of(run: Run, results: Path) -> RunStatus:
-    """Return the status of ``run`` below ``results``; a damaged file is a failure, never an error."""
+    """Return the status of ``run`` below ``results``; a damaged file is a failure, never an
+    error."""
     folder = Path(results) / run.spec.folder
     try:
         if not (folder / RESULT).exists():
@@ -64,7 +65,8 @@ def _without_result(folder: Path) -> RunStatus:
 
 
 def failure_in(lines: list[str]) -> str | None:
-    """Returns the reason in the last lines of a log that ends with an error; None when it does not."""
+    """Returns the reason in the last lines of a log that ends with an error; None when it does
+    not."""
     full = [line.rstrip() for line in lines if line.strip()]
     start = next((n for n in range(len(full) - 1, -1, -1) if full[n].startswith("error: ")), None)
     if start is not None:

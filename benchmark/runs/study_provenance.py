@@ -14,7 +14,8 @@ from benchmark.study.grid import Run
 
 
 class Summary:
-    """Counts, run by run, of code versions, platforms, packages, hardware and dataset fingerprints."""
+    """Counts, run by run, of code versions, platforms, packages, hardware and dataset
+    fingerprints."""
 
     def __init__(self, study: str):
         self.study = study
@@ -126,8 +127,10 @@ class Summary:
             if apart:
                 label, setting, batch_size, seed, _ = apart[0]
                 warnings.append(
-                    f"in {len(apart)} of {len(groups)} groups of runs with one seed the losses {what} (first: "
-                    f"{label}/{setting}, batch size {batch_size}, seed {seed}), so that their differences are not "
+                    f"in {len(apart)} of {len(groups)} groups of runs with one seed the losses "
+                    f"{what} (first: "
+                    f"{label}/{setting}, batch size {batch_size}, seed {seed}), so that their "
+                    "differences are not "
                     "paired: train them with one version of the code on one kind of machine"
                 )
         return warnings
@@ -136,7 +139,8 @@ class Summary:
         """Returns warnings about runs that were continued on another model of processor or GPU, or
         with packages of other versions."""
         return [
-            f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in their last digits "
+            f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in "
+            "their last digits "
             "from runs on either"
             for how, names in (
                 ("on another kind of machine", self.moved),

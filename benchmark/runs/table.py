@@ -76,7 +76,8 @@ class RunTable:
     def from_rows(
         cls, runs: Iterable[Mapping[str, Any]], scores: Iterable[Sequence[Any]]
     ) -> RunTable:
-        """Return the tables with these rows; those of ``scores`` are in the order of SCORE_COLUMNS."""
+        """Return the tables with these rows; those of ``scores`` are in the order of
+        SCORE_COLUMNS."""
         rows = list(runs)
         settings = sorted(
             {name for row in rows for name in row if name.startswith(SETTING_PREFIXES)}
@@ -150,7 +151,8 @@ class RunTable:
         return rows
 
     def attempts(self) -> pd.DataFrame:
-        """Return one row a run: CELL_COLUMNS, seed, status. Runs without numbers appear here, too."""
+        """Return one row a run: CELL_COLUMNS, seed, status. Runs without numbers appear here,
+        too."""
         return self.runs[[*CELL_COLUMNS, "seed", "status"]]
 
     def test_scores(
@@ -222,7 +224,8 @@ def _read(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.
     if not path.is_file():
         study = path.parent.name
         raise RunError(
-            f"{path} does not exist: nothing was collected yet; 'python -m benchmark run {study}' trains "
+            f"{path} does not exist: nothing was collected yet; 'python -m benchmark run {study}' "
+            "trains "
             f"the study, 'python -m benchmark collect {study}' takes the runs there are"
         )
     try:
@@ -249,7 +252,8 @@ def _options(text: str) -> tuple[str, ...]:
 
 
 def _encode(value: Any) -> str:
-    """Return the cell of a setting: text as it is where it reads as text, everything else as JSON."""
+    """Return the cell of a setting: text as it is where it reads as text, everything else as
+    JSON."""
     if value is None:
         return ""
     if isinstance(value, str) and value and _decode(value) == value:

@@ -25,7 +25,8 @@ def runs_of(
     loss: str | None = None,
     batch_size: int | None = None,
 ) -> str:
-    """Return "(24 runs, first: <run_id>)" for the runs of ``block`` with these parts; "" for none."""
+    """Return "(24 runs, first: <run_id>)" for the runs of ``block`` with these parts; "" for
+    none."""
     seeds = written(study_seeds if block.seeds is None else block.seeds)
     datasets = [label for label in written(block.labels) if dataset in (None, label)]
     losses = [name for name in written(block.losses) if loss in (None, name)]

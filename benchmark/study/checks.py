@@ -70,7 +70,8 @@ class Checker(BlockReader):
         return result
 
     def variant(self, label: str, entry: dict[str, Any]) -> Variant | None:
-        """Return one named loss of the study, or None when its name or a hyperparameter is wrong."""
+        """Return one named loss of the study, or None when its name or a hyperparameter is
+        wrong."""
         key, schemas = f"losses.{label}", self.known.losses
         if label in schemas:
             self.add(key, "is the name of a registered loss; give the variant a label of its own")

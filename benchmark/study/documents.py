@@ -1,4 +1,5 @@
-"""YAML documents that remember the line of every value, so that a problem can be found in the file."""
+"""YAML documents that remember the line of every value, so that a problem can be found in the
+file."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Return the document at ``path``; raise ConfigError when it is missing or not a YAML mapping."""
+    """Return the document at ``path``; raise ConfigError when it is missing or not a YAML
+    mapping."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         data, node = parse_yaml(text)

@@ -94,7 +94,8 @@ class BlockFile:
     # last, because it hides the function of the same name
     option: str | None = option(
         None,
-        help="option of the recipe, or a name for the override; becomes '~name' in the setting; join several by ~",
+        help="option of the recipe, or a name for the override; becomes '~name' in the setting; "
+        "join several by ~",
         schema={"pattern": OPTIONS, "maxLength": 120},
     )
 
@@ -221,7 +222,8 @@ class RecipeKeys:
     )
     losses: dict[str, dict[str, Any]] = option(
         {},
-        help="hyperparameters of losses under this recipe: {registry name: {hyperparameter: value}}",
+        help="hyperparameters of losses under this recipe: {registry name: {hyperparameter: "
+        "value}}",
         schema=LOSSES,
     )
     loss_precision: dict[str, Precision] = option(

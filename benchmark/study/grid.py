@@ -28,7 +28,8 @@ class Run:
 
 
 def expand(study: Study) -> dict[str, Run]:
-    """Return ``{run_id: Run}`` in the order of the study file; a run shared by blocks appears once."""
+    """Return ``{run_id: Run}`` in the order of the study file; a run shared by blocks appears
+    once."""
     runs: dict[str, Run] = {}
     for block in study.blocks:
         resources = block.resources or study.resources

@@ -1,4 +1,5 @@
-"""A validated study: what the steps after loading work with. No field here is optional by accident."""
+"""A validated study: what the steps after loading work with. No field here is optional by
+accident."""
 
 from __future__ import annotations
 

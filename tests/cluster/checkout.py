@@ -125,7 +125,8 @@ class Checkout:
         return value
 
     def wait_for_an_epoch(self) -> str:
-        """Waits until the only run has finished its first epoch; returns the id of its Slurm job."""
+        """Waits until the only run has finished its first epoch; returns the id of its Slurm
+        job."""
         self.wait_for(lambda: list((self.folder / "results").glob("runs/*/*/*/*/*/metrics.jsonl")))
         return self.jobs()[-1]["JobId"]
 

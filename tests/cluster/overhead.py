@@ -53,12 +53,16 @@ def measure(way: str, folder: Path) -> str:
         (start - submitted).total_seconds() for submitted, start, _ in times
     )
     running = statistics.median((end - start).total_seconds() for _, start, end in times)
-    return f"{way:>14} {len(jobs):>5} {seconds:>8.1f} {seconds / RUNS:>8.2f} {waiting:>8.0f} {running:>8.0f}"
+    return (
+        f"{way:>14} {len(jobs):>5} {seconds:>8.1f} {seconds / RUNS:>8.2f} {waiting:>8.0f} "
+        f"{running:>8.0f}"
+    )
 
 
 if __name__ == "__main__":
     print(
-        f"{'':>14} {'jobs':>5} {'all':>8} {'per run':>8} {'waits':>8} {'runs':>8}   (seconds, {RUNS} runs, 4 at a time)"
+        f"{'':>14} {'jobs':>5} {'all':>8} {'per run':>8} {'waits':>8} {'runs':>8}   (seconds, "
+        f"{RUNS} runs, 4 at a time)"
     )
     with tempfile.TemporaryDirectory() as folder:
         for number, way in enumerate(WAYS):

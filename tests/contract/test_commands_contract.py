@@ -1,4 +1,5 @@
-"""Every verb of the command line says what it does and shows a call that the command line accepts."""
+"""Every verb of the command line says what it does and shows a call that the command line
+accepts."""
 
 from __future__ import annotations
 

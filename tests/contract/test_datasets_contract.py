@@ -187,7 +187,8 @@ def draw():
         time.sleep(0.01)
     pixels = np.arange(200 * 32 * 32).reshape(200, 32, 32).astype(np.uint8)
     numbers = np.arange(200)
-    return {"pixels": pixels, "codes": numbers, "fonts": numbers % 3, "font_names": np.array(["a", "b", "c"])}
+    names = np.array(["a", "b", "c"])
+    return {"pixels": pixels, "codes": numbers, "fonts": numbers % 3, "font_names": names}
 glyph_drawing._draw = draw
 assert len(glyph_drawing.glyph_images()["codes"]) == 200
 glyph_drawing._draw = None  # the second reading comes from the file

@@ -99,7 +99,8 @@ def test_a_new_table_is_one_file(tmp_path):
             def build(inputs):
                 """Return one row."""
                 rows = [[TableCell(str(inputs.runs["seed"].nunique()))]]
-                return Table("Number of seeds", "Seeds.", [text_column("Seeds")], [Section("", rows)])
+                columns = [text_column("Seeds")]
+                return Table("Number of seeds", "Seeds.", columns, [Section("", rows)])
             '''
         )
     )

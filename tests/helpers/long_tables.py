@@ -79,7 +79,8 @@ def run_table(runs: pd.DataFrame) -> RunTable:
 
 
 def without_number(runs: pd.DataFrame, query: str, status: str) -> pd.DataFrame:
-    """Returns ``runs`` with the runs that ``query`` chooses reduced to one row of ``status`` each."""
+    """Returns ``runs`` with the runs that ``query`` chooses reduced to one row of ``status``
+    each."""
     rows = runs.eval(query)
     gone = (
         runs[rows]

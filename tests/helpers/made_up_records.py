@@ -1,4 +1,5 @@
-"""Records of runs that nobody trained: specifications' results and provenance with made-up numbers."""
+"""Records of runs that nobody trained: specifications' results and provenance with made-up
+numbers."""
 
 from __future__ import annotations
 

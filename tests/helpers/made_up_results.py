@@ -88,7 +88,8 @@ def made_up_runs(
                     for seed in block.seeds:
                         state = (bad or {}).get((variant.label, batch_size, seed), "ok")
                         head = {
-                            "run_id": f"{dataset.label}/{block.setting}/{variant.label}/bs{batch_size}/seed{seed}",
+                            "run_id": f"{dataset.label}/{block.setting}/{variant.label}/"
+                            f"bs{batch_size}/seed{seed}",
                             "dataset": dataset.label,
                             "setting": block.setting.label,
                             "loss": variant.label,

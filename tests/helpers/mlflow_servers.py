@@ -149,7 +149,8 @@ def free_port() -> int:
 
 @pytest.fixture(autouse=True)
 def clean_tracking(monkeypatch) -> None:
-    """Tests start from a clean slate, and what MLflow's patience sets does not leak between them."""
+    """Tests start from a clean slate, and what MLflow's patience sets does not leak between
+    them."""
     for name in (*VARIABLES, *store.PATIENCE):
         monkeypatch.delenv(name, raising=False)
 

@@ -37,7 +37,8 @@ METHODS = "methods: {toy: {loss: sup_ap}}\n"
 
 
 def write_paper(parent: Path, key: str = "toy2030", **files: str | None) -> Path:
-    """Write the paper below ``parent``; ``files`` replace a file by its stem, None leaves it out."""
+    """Write the paper below ``parent``; ``files`` replace a file by its stem, None leaves it
+    out."""
     folder = parent / key
     folder.mkdir(parents=True)
     for name, text in FILES.items():

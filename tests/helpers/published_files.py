@@ -93,7 +93,8 @@ EVERY = sorted(archives.MAKERS)
 
 
 def given(files: list[Path]) -> list[object]:
-    """Returns the arguments for these sources; the digest is theirs, not that of the real archive."""
+    """Returns the arguments for these sources; the digest is theirs, not that of the real
+    archive."""
     arguments = []
     for path in files:
         arguments += [

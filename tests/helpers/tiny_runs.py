@@ -18,7 +18,8 @@ TIMES = {"images_per_second", "loss_ms", "seconds"}
 
 
 def tiny_spec(loss: str = "smooth_ap", seed: int = 0, **sections: dict[str, Any]) -> RunSpec:
-    """Returns a specification with two epochs of batches of 32; ``sections`` overlay the recipe's."""
+    """Returns a specification with two epochs of batches of 32; ``sections`` overlay the
+    recipe's."""
     recipe = {
         "model": {"backbone": "test_resnet", "channels": 1, "embedding_dim": 32},
         "input": {"augmentation": "affine_noise", "image_size": 32, "mean": [0.5], "std": [0.5]},

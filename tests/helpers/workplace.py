@@ -63,7 +63,8 @@ class Workplace:
         collect_only: bool = True,
         hooks: bool = False,
     ) -> subprocess.CompletedProcess:
-        """Run Snakemake up to runs.csv, to ``target`` or to the end; return the finished process."""
+        """Run Snakemake up to runs.csv, to ``target`` or to the end; return the finished
+        process."""
         command = [sys.executable, "-m", "snakemake"]
         if target:
             command += [target]

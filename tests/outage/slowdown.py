@@ -101,7 +101,8 @@ def report(found: dict[str, list[dict[str, float]]]) -> float:
     """Prints one line per situation; returns the highest median ratio."""
     base = [run["seconds"] for run in found[WITHOUT]]
     print(
-        f"{WITHOUT}: median {statistics.median(base):.1f} s ({min(base):.1f} to {max(base):.1f}), {len(base)} runs"
+        f"{WITHOUT}: median {statistics.median(base):.1f} s ({min(base):.1f} to {max(base):.1f}), "
+        f"{len(base)} runs"
     )
     medians = []
     for situation in list(found)[1:]:
@@ -111,7 +112,8 @@ def report(found: dict[str, list[dict[str, float]]]) -> float:
         helper = statistics.median(run["helper"] for run in runs)
         medians.append(statistics.median(ratios))
         print(
-            f"{situation + ':':<24} ratio {medians[-1]:.3f} ({min(ratios):.3f} to {max(ratios):.3f}), "
+            f"{situation + ':':<24} ratio {medians[-1]:.3f} ({min(ratios):.3f} to "
+            f"{max(ratios):.3f}), "
             f"waited at most {waited:.2%} of the run, helper {helper:.1f} CPU s"
         )
     return max(medians)

@@ -55,7 +55,8 @@ def main() -> None:
     started = time.perf_counter()
     expanded = expand_queries(query, gallery, 2.0, 10, others)
     print(
-        f"expansion {expanded.shape}: {time.perf_counter() - started:.1f} s, peak {peak_gb():.2f} GB"
+        f"expansion {expanded.shape}: {time.perf_counter() - started:.1f} s, peak {peak_gb():.2f} "
+        "GB"
     )
 
 

@@ -35,7 +35,8 @@ PLAN_SECONDS, REPORT_SECONDS, MEMORY_MB = 120.0, 60.0, 2048.0
 
 
 def wide_study(losses: int, seeds: int) -> dict[str, Any]:
-    """Returns a study of two datasets, two batch sizes, and so many variants of one loss and seeds."""
+    """Returns a study of two datasets, two batch sizes, and so many variants of one loss and
+    seeds."""
     variants = {
         f"tau{number:03d}": {"loss": "smooth_ap", "tau": 0.01 + 0.001 * number}
         for number in range(losses)
@@ -143,7 +144,8 @@ def main() -> int:
     found = measure(arguments.losses, arguments.seeds)
     together = sum(found[verb][0] for verb in STEPS)
     print(
-        f"from run folders to the report: {found[FINISH][0]:.1f} CPU s, each in its own process: {together:.1f}"
+        f"from run folders to the report: {found[FINISH][0]:.1f} CPU s, each in its own process: "
+        f"{together:.1f}"
     )
     planning = max(seconds for name, (seconds, _) in found.items() if name not in (FINISH, *STEPS))
     memory = max(megabytes for _, megabytes in found.values())

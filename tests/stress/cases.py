@@ -28,7 +28,8 @@ WITH_REST = {"name": "glyphs_with_rest", "params": {}}
 
 
 def cases() -> dict[str, RunSpec]:
-    """Returns the specification of each case by its name; that of a loss alone is the loss's name."""
+    """Returns the specification of each case by its name; that of a loss alone is the loss's
+    name."""
     found = {name: tiny_spec(name, training=TRAINING) for name in LOSSES.names()}
     found |= {
         f"sampler {name}": tiny_spec(

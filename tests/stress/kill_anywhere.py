@@ -107,7 +107,8 @@ def endure(name: str, spec: RunSpec, kills: int, killers: list[Killer], folder: 
         turn = tally.attempts
         if turn > 10 * kills + 20:
             raise RuntimeError(
-                f"{name}: {turn} attempts for {tally.kills.total()} kills; is the phase file written?"
+                f"{name}: {turn} attempts for {tally.kills.total()} kills; is the phase file "
+                "written?"
             )
         wanted = phases[turn % len(phases)]
         phase = killers[turn % len(killers)].attempt(path, wanted)

@@ -27,7 +27,8 @@ SPEC = tiny_spec(training={"epochs": 1, "checkpoint_seconds": 0.0})
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Returns a function that mounts, or mounts again with other options, a file system in memory."""
+    """Returns a function that mounts, or mounts again with other options, a file system in
+    memory."""
     place = tmp_path / "disk"
     place.mkdir()
     mounted = []

@@ -96,7 +96,8 @@ def test_importing_a_torch_free_part_does_not_import_torch(parts):
 import importlib, pkgutil, sys
 for part in sys.argv[1:]:
     module = importlib.import_module(f"benchmark.{part}")
-    names = [info.name for info in pkgutil.walk_packages(getattr(module, "__path__", []), f"benchmark.{part}.")]
+    folders = getattr(module, "__path__", [])
+    names = [info.name for info in pkgutil.walk_packages(folders, f"benchmark.{part}.")]
     for name in [module.__name__, *names]:
         importlib.import_module(name)
         if "torch" in sys.modules:

@@ -30,7 +30,10 @@ class PullTogether(Loss):
     class Config:
         strength: float = option(1.0, above=0.0, help="factor of the loss")
 
-    def forward(self, embeddings, labels, reference_embeddings=None, reference_labels=None, *, generator=None):
+    def forward(
+        self, embeddings, labels, reference_embeddings=None, reference_labels=None,
+        *, generator=None
+    ):
         same = (labels[:, None] == labels[None, :]).to(embeddings.dtype)
         scores = embeddings @ embeddings.T
         return self.config.strength * (scores * (1 - same) - scores * same).mean()

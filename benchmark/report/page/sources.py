@@ -58,7 +58,8 @@ def recipe_deviations(study: Study) -> Table | None:
         [text_column(name) for name in ("Value", "Paper", "Code", "Ours", "Effect", "Reason")],
         sections,
         [
-            f"Of {len(rows)} values, {len(stated)} are stated by the paper or its code, and {equal} "
+            f"Of {len(rows)} values, {len(stated)} are stated by the paper or its code, and "
+            f"{equal} "
             f"of these are equal; 'python -m benchmark fidelity {study.name}' prints all of them."
         ],
     )

@@ -88,7 +88,8 @@ def run_name(spec: RunSpec) -> str:
 
 
 def params(spec: RunSpec) -> dict[str, str]:
-    """Return all settings as flat text: what runs are compared by first, then ``section.option``."""
+    """Return all settings as flat text: what runs are compared by first, then
+    ``section.option``."""
     flat: dict[str, Any] = {
         "loss": spec.loss.label,
         "batch_size": spec.batch_size,

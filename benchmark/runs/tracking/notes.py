@@ -36,8 +36,10 @@ def experiment_note(
         f"**{title}**",
         question,
         f"Report: `{study}/{PAGE}` in the folder of the results{link}.",
-        f"Compare runs by {compared} (after the last epoch) over `loss`, `batch_size`, `seed`, `dataset`, `setting`. "
-        "Further values: `best/...` best test epoch, `curve/...` per epoch, `cost/...` speed and memory.",
+        f"Compare runs by {compared} (after the last epoch) over `loss`, `batch_size`, `seed`, "
+        "`dataset`, `setting`. "
+        "Further values: `best/...` best test epoch, `curve/...` per epoch, `cost/...` speed and "
+        "memory.",
     )
     return "\n\n".join(part for part in parts if part)
 

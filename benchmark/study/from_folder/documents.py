@@ -31,7 +31,8 @@ def study_text(
     metrics = ", ".join([f"recall_at_{chosen.recall_at[0]}", "map_at_r", "map"])
     memory = 8000 if gpus else 4000 if network.pretrained else 2000
     return f"""\
-# Written by 'python -m benchmark folder init'; yours to change. Every key: docs/architecture.md, "Study files".
+# Written by 'python -m benchmark folder init'; yours to change.
+# Every key: docs/architecture.md, "Study files".
 study: {name}
 title: {_quoted(f"Losses on {Path(str(params['root'])).name}")}
 question: {_quoted(_question(look, network))}
@@ -72,11 +73,16 @@ def recipe_text(look: Look, network: Network, chosen: Settings, gpus: int) -> st
     workers, threads = (4, 4) if gpus else (0, 1)
     batch = f"{{epochs: {chosen.epochs}, threads: {threads}}}"
     if network.pretrained and not gpus:
-        batch = f"{{epochs: {chosen.epochs}, threads: {threads}, micro_batch: 16}}    # same numbers, less memory"
+        batch = (
+            f"{{epochs: {chosen.epochs}, threads: {threads}, micro_batch: 16}}    # same "
+            "numbers, less memory"
+        )
     model_lines = "\n".join(f"  {line}" for line in model)
     return f"""\
 label: {network.label}        # name of the network in paths and tables
-source: defaults of 'folder init' for {look.images:,} training images; nothing in it was chosen by looking at scores
+source: >-
+  defaults of 'folder init' for {look.images:,} training images; nothing in it was chosen by looking
+  at scores
 model:
 {model_lines}
 input:
@@ -102,7 +108,8 @@ evaluation: {{every: {chosen.every}, recall_at: {_listed(chosen.recall_at)}}}
 def _question(look: Look, network: Network) -> str:
     train, test = look.counts["train"], look.counts["test"]
     words = (
-        f"Which loss retrieves best on {test['classes']:,} classes that training never saw ({test['images']:,} "
+        f"Which loss retrieves best on {test['classes']:,} classes that training never saw "
+        f"({test['images']:,} "
         f"images), after training on {train['classes']:,} others ({train['images']:,} images)?"
     )
     left = look.counts.get("left out")
@@ -113,7 +120,8 @@ def _question(look: Look, network: Network) -> str:
     if network.pretrained:
         return f"{words} The network, {network.backbone}, starts from {network.weights}."
     return (
-        f"{words} The network, {network.backbone}, is small and trained from scratch: its scores compare the losses "
+        f"{words} The network, {network.backbone}, is small and trained from scratch: its scores "
+        "compare the losses "
         "with each other, and are far below what a pretrained network reaches."
     )
 

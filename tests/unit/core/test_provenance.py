@@ -55,5 +55,8 @@ def test_nothing_names_a_person_a_machine_or_a_folder():
 
 
 def test_importing_provenance_does_not_import_torch():
-    code = "import sys, benchmark.core.provenance as p; p.platform_label(); p.hardware(); sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, benchmark.core.provenance as p; p.platform_label(); p.hardware(); "
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,5 @@
-"""Sections of a recipe become their dataclasses, nested ones included, with the defaults filled in."""
+"""Sections of a recipe become their dataclasses, nested ones included, with the defaults filled
+in."""
 
 from __future__ import annotations
 

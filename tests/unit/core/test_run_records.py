@@ -55,7 +55,8 @@ def test_the_digest_of_a_file_is_that_of_its_specification(spec, tmp_path):
 
 
 def test_whole_numbers_of_a_recipe_keep_the_digest(spec, tmp_path):
-    """1 and 1.0 are equal numbers with different bytes: reading must not change one into the other."""
+    """1 and 1.0 are equal numbers with different bytes: reading must not change one into the
+    other."""
     spec.write(tmp_path / "spec.json")
     data = json.loads((tmp_path / "spec.json").read_text())
     data["recipe"]["optimizer"]["lr"] = 1

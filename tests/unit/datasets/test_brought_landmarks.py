@@ -1,4 +1,5 @@
-"""Landmarks-clean and the R1M distractors, on small copies: good, truncated, miscounted, doubled."""
+"""Landmarks-clean and the R1M distractors, on small copies: good, truncated, miscounted,
+doubled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The folder dataset: layouts, splits, odd pictures, and one message for everything that is wrong."""
+"""The folder dataset: layouts, splits, odd pictures, and one message for everything that is
+wrong."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def test_csv_decides_the_split(root, tmp_path):
 def test_all_problems_of_a_csv_are_named_at_once(root, tmp_path):
     table = tmp_path / "split.csv"
     table.write_text(
-        "path,label,split\nclass 0/0.png,a,train\nclass 0/1.png,a,test\nclass 1/0.png,b,train\nclass 1/0.png,b,train\n"
+        "path,label,split\nclass 0/0.png,a,train\nclass 0/1.png,a,test\nclass "
+        "1/0.png,b,train\nclass 1/0.png,b,train\n"
         "class 2/0.png,c,test\n"
     )
     with pytest.raises(DataError) as caught:

@@ -78,8 +78,10 @@ def test_damaged_cache_is_drawn_again(monkeypatch, tmp_path):
 
 def test_datasets_and_samplers_do_not_import_torch():
     code = (
-        "import sys; import benchmark.input.samplers as s; from benchmark.datasets import DATASETS, load_dataset; "
-        "s.SAMPLERS.names(); DATASETS.names(); load_dataset('glyphs_tiny'); sys.exit('torch' in sys.modules)"
+        "import sys; import benchmark.input.samplers as s; from benchmark.datasets import "
+        "DATASETS, load_dataset; "
+        "s.SAMPLERS.names(); DATASETS.names(); load_dataset('glyphs_tiny'); sys.exit('torch' in "
+        "sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -1,4 +1,5 @@
-"""What is wrong with a published dataset's files is said in one clear message, everything at once."""
+"""What is wrong with a published dataset's files is said in one clear message, everything at
+once."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def make(tmp_path):
 
 
 def message(name: str, root: Path, **params) -> str:
-    """Returns what loading says, without the landmark sets that sfm120k looks for beside its root."""
+    """Returns what loading says, without the landmark sets that sfm120k looks for beside its
+    root."""
     with pytest.raises(DataError) as caught:
         load_dataset(name, {"root": str(root), "allow_counts": True, **params})
     return str(caught.value).partition("\ndataset 'roxford5k'")[0]
@@ -131,21 +133,69 @@ def test_a_class_in_both_splits_is_named(make, name, file, old, new, labels):
     ("name", "file", "old", "new", "words"),
     [
         ("cub", "images.txt", "1 099.Ovenbird/", "099.Ovenbird/", "line 1: '099.Ovenbird/"),
-        ("cub", "image_class_labels.txt", "3 99", "3 x", "number must be a whole number\n      '3 x'"),
+        (
+            "cub",
+            "image_class_labels.txt",
+            "3 99",
+            "3 x",
+            "number must be a whole number\n      '3 x'",
+        ),
         ("cub", "image_class_labels.txt", "3 99", "3 " + "9" * 30, "must be a whole number"),
         ("cub", "classes.txt", "99 ", "100 ", "numbers given twice in classes.txt: 1"),
-        ("sop", "Ebay_train.txt", "image_id", "id", "expected the header 'image_id class_id super_class_id path'"),
+        (
+            "sop",
+            "Ebay_train.txt",
+            "image_id",
+            "id",
+            "expected the header 'image_id class_id super_class_id path'",
+        ),
         ("sop", "Ebay_test.txt", "9 11319 1 ", "9 11319 ", "line 2: '9 11319 bicycle_final/"),
-        ("sop", "Ebay_test.txt", " bicycle_final/", " ../bicycle_final/", "malformed lines in Ebay_test.txt"),
-        ("sop", "Ebay_test.txt", " bicycle_final/", " /bicycle_final/", "with paths below the root"),
-        ("inaturalist", f"{SPLITS}_train_set1.txt", "train_val2018/Aves/100/", "", "each must read <folder>/"),
-        ("inshop", "list_eval_partition.txt", "20", "21", "line 1 is '21', but 20 rows can be read"),
+        (
+            "sop",
+            "Ebay_test.txt",
+            " bicycle_final/",
+            " ../bicycle_final/",
+            "malformed lines in Ebay_test.txt",
+        ),
+        (
+            "sop",
+            "Ebay_test.txt",
+            " bicycle_final/",
+            " /bicycle_final/",
+            "with paths below the root",
+        ),
+        (
+            "inaturalist",
+            f"{SPLITS}_train_set1.txt",
+            "train_val2018/Aves/100/",
+            "",
+            "each must read <folder>/",
+        ),
+        (
+            "inshop",
+            "list_eval_partition.txt",
+            "20",
+            "21",
+            "line 1 is '21', but 20 rows can be read",
+        ),
         ("inshop", "list_eval_partition.txt", " query", " probe", "one of train, query, gallery"),
-        ("inshop", "list_eval_partition.txt", "img/MEN/Denim/id_00000001/01", "img/01", "each must read img/<group>"),
+        (
+            "inshop",
+            "list_eval_partition.txt",
+            "img/MEN/Denim/id_00000001/01",
+            "img/01",
+            "each must read img/<group>",
+        ),
         ("vehicleid", "attribute/model_attr.txt", "1002", "1000", "vehicles given twice"),
-        ("vehicleid", "train_test_split/train_list.txt", "0000001 1000", "0000001", "line 1: '0000001'"),
+        (
+            "vehicleid",
+            "train_test_split/train_list.txt",
+            "0000001 1000",
+            "0000001",
+            "line 1: '0000001'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_malformed_lines_are_shown_with_what_they_should_be(make, name, file, old, new, words):
     root = make(name)
     edit(root / file, old, new)

@@ -246,6 +246,9 @@ def test_a_row_of_zeros_is_alike_to_nothing():
 
 
 def test_importing_the_metrics_imports_neither_torch_nor_faiss():
-    code = "import sys, benchmark.metrics; print([name for name in ('torch', 'faiss') if name in sys.modules])"
+    code = (
+        "import sys, benchmark.metrics; print([name for name in ('torch', 'faiss') if name in "
+        "sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

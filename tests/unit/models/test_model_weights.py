@@ -159,7 +159,8 @@ def test_layer_norm_standardises_what_reaches_the_head():
 def test_torchvision_imports_whether_or_not_its_operators_load():
     code = (
         "from benchmark.models.vision_ops import prepare_torchvision as prepare; prepare(); "
-        "assert not prepare(); import torchvision, torch; print(hasattr(torch.ops.torchvision, 'nms'))"
+        "assert not prepare(); import torchvision, torch; print(hasattr(torch.ops.torchvision, "
+        "'nms'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "True", done.stderr

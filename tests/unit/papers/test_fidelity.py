@@ -27,7 +27,7 @@ def test_every_value_of_a_papers_recipes_has_a_row_that_agrees_with_its_effect(n
 
 
 def test_a_value_without_a_row_is_an_error_that_names_it():
-    with pytest.raises(ReferenceDataError, match="made_up.*optimizer.lr"):
+    with pytest.raises(ReferenceDataError, match=r"made_up.*optimizer\.lr"):
         ledger("made_up", {"optimizer.lr": 0.1, "input.flip": True}, [fact("input.flip", "true")])
 
 

@@ -1,4 +1,5 @@
-"""Footnotes: every rule finds two printed values that differ, and says where the other one stands."""
+"""Footnotes: every rule finds two printed values that differ, and says where the other one
+stands."""
 
 from __future__ import annotations
 

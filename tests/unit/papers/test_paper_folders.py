@@ -66,7 +66,8 @@ def test_all_problems_of_all_files_are_told_at_once(tmp_path):
     for part in (
         "paper.yaml: titel (line 2)  unknown key 'titel'; did you mean 'title'?",
         "paper.yaml: title (line 1)  Field required",
-        "claims.yaml: toy_beats_smooth_ap.kind (line 4)  unknown kind 'beat'; did you mean 'beats'?",
+        "claims.yaml: toy_beats_smooth_ap.kind (line 4)  unknown kind 'beat'; did you mean "
+        "'beats'?",
         "tables.yaml: table1.rows (line 1)  Input should be a valid tuple",
         "outside.yaml: outsid (line 1)  unknown key 'outsid'; did you mean 'outside'?",
     ):

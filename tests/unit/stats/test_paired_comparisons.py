@@ -16,7 +16,8 @@ def by_seed(values, seeds=None):
 
 
 def paired(first: pd.Series, second: pd.Series):
-    """Returns the test of two losses' scores indexed by seed, beside another pair that must not matter."""
+    """Returns the test of two losses' scores indexed by seed, beside another pair that must not
+    matter."""
     table = pd.DataFrame({"first": first, "second": second, "other": 0.5}).T.to_numpy()
     return paired_tests(table[[2, 0]], table[[1, 1]]).iloc[1]
 

@@ -110,7 +110,8 @@ def test_ten_thousand_runs_expand_in_seconds(study_data, write_study):
 
 def test_loading_and_expanding_never_import_torch(study_data, write_study):
     code = (
-        "import sys; from benchmark.study import load_study; from benchmark.study.grid import expand; "
+        "import sys; from benchmark.study import load_study; from benchmark.study.grid import "
+        "expand; "
         "import benchmark.runs.collect, benchmark.study.workflow, benchmark.runs.plan; "
         f"expand(load_study({str(write_study(study_data))!r})); "
         "assert 'torch' not in sys.modules"

@@ -1,4 +1,5 @@
-"""Pickle files: plain data of every protocol is read, and nothing else is, however it is dressed."""
+"""Pickle files: plain data of every protocol is read, and nothing else is, however it is
+dressed."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ REFUSED = {
     + b"\x87RK\x00\x86sK\x08K\x01K\x10tb.",
     "plain code given fields": GLOBAL
     + b"U\x02i8K\x00K\x01\x87R(K\x03U\x01|NU\x01aq\x01\x85}K\x08K\x01K\x10tb.",
-    "dtype class as a dtype": b"\x80\x02cnumpy.core.multiarray\nscalar\ncnumpy\ndtype\nU\x08aaaaaaaa\x86R.",
+    "dtype class as a dtype": b"\x80\x02cnumpy.core.multiarray\nscalar\n"
+    b"cnumpy\ndtype\nU\x08aaaaaaaa\x86R.",
     "shared lists": shared(levels=11, parts=4),
     "deep lists": shared(levels=30, parts=1),
     "list of itself": itself(),

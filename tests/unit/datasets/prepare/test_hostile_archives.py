@@ -1,4 +1,5 @@
-"""Archives that want to write elsewhere, to fill the memory or the disk, or to show private files."""
+"""Archives that want to write elsewhere, to fill the memory or the disk, or to show private
+files."""
 
 from __future__ import annotations
 

@@ -39,10 +39,15 @@ def finished(study) -> pd.DataFrame:
     for name, run in expand(study).items():
         dataset = name.split("/", 1)[0]
         head = {
-            "run_id": name, "dataset": dataset, "setting": run.spec.setting.label, "loss": run.spec.loss.label,
-            "base_loss": run.spec.loss.name, "batch_size": run.spec.batch_size, "seed": run.spec.seed,
+            "run_id": name,
+            "dataset": dataset,
+            "setting": run.spec.setting.label,
+            "loss": run.spec.loss.label,
+            "base_loss": run.spec.loss.name,
+            "batch_size": run.spec.batch_size,
+            "seed": run.spec.seed,
             "status": "ok",
-        }  # fmt: skip
+        }
         for split in SPLITS.get(dataset, ("test",)):
             scores = [(split, "last", 1, metric) for metric in METRICS]
             rows += [
@@ -69,7 +74,8 @@ def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
 
 
 def test_what_is_outside_is_faces_and_the_triplet_loss_of_landmarks():
-    """A claim that some study trains is no longer outside; docs/statistics.md states the numbers."""
+    """A claim that some study trains is no longer outside; docs/statistics.md states the
+    numbers."""
     claims = [claim for claim in all_claims() if claim.outside]
     assert len(claims) == 5 and len(all_claims()) == 42
     for claim in claims:

@@ -21,7 +21,8 @@ MEANS = {"smooth_ap": 0.6, "sup_ap": 0.62, "roadmap": 0.63}
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    """Returns a results folder with finished runs of a study whose frozen reference lies inside it."""
+    """Returns a results folder with finished runs of a study whose frozen reference lies inside
+    it."""
     folder = tmp_path / "results"
     (folder / "toy").mkdir(parents=True)
     write_long(long_table(MEANS), folder / "toy")

@@ -12,7 +12,10 @@ import pytest
 from benchmark.runs.tracking import store
 from benchmark.runs.tracking.store import TrackingError
 
-PREPARE = "import sys; from benchmark.runs.tracking.store import prepare; print(prepare('toy', 'A toy', sys.argv[1]))"
+PREPARE = (
+    "import sys; from benchmark.runs.tracking.store import prepare; print(prepare('toy', 'A "
+    "toy', sys.argv[1]))"
+)
 
 
 def experiments(results: Path) -> list[tuple]:
