@@ -43,6 +43,7 @@ class Workplace:
     """A folder with studies, in which the project's Snakefile is run."""
 
     folder: Path
+    code: Path = ROOT  # where the Snakefile and the package lie
     environment: dict[str, str] = field(default_factory=dict)
     seconds: int = 300  # after which a workflow counts as stuck
 
@@ -70,7 +71,14 @@ class Workplace:
             command += [target]
         elif collect_only:
             command += ["runs", f"results/{study}/runs.csv"]
-        command += ["--snakefile", str(ROOT / "Snakefile"), "--profile", str(LOCAL), "--cores", "2"]
+        command += [
+            "--snakefile",
+            str(self.code / "Snakefile"),
+            "--profile",
+            str(LOCAL),
+            "--cores",
+            "2",
+        ]
         command += [
             "--config",
             f"study={study}.yaml",
@@ -78,7 +86,7 @@ class Workplace:
             *("--quiet", "host"),  # Snakemake's own words, which say what is run
             *arguments,
         ]
-        path = os.pathsep.join([str(QUICK), str(ROOT)])
+        path = os.pathsep.join([str(QUICK), str(self.code)])
         environment = {**os.environ, "PYTHONPATH": path, **self.environment}
         return subprocess.run(
             command,

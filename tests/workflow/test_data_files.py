@@ -1,0 +1,149 @@
+"""An edited data file makes exactly the steps that read it again, and trains nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from paper_folders import write_paper
+from workplace import ROOT, Workplace, jobs, small_study
+
+from benchmark.study.data_files import STEPS
+from benchmark.study.papers import PACKAGE
+
+PRINTED = {"papers", "tables", "figures", "report"}  # follow from the verdicts
+TABLES = {"tables", "report"}
+CLAIMS = {"claims", *TABLES, "figures"}
+NUMBERS = "roadmap2021/results.csv"
+EDITS = {
+    "margins.yaml": {"verdicts", *PRINTED, "claims"},
+    "vocabulary.yaml": {"verdicts", *PRINTED, "claims"},
+    "sweeps.yaml": PRINTED,
+    "roadmap2021/paper.yaml": {"verdicts", *PRINTED, "claims"},
+    NUMBERS: {"verdicts", *PRINTED},
+    "roadmap2021/implied.yaml": {"verdicts", *PRINTED},
+    "roadmap2021/tables.yaml": PRINTED,
+    "roadmap2021/figures.yaml": PRINTED,
+    "roadmap2021/footnotes.yaml": TABLES,
+    "roadmap2021/claims.yaml": CLAIMS,
+    # the study names no table of these
+    "smoothap2020/results.csv": PRINTED,
+    "smoothap2020/outside.yaml": PRINTED,
+    "smoothap2020/claims.yaml": CLAIMS,
+    "smoothap2020/tables.yaml": set(),
+    "smoothap2020/hyperparameters.csv": set(),  # for people
+    # of a plugin folder
+    "toy2030/paper.yaml": {"verdicts", *PRINTED, "claims"},
+    "toy2030/results.csv": {"verdicts", *PRINTED},
+    "toy2030/outside.yaml": {"verdicts", *PRINTED},
+    "toy2030/claims.yaml": CLAIMS,
+}
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    """Return a finished study that names two papers, beside a copy of the code and the papers."""
+    folder = tmp_path_factory.mktemp("judged")
+    code = folder / "code"
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("benchmark", "workflow", "envs"):
+        shutil.copytree(ROOT / name, code / name, ignore=ignored)
+    shutil.copy(ROOT / "Snakefile", code)
+    write_paper(folder / "plugins")
+    work = Workplace(folder, code, {"BENCHMARK_PLUGINS": str(folder / "plugins")})
+    study = small_study("small", ["smooth_ap", "roadmap"])
+    study["references"] = {"published": ["roadmap2021v2/table1", "toy2030"]}
+    work.write(study)
+    for name in ("decomposability_gap", "decomposability_gap-glyphs_tiny"):
+        _write_analysis(_analyses(work) / name)
+    done = work.snakemake("small", target="all")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert _planned(work) == set()
+    return work
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edited_data_file_makes_its_readers_again(judged: Workplace, name: str):
+    path = judged.code / "benchmark" / "papers" / name
+    if not path.is_file():
+        path = judged.folder / "plugins" / name
+    assert _planned_after_edit(judged, path) == EDITS[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "toy_ranking/summary.json",
+        "decomposability_gap/summary.json",
+        "decomposability_gap-glyphs_tiny/summary.json",
+    ],
+)
+def test_an_edited_result_of_an_analysis_makes_the_report_again(judged: Workplace, name: str):
+    assert _planned_after_edit(judged, _analyses(judged) / name, b" ") == {"report"}
+
+
+def test_another_decrease_of_the_gap_makes_the_papers_tables_again(judged: Workplace):
+    path = _analyses(judged) / "decomposability_gap" / "figure.csv"
+    more = b"gap,32,32,1,sup_ap,2\ngap,32,32,1,roadmap,1\n"
+    assert _planned_after_edit(judged, path, more) == PRINTED
+
+
+def test_a_file_that_a_paper_gains_makes_its_readers_again(judged: Workplace):
+    path = judged.code / "benchmark" / "papers" / "roadmap2021" / "outside.yaml"
+    path.write_text("outside: []\n")
+    try:
+        assert _planned(judged) == {"verdicts", *PRINTED}
+    finally:
+        path.unlink()
+    assert _planned(judged) == set()
+
+
+def test_edited_numbers_make_the_analysis_again_that_is_compared_with_them(judged: Workplace):
+    target = "results/small/analyses/decomposability_gap/summary.json"
+    assert _planned(judged, target) == set()
+    papers = judged.code / "benchmark" / "papers"
+    assert _planned_after_edit(judged, papers / NUMBERS, target=target) == {"analysis"}
+
+
+def test_every_data_file_of_the_papers_is_read_by_some_step():
+    read = {name for step in STEPS.values() for name in (*step.shared, *step.named, *step.every)}
+    for_people = {"datasets.csv", "hyperparameters.csv", "scenarios.yaml", "NOTES.md"}
+    files = {path.name for path in PACKAGE.rglob("*") if path.suffix in {".csv", ".yaml", ".md"}}
+    assert files == read | for_people
+
+
+def _analyses(work: Workplace) -> Path:
+    return work.folder / "results" / "small" / "analyses"
+
+
+def _write_analysis(folder: Path) -> None:
+    """Write what an analysis that 'all' does not make leaves, as far as other steps read it."""
+    folder.mkdir(parents=True)
+    (folder / "figure.csv").write_text(
+        "kind,trained_at,measured_at,seed,loss,gap\ngap,32,32,0,sup_ap,4\ngap,32,32,0,roadmap,3\n"
+    )
+    summary = {"schema": 1, "quick": False, "runs": [{"run_id": "glyphs_tiny/main"}]}
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+
+def _planned_after_edit(
+    work: Workplace, path: Path, added: bytes = b"\n", target: str = "all"
+) -> set[str]:
+    """Return the steps that a dry run plans after bytes were added to a file."""
+    before, status = path.read_bytes(), path.stat()
+    path.write_bytes(before + added)
+    try:
+        return _planned(work, target)
+    finally:
+        path.write_bytes(before)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _planned(work: Workplace, target: str = "all") -> set[str]:
+    """Return the steps that a dry run plans."""
+    done = work.snakemake("small", "--dry-run", target=target)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return set(jobs(done)) - {"all", "total"}
