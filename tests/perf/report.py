@@ -15,7 +15,16 @@ from benchmark.core.provenance import git_state, hardware, packages
 from perf.sections import Section, load, targets_section, write_report
 
 # modules with ``section(out, *, quick, show) -> Section``, in the order of the report
-PARTS = ("losses", "large_class", "backbone", "evaluation", "reading", "throughput", "workflow")
+PARTS = (
+    "losses",
+    "large_class",
+    "large_batch",
+    "backbone",
+    "evaluation",
+    "reading",
+    "throughput",
+    "workflow",
+)
 PACKAGES = ("python", "torch", "numpy", "pytorch-metric-learning", "timm", "torchvision")
 
 
