@@ -66,13 +66,21 @@ class RunError(BenchmarkError):
 
 def print_error(error: BenchmarkError) -> int:
     """Print ``error`` and return its exit status, 2, also when the disk of the log is full."""
-    for stream, text in ((sys.stdout, ""), (sys.stderr, f"error: {error}\n")):
+    for stream, text in ((sys.stdout, ""), (sys.stderr, f"error: {printable(str(error))}\n")):
         try:
             print(text, end="", file=stream, flush=True)
         except OSError:
             # what is left in the buffer must not fail again at the exit and change the status
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 2
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with escapes for what could steer a terminal; names in files may hold it."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1]
+        for letter in text
+    )
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:

@@ -49,6 +49,17 @@ def path_below(root: Path, name: str) -> Path:
     return root / name
 
 
+def file_below(root: Path, name: str) -> Path:
+    """Return ``path_below(root, name)``, which no link on the way leads out of the root.
+
+    For names that a file from another machine gives; raise DataError for one that leaves.
+    """
+    path = path_below(root, name)
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise DataError(f"{name!r} leads out of {root} through a link; remove the link")
+    return path
+
+
 def is_text(name: str) -> bool:
     """Say whether a name can be written to a text file and shown on a terminal.
 

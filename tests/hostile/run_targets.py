@@ -138,12 +138,12 @@ def table_seeds(file: str) -> Callable[[], Mapping[str, bytes]]:
 
 def read_checkpoint(folder: Path, content: bytes) -> None:
     """Continue from a checkpoint; it is always refused with a message or read."""
-    from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint
+    from benchmark.training.checkpoint import CHECKPOINT, Identity, load_checkpoint
 
     path = folder / CHECKPOINT
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    state, message = load_checkpoint(folder, {"spec_digest": "0"})
+    state, message = load_checkpoint(folder, Identity("0", "0", "0", "0"))
     assert message or state is None
 
 
@@ -167,9 +167,11 @@ def torch_seeds() -> Mapping[str, bytes]:
     import torch
 
     network = torch.nn.Linear(2, 2)
+    identity = dict.fromkeys(("spec_digest", "code_version", "dataset_fingerprint"), "0")
+    identity["platform"] = "0"
     state = {"epoch": 1, "position": 3, "model": network.state_dict()}
     contents = {
-        "checkpoint": {"identity": {"spec_digest": "0"}, "state": state},
+        "checkpoint": {"identity": identity, "state": state},
         "weights": network.state_dict(),
         "wrapped": {"state_dict": network.state_dict()},
     }

@@ -1,7 +1,10 @@
 # From finished runs to the report. Every step follows the study file (its digest) and the files before it.
-# What a step reads of the papers is an input too (benchmark.study.data_files).
 from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.printed.study import FILES as PRINTED
+
+FROZEN = [
+    path for path in [FLOW.study.references.frozen] if path and Path(path).is_file()
+]
 
 
 rule collect:
@@ -45,8 +48,7 @@ rule verdicts:
     input:
         rules.collect.output.runs,
         rules.collect.output.scores,
-        FLOW.frozen,
-        FLOW.data("verdicts"),
+        FROZEN,
     output:
         f"{OUT}/verdicts.csv",
         f"{OUT}/verdicts_best.csv",
@@ -65,7 +67,6 @@ rule claims:
     input:
         rules.collect.output.runs,
         rules.collect.output.scores,
-        FLOW.data("claims"),
     output:
         f"{OUT}/claims.csv",
         f"{OUT}/claims_parts.csv",
@@ -86,7 +87,6 @@ rule papers:
         rules.collect.output.runs,
         rules.collect.output.scores,
         rules.verdicts.output,
-        FLOW.data("papers"),
     output:
         *(f"{OUT}/{name}" for name in PRINTED),
     log:
@@ -120,19 +120,13 @@ rule gallery:
         "python -m benchmark gallery {params.study} > {log:q} 2>&1"
 
 
-COMPUTED = [
-    rules.stats.output,
-    rules.verdicts.output,
-    rules.claims.output,
-    rules.papers.output,
-    rules.collect.output,
-]
-
-
 rule tables:
     input:
-        COMPUTED,
-        FLOW.data("tables"),
+        rules.stats.output,
+        rules.verdicts.output,
+        rules.claims.output,
+        rules.papers.output,
+        rules.collect.output,
     output:
         directory(f"{OUT}/tables"),
     log:
@@ -148,8 +142,7 @@ rule tables:
 
 rule figures:
     input:
-        COMPUTED,
-        FLOW.data("figures"),
+        rules.tables.input,
     output:
         directory(f"{OUT}/figures"),
     log:
@@ -163,10 +156,9 @@ rule figures:
         "python -m benchmark plots {params.study} > {log:q} 2>&1"
 
 
-# Analyses that 'all' does not make count by their content.
 rule report:
     input:
-        COMPUTED,
+        rules.tables.input,
         rules.tables.output,
         rules.figures.output,
         rules.gallery.output,
@@ -180,7 +172,6 @@ rule report:
     params:
         study=ARGUMENTS,
         digest=DIGEST,
-        analyses=FLOW.analysed(without=WITH_THE_REPORT),
     shell:
         "python -m benchmark report {params.study} > {log:q} 2>&1"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -16,6 +17,7 @@ from benchmark.report.drawing.style import FAINT, GRID, INK, styled
 
 POINTS = 72  # in an inch
 KINDS = ("svg", "pdf", "csv")
+_SIZE = re.compile(r'class="wide-(\d+)"')
 _ON_THE_PAGE = {
     INK: "currentColor",
     FAINT: "var(--soft)",
@@ -85,17 +87,26 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
     """Return the ``svg`` element for a page: ids made unique, text and grid in its colours."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->\s*", "", body, flags=re.S)
-    body = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{name}-", body)
+    prefix = re.sub(r"[^\w-]", "_", name)
+    body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", body)
     for drawn, on_the_page in _ON_THE_PAGE.items():
         body = body.replace(drawn, on_the_page)
-    # Limits replace the size, so that a figure scales with the page and its text does not.
+    # A class with limits replaces the size: a figure scales with the page, its text does not.
     head, rest = body.split(">", 1)
     width = re.search(r'viewBox="0 0 ([\d.]+)', head)
     inches = float(width[1]) / POINTS if width else 0.0
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
     label = f'role="img" aria-label="{escape(alt, quote=True)}"'
-    limits = f'style="max-width:{8 * inches:.1f}rem;min-width:{5.6 * inches:.1f}rem"'
-    return f"{head} {label} {limits}>{rest}"
+    return f'{head} {label} class="wide-{round(10 * inches)}">{rest}'
+
+
+def size_rules(elements: Iterable[str]) -> str:
+    """Return the CSS for the sizes of these ``svg`` elements; a page allows no inline styles."""
+    tenths = {int(size) for element in elements for size in _SIZE.findall(element[:2000])}
+    return "\n".join(
+        f".wide-{size} {{ max-width: {0.8 * size:.1f}rem; min-width: {0.56 * size:.1f}rem; }}"
+        for size in sorted(tenths)
+    )
 
 
 def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:

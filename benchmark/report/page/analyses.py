@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.core.errors import RunError
+from benchmark.core.errors import BenchmarkError
+from benchmark.core.paths import file_below
 from benchmark.core.privacy import without_paths
 from benchmark.report.analysis import SUMMARY, AnalysisSummary
 from benchmark.report.drawing.drawing import inline_svg
 from benchmark.report.page.files import Download, download
+from benchmark.report.page.sanitised import safe_html, safe_svg
 
 FOLDER = "analyses"
 FILES = {"figure.csv": "Numbers of the figure (CSV)", "table.csv": "Table (CSV)"}
@@ -39,14 +41,14 @@ def _load(study: Path, name: str) -> AnalysisItem:
     folder = study / FOLDER / name
     try:
         summary = AnalysisSummary.read(folder)
-        svg = (folder / "figure.svg").read_text(encoding="utf-8")
-        table = folder / "table.html"
+        svg = file_below(study, f"{FOLDER}/{name}/figure.svg").read_text(encoding="utf-8")
+        table = file_below(study, f"{FOLDER}/{name}/table.html")
         return AnalysisItem(
             name=name,
             title=summary.title,
             summary=summary,
-            figure=inline_svg(svg, f"analysis-{name}", summary.alt),
-            table=table.read_text(encoding="utf-8") if table.is_file() else "",
+            figure=inline_svg(safe_svg(svg), f"analysis-{name}", summary.alt),
+            table=safe_html(table.read_text(encoding="utf-8")) if table.is_file() else "",
             note=_note(summary),
             downloads=tuple(
                 download(label, study, f"{FOLDER}/{name}/{file}", f"{name}_{file}")
@@ -54,7 +56,7 @@ def _load(study: Path, name: str) -> AnalysisItem:
                 if (folder / file).is_file()
             ),
         )
-    except (RunError, OSError, ValueError) as error:
+    except (BenchmarkError, OSError, ValueError) as error:
         return AnalysisItem(name, name, reason=without_paths(str(error)))
 
 

@@ -6,6 +6,8 @@ import base64
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmark.core.paths import file_below
+
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
 
 
@@ -20,7 +22,7 @@ class Download:
 
 def download(label: str, study: Path, file: str, name: str = "") -> Download:
     """Return the link to ``file`` of a study's folder, saved as ``name`` (default: its own)."""
-    path = study / file
+    path = file_below(study, file)
     content = path.read_bytes()
     address = f"../{file}"
     if len(content) <= EMBEDDED:

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmark.core.errors import RunError
+from benchmark.core.errors import BenchmarkError
+from benchmark.core.paths import file_below
 from benchmark.core.privacy import without_paths
 from benchmark.report.drawing.drawing import inline_svg
 from benchmark.report.gallery.choose import REASONS
 from benchmark.report.gallery.record import SIDES, Gallery, PairQueries, Query
 from benchmark.report.labels import dataset_label, metric_label
+from benchmark.report.page.sanitised import safe_svg
 
 LIMIT = 2_500_000  # bytes of pictures and curves in one page
 
@@ -65,16 +67,16 @@ def load_gallery(folder: Path, limit: int = LIMIT) -> GallerySection:
             where = dataset_label(pair.dataset, pair.setting)
             title = f"{where} · batch size {pair.batch_size} · seed {pair.seed}"
             pairs.append(GalleryPair(title, metric_label(pair.metric), record, queries))
-    except (RunError, OSError) as error:
+    except (BenchmarkError, OSError, ValueError) as error:
         return GallerySection(reason=without_paths(str(error)))
     return GallerySection(pairs, gallery.reason, left_out)
 
 
 def _embedded(query: Query, folder: Path) -> GalleryQuery:
-    curve = (folder / f"{query.curve}.svg").read_text(encoding="utf-8")
-    svg = inline_svg(curve, f"gallery-{query.curve}", query.caption)
+    curve = file_below(folder, f"{query.curve}.svg").read_text(encoding="utf-8")
+    svg = inline_svg(safe_svg(curve), f"gallery-{query.curve}", query.caption)
     pictures = {}
     for which in SIDES:
-        content = (folder / getattr(query, which).picture).read_bytes()
+        content = file_below(folder, getattr(query, which).picture).read_bytes()
         pictures[which] = f"data:image/png;base64,{base64.b64encode(content).decode()}"
     return GalleryQuery(query, svg, pictures)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark import __version__
-from benchmark.core.errors import RunError
+from benchmark.core.errors import BenchmarkError, RunError
 from benchmark.core.files import write_text
+from benchmark.core.paths import file_below
 from benchmark.core.privacy import without_paths
 from benchmark.papers.verdicts.vocabulary import NOT_RUN
 from benchmark.report.artefacts import Artefact, read_artefacts
-from benchmark.report.drawing.drawing import inline_svg
+from benchmark.report.drawing.drawing import inline_svg, size_rules
 from benchmark.report.gallery.record import FOLDER as GALLERY
 from benchmark.report.gallery.write import TABLE
 from benchmark.report.inputs import Inputs, read_inputs
@@ -31,6 +34,7 @@ from benchmark.report.page.gallery import load_gallery
 from benchmark.report.page.methods import methods
 from benchmark.report.page.notices import notices
 from benchmark.report.page.provenance import provenance_facts
+from benchmark.report.page.sanitised import safe_html, safe_svg
 from benchmark.report.page.sources import recipe_deviations, recipe_sources
 from benchmark.report.render.html import environment, to_html
 from benchmark.report.tones import TONES
@@ -110,6 +114,15 @@ def build_page(inputs: Inputs, folder: Path) -> str:
     gallery = load_gallery(folder / GALLERY)
     analyses = load_analyses(folder)
     items, missing = _items(folder, inputs.study)
+    figures = [
+        *[item.element for item in items.values()],
+        *[analysis.figure for analysis in analyses],
+        *[query.svg for pair in gallery.pairs for query in pair.queries],
+    ]
+    style, script = (
+        f"\n{templates.loader.get_source(templates, name)[0]}{rules}\n"
+        for name, rules in (("style.css", size_rules(figures)), ("sort.js", ""))
+    )
     extra = [GALLERY, *[ANALYSES] * bool(analyses)]
     return templates.get_template("page.html.j2").render(
         study=inputs.study,
@@ -130,9 +143,16 @@ def build_page(inputs: Inputs, folder: Path) -> str:
         sources="".join(to_html(table, name) for name, table in tables.items() if table),
         methods=methods(inputs),
         version=__version__,
-        style=templates.loader.get_source(templates, "style.css")[0],
-        script=templates.loader.get_source(templates, "sort.js")[0],
+        style=style,
+        script=script,
+        style_digest=_digest(style),
+        script_digest=_digest(script),
     )
+
+
+def _digest(text: str) -> str:
+    """Return the digest by which a content security policy allows one element."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _items(folder: Path, study: Study) -> tuple[dict[str, Item], list[str]]:
@@ -147,7 +167,10 @@ def _items(folder: Path, study: Study) -> tuple[dict[str, Item], list[str]]:
             problems.append(f"{without_paths(str(error))}.")
             continue
         for record in records:
-            item = Item(kind, record) if record.reason else make(record, folder)
+            try:
+                item = Item(kind, record) if record.reason else make(record, folder)
+            except (BenchmarkError, OSError, ValueError) as error:
+                item = Item(kind, replace(record, reason=without_paths(str(error))))
             items[f"{kind}:{record.name}"] = item
     return items, problems
 
@@ -160,13 +183,13 @@ def _table(record: Artefact, folder: Path) -> Item:
     long = record.name == "published" and record.rows > LONG
     unmeasured = record.group == "paper" and not record.measured
     folded = record.name in FOLDED or long or unmeasured
-    return Item("table", record, record.html, folded, downloads)
+    return Item("table", record, safe_html(record.html), folded, downloads)
 
 
 def _figure(record: Artefact, folder: Path) -> Item:
-    svg = (folder / f"figures/{record.name}.svg").read_text(encoding="utf-8")
+    svg = file_below(folder, f"figures/{record.name}.svg").read_text(encoding="utf-8")
     numbers = download("Numbers (CSV)", folder, f"figures/{record.name}.csv")
-    element = inline_svg(svg, record.name, record.alt)
+    element = inline_svg(safe_svg(svg), record.name, record.alt)
     return Item("figure", record, element, downloads=(numbers,))
 
 

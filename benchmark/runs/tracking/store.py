@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.environment import TRACKING_URI, is_server
-from benchmark.core.errors import BenchmarkError, RunError
+from benchmark.core.errors import BenchmarkError, DataError, RunError
+from benchmark.core.files import replacing
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"
@@ -92,12 +93,21 @@ def locked(results: Path) -> Iterator[None]:
 def speaking_plainly(results: Path) -> Iterator[None]:
     """Turns whatever MLflow or its database raise into one TrackingError that says what to do."""
     be_patient(os.environ)  # some of it is read when MLflow is imported
+    from alembic.util import CommandError  # a store of a newer version
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except (MlflowException, SQLAlchemyError, OSError, RunError) as error:
+    except (
+        MlflowException,
+        SQLAlchemyError,
+        CommandError,
+        ImportError,
+        OSError,
+        DataError,
+        RunError,
+    ) as error:
         raise TrackingError(unusable(tracking_uri(results), results, _first_line(error))) from error
 
 
@@ -125,7 +135,9 @@ def connect(results: Path) -> Any:
         logging.getLogger(name).setLevel(logging.WARNING)
     from mlflow import MlflowClient
 
-    if uri.startswith("sqlite:"):
+    if is_own(uri, results) and not _has_content(Path(results) / DATABASE):
+        _make_store(Path(results) / DATABASE)
+    elif uri.startswith("sqlite:"):
         _upgrade(uri)
     return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
@@ -232,13 +244,25 @@ def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _make_store(path: Path) -> None:
+    """Make the database under another name first: one that was interrupted is broken for good."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    with replacing(path) as temporary:
+        store = SqlAlchemyStore(f"sqlite:///{temporary.resolve()}", ARTIFACT_ROOT)
+        store.engine.dispose()
+
+
 def _upgrade(uri: str) -> None:
     """Brings the schema of an existing database, written by an older MLflow, up to date."""
     import sqlalchemy
     from mlflow.store.db import utils
 
-    path = Path(uri.removeprefix("sqlite:///"))
-    if not path.exists() or path.stat().st_size == 0:
+    if not _has_content(Path(uri.removeprefix("sqlite:///"))):
         return
     engine = sqlalchemy.create_engine(uri)
     try:

@@ -75,6 +75,44 @@ def test_a_database_that_is_none_is_one_clear_error(tmp_path):
         store.prepare("toy", "A toy", tmp_path)
 
 
+def test_a_store_that_was_not_finished_is_not_there(tmp_path, monkeypatch):
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    def interrupted(self, uri, root):
+        Path(uri.removeprefix("sqlite:///")).write_bytes(b"SQLite format 3\0 half made")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlAlchemyStore, "__init__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.prepare("toy", "A toy", tmp_path)
+    assert not (tmp_path / store.DATABASE).exists()
+    store.prepare("toy", "A toy", tmp_path)
+    assert [name for name, _ in experiments(tmp_path)] == ["Default", "toy"]
+
+
+def test_a_store_of_a_newer_version_is_one_clear_error(tmp_path):
+    store.prepare("toy", "A toy", tmp_path)
+    with sqlite3.connect(tmp_path / store.DATABASE) as database:
+        database.execute("update alembic_version set version_num = 'ffffffffffff'")
+    with pytest.raises(TrackingError, match=r"mlflow\.db cannot be used .*delete the file"):
+        store.prepare("toy", "A toy", tmp_path)
+
+
+@pytest.mark.parametrize("address", ["mlflow-artifacts:/../../evil", "mlflow-artifacts:/a/../../x"])
+def test_a_store_from_elsewhere_writes_no_artifact_outside_of_its_folder(tmp_path, address):
+    from types import SimpleNamespace
+
+    from benchmark.core.errors import DataError
+    from benchmark.runs.tracking.client import _store_artifact
+
+    run = SimpleNamespace(info=SimpleNamespace(artifact_uri=address, run_id="0"))
+    client = SimpleNamespace(tracking_uri="sqlite:///x.db")
+    with pytest.raises(DataError, match="leads out of"):
+        _store_artifact(client, run, "spec.json", "{}", tmp_path / "results")
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_refused_connection_is_reported_at_once_and_without_credentials(
     tmp_path, monkeypatch, closed_port
 ):

@@ -1,0 +1,168 @@
+"""Hostile pickles and ground truths."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from hostile.cases import cases
+
+
+class Call:
+    """Asks to call a function with arguments when it is unpickled."""
+
+    def __init__(self, function: object, *arguments: object):
+        self.call = (function, arguments)
+
+    def __reduce__(self) -> tuple:
+        return self.call
+
+
+def nested(levels: int, parts: int) -> list:
+    """Return a list that is small in a file, and has ``parts ** levels`` leaves."""
+    value: list = [1]
+    for _ in range(levels):
+        value = [value] * parts
+    return value
+
+
+DTYPE = b"\x80\x02cnumpy\ndtype\n"
+OBJECTS = b"h\x01cnumpy\ndtype\nU\x02O8K\x00K\x01\x87RK\x00\x86s"  # a field of objects
+ARRAY = b"\x80\x02cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
+SCALAR = b"\x80\x02cnumpy.core.multiarray\nscalar\n"
+INT64 = (
+    b"cnumpy\ndtype\nU\x02i8K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+)
+POINTER = b"U\x08\x41\x41\x41\x41\x00\x00\x00\x00"
+
+
+def global_name(module: str, name: str) -> bytes:
+    return f"c{module}\n{name}\n(S'touch owned'\ntR.".encode()
+
+
+PICKLES = cases(
+    "pickle",
+    {
+        "os.system": pickle.dumps(Call(Path, "x"), 0).replace(b"pathlib", b"os     "),
+        **{
+            f"{module}.{name}": global_name(module, name)
+            for module, name in (
+                ("os", "system"),
+                ("posix", "system"),
+                ("subprocess", "Popen"),
+                ("builtins", "eval"),
+                ("builtins", "getattr"),
+                ("builtins", "__import__"),
+                ("builtins", "open"),
+                ("__builtin__", "apply"),
+                ("codecs", "decode"),
+                ("operator", "attrgetter"),
+                ("functools", "partial"),
+                ("importlib", "import_module"),
+                ("numpy", "load"),
+                ("numpy", "fromfile"),
+                ("numpy", "memmap"),
+                ("numpy.testing._private.utils", "runstring"),
+                ("numpy.core.multiarray", "fromfile"),
+                ("pandas", "read_pickle"),
+                ("torch", "load"),
+                ("benchmark.datasets.io.unpickling", "read_plain_pickle"),
+            )
+        },
+        "a path of a class": b"\x80\x04\x8c\x05numpy\x8c\x0endarray.tofile\x93.",
+        "raw bytes with a field of objects": DTYPE
+        + b"U\x02V8K\x00K\x01\x87R(K\x03U\x01|NU\x01aq\x01\x85}"
+        + OBJECTS
+        + b"K\x08K\x01K\x10tb.",
+        "numbers with a field of objects": DTYPE
+        + b"U\x02i8K\x00K\x01\x87R(K\x03U\x01|NU\x01aq\x01\x85}"
+        + OBJECTS
+        + b"K\x08K\x01K\x10tb.",
+        "numbers with a subarray": DTYPE
+        + b"U\x02i8K\x00K\x01\x87R(K\x03U\x01|cnumpy\ndtype\nU\x02O8K\x00K\x01\x87RK\x04\x86"
+        + b"NNK\x08K\x01K\x10tb.",
+        "a scalar of objects": SCALAR
+        + b"cnumpy\ndtype\nU\x02O8K\x00K\x01\x87R"
+        + POINTER
+        + b"\x86R.",
+        "a scalar of raw bytes": SCALAR
+        + b"cnumpy\ndtype\nU\x02V8K\x00K\x01\x87R"
+        + POINTER
+        + b"\x86R.",
+        "an array of objects": np.array([[1], "b"], dtype=object).dumps(),
+        "an array of records": np.zeros(1, dtype=[("a", "i4")]).dumps(),
+        "an array of dates": np.zeros(1, dtype="M8[s]").dumps(),
+        "an array of complex numbers": np.zeros(1, dtype="c16").dumps(),
+        "a type of 10^6 letters": np.zeros(1, dtype="U1").dumps().replace(b"U1", b"U1000000"),
+        "lists of lists, 4^11 leaves": pickle.dumps(nested(11, 4)),
+        "a list 30 deep": pickle.dumps(nested(30, 1)),
+        "an integer of 400 digits": pickle.dumps(10**400),
+        "a memory of 2 billion entries": b"\x80\x02Nr\xff\xff\xff\x7f.",
+    },
+    "but only lists, dicts, numbers, text and plain numpy arrays|is damaged or no pickle",
+) + cases(
+    "pickle",
+    {
+        "nothing": b"",
+        "text": b"hello",
+        "zip": b"PK\x03\x04" + bytes(30),
+        "cut": pickle.dumps(list(range(99)))[:-20],
+        "an array of negative length": ARRAY
+        + b"(K\x01J\xff\xff\xff\xff\x85"
+        + INT64
+        + b"\x89U\x08aaaaaaaatb.",
+        "an array of 10^18 numbers": ARRAY
+        + b"(K\x01\x8a\x08\x00\x00\x64\xa7\xb3\xb6\xe0\x0d\x85"
+        + INT64
+        + b"\x89U\x08aaaaaaaatb.",
+        "an array of too few bytes": ARRAY + b"(K\x01K\x08\x85" + INT64 + b"\x89U\x08aaaaaaaatb.",
+        "a scalar of too many bytes": SCALAR + INT64 + b"U\x10aaaaaaaaaaaaaaaa\x86R.",
+        "a persistent object": b"\x80\x02U\x01aQ.",
+        "an extension": b"\x80\x02\x82\x01.",
+        "a protocol of the future": b"\x80\x63N.",
+        "no object": b"\x80\x02.",
+        "only a mark": b"(.",
+        "text of another encoding": b"c_codecs\nencode\n(S'x'\nS'rot13'\ntR.",
+        "bytes of another process": b"\x80\x05\x97.",
+        "a frame of 2^60 bytes": b"\x80\x04\x95" + struct.pack("<Q", 2**60) + b"N.",
+        "text of 2^31 bytes": b"\x80\x04X\xff\xff\xff\x7fabc.",
+        "a long of 2^31 bytes": b"\x80\x02\x8b\xff\xff\xff\x7fabc.",
+    },
+    "damaged or no pickle",
+)
+
+TRUTHS = cases(
+    "list roxford5k: gnd_roxford5k.pkl",
+    {
+        name: pickle.dumps(value, 2)
+        for name, value in {
+            "a list": [1],
+            "no keys": {},
+            "numbers for names": {"imlist": [1], "qimlist": [2], "gnd": []},
+            "names that leave": {"imlist": ["../x"], "qimlist": ["/etc/passwd"], "gnd": []},
+            "names with escapes": {"imlist": ["\x1b[2J"], "qimlist": ["q"], "gnd": [{}]},
+            "a box of text": {"imlist": ["a"], "qimlist": ["q"], "gnd": [{"bbx": "abcd"}]},
+            "a box of nan": {
+                "imlist": ["a"],
+                "qimlist": ["q"],
+                "gnd": [{"bbx": [float("nan")] * 4}],
+            },
+            "an index beyond": {
+                "imlist": ["a"],
+                "qimlist": ["q"],
+                "gnd": [{"bbx": [0, 0, 1, 1], "easy": [9], "hard": [], "junk": []}],
+            },
+            "an index of 10^18": {
+                "imlist": ["a"],
+                "qimlist": ["q"],
+                "gnd": [{"bbx": [0, 0, 1, 1], "easy": [10**18], "hard": [], "junk": []}],
+            },
+        }.items()
+    },
+    "gnd_roxford5k.pkl",
+)
+
+CASES = [*PICKLES, *TRUTHS]
