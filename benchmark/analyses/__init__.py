@@ -3,8 +3,9 @@
 An analysis is registered with ``@ANALYSES.register("name", display="Title", places=(...))`` on a
 function ``build(context) -> Analysis``. It may train and may import torch, inside ``build``: asking
 for names and titles imports neither torch nor matplotlib. Those with ``trains=False`` take seconds
-and are part of every study of the papers' numbers. Only ``cli`` imports this package; the report
-reads the files that ``benchmark.analyses.write`` leaves.
+and are part of every study of the papers' numbers; ``papers=(...)`` names the papers whose printed
+numbers it is compared with. Only ``cli`` imports this package; the report reads the files that
+``benchmark.analyses.write`` leaves.
 """
 
 from __future__ import annotations

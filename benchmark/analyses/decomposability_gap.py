@@ -77,7 +77,10 @@ def measure(
 
 
 @ANALYSES.register(
-    "decomposability_gap", display=TITLE, places=("ROADMAP Eq. 6, 8 and 9", "ROADMAP v2 Table 10")
+    "decomposability_gap",
+    display=TITLE,
+    places=("ROADMAP Eq. 6, 8 and 9", "ROADMAP v2 Table 10"),
+    papers=("roadmap2021",),
 )
 def build(context: Context) -> Analysis:
     """Return the gap of SupAP and ROADMAP by training and measuring batch size, and its bounds."""

@@ -57,8 +57,7 @@ def explain(
     table = RunTable.read(loaded.folder(results))
     claims = {claim.name: claim for claim in all_claims()}
     if cell in claims:
-        judged = judge_claims(table, claims.values(), candidates(loaded))
-        typer.echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
+        typer.echo(explain_claim(*judge_claims(table, [claims[cell]], candidates(loaded))))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):
         words = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"

@@ -12,9 +12,9 @@ from torch import Generator, Tensor, nn
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses.kernels.autograd import differentiated
-from benchmark.losses.kernels.fused import OfEmbeddings, full_precision
+from benchmark.losses.kernels.fused import OfEmbeddings, full_precision, row_tiles
 from benchmark.losses.kernels.ranking import SoftRanks
-from benchmark.losses.kernels.relation import Relation
+from benchmark.losses.kernels.relation import Positives, Relation
 
 # A value and its derivative with respect to scores (Q, R), None where no gradient is asked for.
 ValueAndSlope = tuple[Tensor, Tensor | None]
@@ -122,10 +122,25 @@ class ScoreLoss(ComparingLoss):
 
     cosine = False
 
+    # Rows of scores that are held at once; None: all of them up to DENSE_ENTRIES scores
+    # (``benchmark.losses.kernels.fused``), beyond that as many as have TILE_ENTRIES.
+    rows_per_tile: int | None = None
+
+    # Whether the derivative of a row depends on ``totals`` of all rows.
+    needs_totals = False
+
+    def totals(self, scores: Tensor, relation: Relation) -> Tensor:
+        """Return the sums over these rows that ``on_scores`` needs of all rows in
+        ``relation.totals``."""
+        raise NotImplementedError
+
     def on_scores(
         self, scores: Tensor, relation: Relation, gradient: bool, generator: Generator | None
     ) -> ValueAndSlope:
-        """Return the loss of scores (Q, R) and its derivative, which autograd does not work out."""
+        """Return the loss of scores (Q, R) and its derivative, which autograd does not work out.
+
+        The rows may be some of a batch: then it is their share of the loss of the whole batch.
+        """
         raise NotImplementedError
 
     def components(self) -> Sequence[tuple[float, ScoreLoss]]:
@@ -133,9 +148,11 @@ class ScoreLoss(ComparingLoss):
         return [(1.0, self)]
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
-        relation = Relation.from_labels(labels, other_labels, embeddings.device, own=own)
-        relation.require_positives()
-        return OfEmbeddings.apply(embeddings, others, self.components(), relation, generator)
+        positives = Positives.from_labels(labels, other_labels, embeddings.device, own=own)
+        positives.require_positives()
+        tiles = row_tiles(len(labels), len(positives.order), self.rows_per_tile)
+        components = self.components()
+        return OfEmbeddings.apply(embeddings, others, components, positives, tiles, generator)
 
 
 class RankingLoss(ScoreLoss):
@@ -176,6 +193,8 @@ class RankingLoss(ScoreLoss):
         return differentiated(self.per_query, scores, relation, scale, include, gradient)
 
     def on_scores(self, scores, relation, gradient, generator):
+        if not relation.groups:  # some rows of a batch, none with a positive
+            return scores.new_zeros(()), torch.zeros_like(scores) if gradient else None
         scale = 1.0 / relation.valid
         values, slope = self.rank(scores, relation, scale, gradient, generator)
         return values.sum() * scale, slope

@@ -40,11 +40,27 @@ class Calibration(ScoreLoss):
             "pairs", help="mean over all pairs of a query (paper), or non-zero pairs of the batch"
         )
 
+    @property
+    def needs_totals(self):
+        return self.config.reduction == "nonzero"
+
+    def totals(self, scores, relation):
+        """Return the numbers of positive and of negative pairs that are not 0."""
+        over = scores > self.config.beta
+        if relation.own:
+            over.diagonal(relation.diagonal).fill_(False)
+        positive_count = scores.new_zeros(())
+        for group in relation.groups:
+            own = scores[group.queries].gather(1, group.columns)
+            positive_count = positive_count + (own < self.config.alpha).sum()
+            over[group.queries] = over[group.queries].scatter_(1, group.columns, False)
+        return torch.stack([positive_count, over.sum().to(scores.dtype)])
+
     def on_scores(self, scores, relation, gradient, generator):
-        per_pair = self.config.reduction == "pairs"
+        per_pair = not self.needs_totals
         excess = scores - self.config.beta
         if relation.own:
-            excess.fill_diagonal_(HIDDEN)
+            excess.diagonal(relation.diagonal).fill_(HIDDEN)
         # of a query's negative pairs in the loss with "pairs"; 0 for queries without a positive
         weight = scores.new_zeros(relation.queries)
         slopes, positive_loss, positive_count = [], scores.new_zeros(()), scores.new_zeros(())
@@ -65,8 +81,10 @@ class Calibration(ScoreLoss):
             value = positive_loss + (negative_sums * weight).sum()
             positive_step, negative_step = torch.ones_like(value), weight.unsqueeze(1)
         else:
-            positive_step = positive_count.clamp(min=1).reciprocal()
-            negative_step = over.sum().clamp(min=1).reciprocal()
+            counts = torch.stack([positive_count, over.sum().to(scores.dtype)])
+            if relation.totals is not None:
+                counts = relation.totals
+            positive_step, negative_step = counts.clamp(min=1).reciprocal()
             value = positive_loss * positive_step + negative_sums.sum() * negative_step
         if not gradient:
             return value, None

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from benchmark.core.errors import RunError
 from benchmark.losses.base import ComparingLoss, widened
-from benchmark.losses.kernels.relation import Relation
+from benchmark.losses.kernels.relation import Positives
 
 CPU = torch.device("cpu")
 
@@ -46,7 +46,7 @@ class LibraryLoss(ComparingLoss):
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         if self.needs_positives:
-            Relation.from_labels(labels, other_labels, CPU, own=own).require_positives()
+            Positives.from_labels(labels, other_labels, CPU, own=own).require_positives()
         device = embeddings.device
         with torch.autocast(device.type, enabled=False):
             queries, labels = widened(embeddings), labels.to(device, non_blocking=True)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
-
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
 from benchmark.losses.kernels.histogram import soft_histogram_ap
-from benchmark.losses.kernels.relation import Relation
 
 
 @LOSSES.register("softbin_ap", display="SoftBinAP", paper="Revaud et al., ICCV 2019")
@@ -44,28 +40,9 @@ class SoftBinAP(RankingLoss):
     def on_scores(self, scores, relation, gradient, generator):
         if self.config.query_weights == "uniform":
             return super().on_scores(scores, relation, gradient, generator)
-        weights = class_weights(relation, scores.dtype)
+        assert relation.class_weights is not None  # a relation of labels
+        weights = relation.class_weights.to(scores.dtype)
         values, derivative = self.rank(scores, relation, 1.0, gradient, generator)
         if gradient:
             derivative *= weights.unsqueeze(1)
         return values @ weights, derivative
-
-
-def class_weights(relation: Relation, dtype: torch.dtype) -> Tensor:
-    """Return weights (Q,) of sum 1 that give every class of the labels the same share.
-
-    Queries with a positive share the weight of their class evenly; the others have 0.
-    """
-    # queries of one class have the same positives: the first one or the query names the class
-    names = [
-        torch.minimum(group.columns[:, 0], group.queries) if relation.own else group.columns[:, 0]
-        for group in relation.groups
-    ]
-    counts = torch.zeros(relation.references, dtype=dtype, device=names[0].device)
-    for name in names:
-        counts.scatter_add_(0, name, torch.ones_like(name, dtype=dtype))
-    classes = (counts > 0).sum()
-    weights = counts.new_zeros(relation.queries)
-    for group, name in zip(relation.groups, names, strict=True):
-        weights[group.queries] = 1.0 / (counts[name] * classes)
-    return weights

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark.core.registry import data_folders
 
+PACKAGE = Path(__file__).parents[1] / "papers"
 PAPER = "paper.yaml"  # makes a folder a paper's
 REPRODUCIBLE = ("own", "retrained")
 
 
 def paper_folders() -> dict[str, Path]:
     """Return the folder of each paper by its key, plugin folders included."""
-    return data_folders(Path(__file__).parents[1] / "papers", PAPER)
+    return data_folders(PACKAGE, PAPER)
 
 
 def published_names() -> tuple[str, ...]:
     """Return what a study can ask for: "paper" for all its tables, or "paper/table" for one."""
-    names: set[str] = set()
+    return tuple(sorted(set().union(*_names_by_paper().values())))
+
+
+def named_papers(published: Iterable[str]) -> set[str]:
+    """Return the keys of the papers that the names in ``published`` belong to."""
+    asked = set(published)
+    return {key for key, names in _names_by_paper().items() if names & asked}
+
+
+def _names_by_paper() -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
     for key, folder in paper_folders().items():
         path = folder / "results.csv"
         if not path.is_file():
@@ -28,5 +40,5 @@ def published_names() -> tuple[str, ...]:
                 table = row.get("table") or ""
                 if table.startswith("table") and row.get("provenance") in REPRODUCIBLE:
                     source = key + (row.get("version") or "")
-                    names |= {source, f"{source}/{table}"}
-    return tuple(sorted(names))
+                    names.setdefault(key, set()).update({source, f"{source}/{table}"})
+    return names

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.records import RESULTS
 from benchmark.study import Study, load_study
+from benchmark.study.data_files import data_files
 from benchmark.study.documents import read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
+from benchmark.study.papers import named_papers
 from benchmark.study.stand_in import stand_in_name
 
 DEFAULT_STUDY = "embedded"
@@ -54,12 +58,42 @@ class Flow:
         """Return the path of file ``name`` of every run."""
         return [f"{self.results}/runs/{run}/{name}" for run in self.runs]
 
+    @cached_property
+    def papers(self) -> set[str]:
+        """The keys of the papers that the study names."""
+        return named_papers(self.study.references.published)
+
+    def data(self, step: str, papers: Collection[str] | None = None) -> list[str]:
+        """Return the data files that a step reads of ``papers`` (keys), or those of the study."""
+        named = self.papers if papers is None else papers
+        return [path.as_posix() for path in data_files(step, named)]
+
+    @property
+    def frozen(self) -> list[str]:
+        """Return the file of the study's frozen runs, once there is one."""
+        path = self.study.references.frozen
+        return [path] if path and Path(path).is_file() else []
+
+    def analysed(self, without: Sequence[str] = ()) -> list[str]:
+        """Return the analyses below the study's folder, each with a digest of its files."""
+        summaries = sorted(Path(self.folder).glob("analyses/*/summary.json"))
+        folders = [path.parent for path in summaries if path.parent.name not in without]
+        return [f"{folder.name} {_content(folder)}" for folder in folders]
+
     def attempt(self, *verb: str) -> None:
         """Run a verb whose failure must not stop the workflow; show its errors alone."""
         command = [sys.executable, "-m", "benchmark", *verb, *shlex.split(self.arguments)]
         done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
         if done.returncode:
             print(f"'{' '.join(verb)}' ended with status {done.returncode}", file=sys.stderr)
+
+
+def _content(folder: Path) -> str:
+    """Return a digest of the files that lie in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:

@@ -43,6 +43,7 @@ class Workplace:
     """A folder with studies, in which the project's Snakefile is run."""
 
     folder: Path
+    code: Path = ROOT  # where the Snakefile and the package lie
     environment: dict[str, str] = field(default_factory=dict)
     seconds: int = 300  # after which a workflow counts as stuck
 
@@ -70,25 +71,27 @@ class Workplace:
             command += [target]
         elif collect_only:
             command += ["runs", f"results/{study}/runs.csv"]
-        command += ["--snakefile", str(ROOT / "Snakefile"), "--profile", str(LOCAL), "--cores", "2"]
-        command += [
-            "--config",
-            f"study={study}.yaml",
-            *([] if hooks else ["--no-hooks"]),
-            *("--quiet", "host"),  # Snakemake's own words, which say what is run
-            *arguments,
-        ]
-        path = os.pathsep.join([str(QUICK), str(ROOT)])
-        environment = {**os.environ, "PYTHONPATH": path, **self.environment}
+        command += [*self.arguments(study), *([] if hooks else ["--no-hooks"]), *arguments]
         return subprocess.run(
             command,
             cwd=self.folder,
-            env=environment,
+            env=self.variables,
             capture_output=True,
             text=True,
             timeout=self.seconds,
             check=False,
         )
+
+    def arguments(self, study: str) -> list[str]:
+        """Return Snakemake's arguments for a study, with words that say what is run."""
+        paths = ["--snakefile", str(self.code / "Snakefile"), "--profile", str(LOCAL)]
+        return [*paths, "--cores", "2", "--config", f"study={study}.yaml", "--quiet", "host"]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables of Snakemake's process."""
+        path = os.pathsep.join([str(QUICK), str(self.code)])
+        return {**os.environ, "PYTHONPATH": path, **self.environment}
 
     def results(self) -> dict[str, tuple[int, bytes]]:
         """Returns time of change and content of every result by run id."""
@@ -103,9 +106,13 @@ class Workplace:
 
 
 def jobs(process: subprocess.CompletedProcess) -> dict[str, int]:
-    """Returns the job counts that Snakemake prints, by rule."""
-    lines = (process.stdout + process.stderr).splitlines()
-    counts = {}
+    """Return the job counts that Snakemake prints, by rule."""
+    return counted_jobs(process.stdout + process.stderr)
+
+
+def counted_jobs(printed: str) -> dict[str, int]:
+    """Return the job counts by rule in what Snakemake printed."""
+    lines, counts = printed.splitlines(), {}
     for start in (number for number, line in enumerate(lines) if line.startswith("Job stats:")):
         for line in lines[start + 3 :]:
             parts = line.split()

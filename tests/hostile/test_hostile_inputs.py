@@ -11,13 +11,18 @@ from pathlib import Path
 import pytest
 
 from benchmark.core.errors import BenchmarkError
-from hostile import archive_cases, data_cases, pickle_cases, run_cases, study_cases
+from hostile import archive_cases, data_cases, image_cases, run_cases, study_cases
 from hostile.cases import Case
 from hostile.limits import limited
 from hostile.targets import Target, all_targets
 
-MODULES = (archive_cases, data_cases, pickle_cases, run_cases, study_cases)
-CASES = [case for module in MODULES for case in module.CASES]
+CASES = [
+    *image_cases.IMAGES,
+    *data_cases.CASES,
+    *archive_cases.CASES,
+    *run_cases.CASES,
+    *study_cases.CASES,
+]
 MUTATIONS = 8  # of each target, a taste of 'make fuzz'
 
 

@@ -10,12 +10,22 @@ from pathlib import Path
 
 import torch
 
+from benchmark.core.code_version import code_version
 from benchmark.core.errors import BenchmarkError
-from benchmark.core.provenance import git_state, hardware, packages
+from benchmark.core.provenance import hardware, packages
 from perf.sections import Section, load, targets_section, write_report
 
 # modules with ``section(out, *, quick, show) -> Section``, in the order of the report
-PARTS = ("losses", "large_class", "backbone", "evaluation", "reading", "throughput", "workflow")
+PARTS = (
+    "losses",
+    "large_class",
+    "large_batch",
+    "backbone",
+    "evaluation",
+    "reading",
+    "throughput",
+    "workflow",
+)
 PACKAGES = ("python", "torch", "numpy", "pytorch-metric-learning", "timm", "torchvision")
 
 
@@ -57,7 +67,7 @@ def _machine(threads: int, quick: bool) -> str:
     text = (
         f"{facts.cpu}, {facts.usable_cores} cores, {facts.memory_gb} GB; {threads} threads; "
         f"{', '.join(f'{name} {versions[name]}' for name in PACKAGES if name in versions)}; "
-        f"commit {git_state() or 'unknown'}; load at the start {load():.1f}."
+        f"code version {code_version()}; load at the start {load():.1f}."
     )
     if quick:
         text += " Quick: fewer sizes and repeats; no trainings on JPEGs, no studies."

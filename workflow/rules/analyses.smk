@@ -43,6 +43,10 @@ rule quick_analysis:
 
 # The trained embeddings are kept below analyses/embeddings, so a second attempt continues where the first ended.
 rule analysis:
+    input:
+        lambda wildcards: FLOW.data(
+            "analysis", ANALYSES[wildcards.name].facts.get("papers", ())
+        ),
     output:
         f"{OUT}/analyses/{{name}}/summary.json",
     log:

@@ -1,10 +1,7 @@
 # From finished runs to the report. Every step follows the study file (its digest) and the files before it.
+# What a step reads of the papers is an input too (benchmark.study.data_files).
 from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.printed.study import FILES as PRINTED
-
-FROZEN = [
-    path for path in [FLOW.study.references.frozen] if path and Path(path).is_file()
-]
 
 
 rule collect:
@@ -48,7 +45,8 @@ rule verdicts:
     input:
         rules.collect.output.runs,
         rules.collect.output.scores,
-        FROZEN,
+        FLOW.frozen,
+        FLOW.data("verdicts"),
     output:
         f"{OUT}/verdicts.csv",
         f"{OUT}/verdicts_best.csv",
@@ -67,6 +65,7 @@ rule claims:
     input:
         rules.collect.output.runs,
         rules.collect.output.scores,
+        FLOW.data("claims"),
     output:
         f"{OUT}/claims.csv",
         f"{OUT}/claims_parts.csv",
@@ -87,6 +86,7 @@ rule papers:
         rules.collect.output.runs,
         rules.collect.output.scores,
         rules.verdicts.output,
+        FLOW.data("papers"),
     output:
         *(f"{OUT}/{name}" for name in PRINTED),
     log:
@@ -120,13 +120,19 @@ rule gallery:
         "python -m benchmark gallery {params.study} > {log:q} 2>&1"
 
 
+COMPUTED = [
+    rules.stats.output,
+    rules.verdicts.output,
+    rules.claims.output,
+    rules.papers.output,
+    rules.collect.output,
+]
+
+
 rule tables:
     input:
-        rules.stats.output,
-        rules.verdicts.output,
-        rules.claims.output,
-        rules.papers.output,
-        rules.collect.output,
+        COMPUTED,
+        FLOW.data("tables"),
     output:
         directory(f"{OUT}/tables"),
     log:
@@ -142,7 +148,8 @@ rule tables:
 
 rule figures:
     input:
-        rules.tables.input,
+        COMPUTED,
+        FLOW.data("figures"),
     output:
         directory(f"{OUT}/figures"),
     log:
@@ -156,9 +163,10 @@ rule figures:
         "python -m benchmark plots {params.study} > {log:q} 2>&1"
 
 
+# Analyses that 'all' does not make count by their content.
 rule report:
     input:
-        rules.tables.input,
+        COMPUTED,
         rules.tables.output,
         rules.figures.output,
         rules.gallery.output,
@@ -172,6 +180,7 @@ rule report:
     params:
         study=ARGUMENTS,
         digest=DIGEST,
+        analyses=FLOW.analysed(without=WITH_THE_REPORT),
     shell:
         "python -m benchmark report {params.study} > {log:q} 2>&1"
 

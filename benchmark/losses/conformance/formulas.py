@@ -16,25 +16,73 @@ from torch import Tensor
 
 def smooth_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
     """Return 1 - AP with a sigmoid for the step (Smooth-AP, Eq. 5 to 7)."""
-    above = torch.sigmoid(_gaps(scores, positive) / config.tau) * _others(positive)
-    rank_among_positives = 1.0 + above[:, positive].sum(1)
-    rank = 1.0 + above.sum(1)
-    return 1.0 - (rank_among_positives / rank).mean()
+    among, rank = _smooth_ranks(scores, positive, config.tau)
+    return 1.0 - (among / rank).mean()
 
 
 def sup_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
     """Return 1 - AP with exact ranks among positives, bounded ranks among negatives (ROADMAP,
     Eq. 3 to 5)."""
-    gaps = _gaps(scores, positive)
-    rank_among_positives = 1.0 + ((gaps >= 0) * _others(positive))[:, positive].sum(1)
-    gaps = gaps[:, ~positive]
-    offset = config.offset
-    if offset is None:
-        offset = 1.0 / (1.0 + math.exp(-config.delta / config.tau)) + config.start
-    near = torch.sigmoid(gaps / config.tau) + config.start * (gaps >= 0)
-    far = config.rho * (gaps - config.delta) + offset
-    negatives_above = torch.where(gaps > config.delta, far, near).sum(1)
-    return 1.0 - (rank_among_positives / (rank_among_positives + negatives_above)).mean()
+    among, rank = _bounded_ranks(scores, positive, config)
+    return 1.0 - (among / rank).mean()
+
+
+def smooth_recall(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
+    """Return 1 - the mean of a soft Recall@k over ``ks`` (HAPPIER's framework, TPAMI 2025)."""
+    _, rank = _smooth_ranks(scores, positive, config.tau)
+    return 1.0 - _recall(rank, config)
+
+
+def sup_recall(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
+    """Return the same with the ranks of SupAP."""
+    _, rank = _bounded_ranks(scores, positive, config)
+    return 1.0 - _recall(rank, config)
+
+
+def smooth_ndcg(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
+    """Return 1 - NDCG of positives that are equally relevant, ranks as in SmoothAP."""
+    _, rank = _smooth_ranks(scores, positive, config.tau)
+    return 1.0 - _discounted_gain(rank)
+
+
+def sup_ndcg(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
+    """Return the same with the ranks of SupAP."""
+    _, rank = _bounded_ranks(scores, positive, config)
+    return 1.0 - _discounted_gain(rank)
+
+
+def approx_ndcg(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
+    """Return the same with the approximate positions of Qin et al., 2010, Eq. 13."""
+    _, rank = _smooth_ranks(scores, positive, 1.0 / config.alpha)
+    return 1.0 - _discounted_gain(rank)
+
+
+def pnp(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
+    """Return the mean over positives of a penalty of the negatives before each (PNP, AAAI 2022)."""
+    before = torch.sigmoid(_gaps(scores, positive) / config.tau)[:, ~positive].sum(1)
+    b = config.b
+    penalties = {
+        "O": before,
+        "D_s": torch.log(1.0 + before),
+        "D_q": 1.0 - 1.0 / (1.0 + before) ** config.alpha,
+        "I_u": (1.0 + before) * torch.log(1.0 + before),
+        "I_b": (b * before - torch.log(1.0 + b * before)) / b**2,
+    }
+    return penalties[config.variant].mean()
+
+
+def recall_at_k(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
+    """Return 1 - the mean over k of a soft Recall@k (Patel et al., CVPR 2022, Eq. 6 to 8).
+
+    An own query is an item that is ranked, and no positive.
+    """
+    _, rank = _smooth_ranks(scores, positive, config.tau)
+    temperatures = config.temperatures * (len(config.ks) if len(config.temperatures) == 1 else 1)
+    recalls = []
+    for k, temperature in zip(config.ks, temperatures, strict=True):
+        hits = torch.sigmoid((k - rank) / temperature).sum()
+        recalls.append(hits.clamp(max=k) / min(k, len(rank)))
+    return 1.0 - torch.stack(recalls).mean()
 
 
 def fast_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
@@ -65,6 +113,39 @@ def blackbox_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> 
     quotient = (changed - rank) / config.lambda_val
     # the second term is 0, and its derivative is the quotient
     return loss + ((scores - scores.detach()) * quotient).sum() * queries
+
+
+def _smooth_ranks(scores: Tensor, positive: Tensor, tau: float) -> tuple[Tensor, Tensor]:
+    """Return the rank of each positive among the positives and among all (P,), by a sigmoid."""
+    above = torch.sigmoid(_gaps(scores, positive) / tau) * _others(positive)
+    return 1.0 + above[:, positive].sum(1), 1.0 + above.sum(1)
+
+
+def _bounded_ranks(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
+    """Return the same, exact among the positives, from above among the negatives."""
+    gaps = _gaps(scores, positive)
+    among = 1.0 + ((gaps >= 0) * _others(positive))[:, positive].sum(1)
+    gaps = gaps[:, ~positive]
+    offset = config.offset
+    if offset is None:
+        offset = 1.0 / (1.0 + math.exp(-config.delta / config.tau)) + config.start
+    near = torch.sigmoid(gaps / config.tau) + config.start * (gaps >= 0)
+    far = config.rho * (gaps - config.delta) + offset
+    return among, among + torch.where(gaps > config.delta, far, near).sum(1)
+
+
+def _recall(rank: Tensor, config: Any) -> Tensor:
+    """Return the mean over k of the soft number of positives among the first k / min(k, P)."""
+    hits = [
+        torch.sigmoid((k - rank) / config.temperature).sum() / min(k, len(rank)) for k in config.ks
+    ]
+    return torch.stack(hits).mean()
+
+
+def _discounted_gain(rank: Tensor) -> Tensor:
+    """Return the sum of 1 / log2(1 + rank) over its largest value."""
+    best = torch.arange(1, len(rank) + 1, dtype=rank.dtype)
+    return (1.0 / torch.log2(1.0 + rank)).sum() / (1.0 / torch.log2(1.0 + best)).sum()
 
 
 def _gaps(scores: Tensor, positive: Tensor) -> Tensor:

@@ -36,7 +36,6 @@ class Reference:
     options: Mapping[str, Any]
     config: Any
     of_scores: OfScores
-    counts_query: bool
 
     @property
     def random(self) -> bool:
@@ -80,8 +79,10 @@ def reference(name: str, options: Mapping[str, Any]) -> Reference:
     if name not in known:
         raise ConfigError("--as", [unknown_name("reference", name, known)])
     config = build(LOSSES[name].target.Config, options, f"loss '{name}'")
+    if getattr(config, "simix", False):
+        raise ConfigError("--option", ["simix  makes images of its own (allowed here: false)"])
     of_scores = _roadmap(config) if name == "roadmap" else _mean(_per_query()[name], config)
-    return Reference(name, options, config, of_scores, getattr(config, "include_query", False))
+    return Reference(name, options, config, of_scores)
 
 
 def reference_names() -> list[str]:
@@ -101,6 +102,7 @@ def _per_query() -> dict[str, Callable]:
 def _mean(formula: Callable, config: Any) -> OfScores:
     """Return the mean of a formula over the queries that have a positive besides themselves."""
     own_counts = getattr(config, "include_query", False)
+    ranked_only = formula is formulas.recall_at_k  # its query is ranked and no positive
     by_class = getattr(config, "query_weights", "uniform") == "class"
 
     def of_scores(scores: Tensor, positives: Tensor, ranked: Tensor) -> Tensor:
@@ -110,9 +112,8 @@ def _mean(formula: Callable, config: Any) -> OfScores:
         losses = []
         for query in queries:
             items = torch.ones_like(ranked[query]) if own_counts else ranked[query]
-            losses.append(
-                formula(scores[query, items], positives[query, items], config, len(queries))
-            )
+            positive = positives[query] & ranked[query] if ranked_only else positives[query]
+            losses.append(formula(scores[query, items], positive[items], config, len(queries)))
         values = torch.stack(losses)
         if not by_class:
             return values.mean()

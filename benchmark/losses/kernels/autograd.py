@@ -33,7 +33,7 @@ def differentiated(
         rows = leaf[queries]
         if relation.own and not include_query:
             columns = torch.arange(relation.references - 1, device=scores.device)
-            others = columns + (columns >= queries.unsqueeze(1))
+            others = columns + (columns >= queries.unsqueeze(1) + relation.diagonal)
             rows, targets = rows.gather(1, others), targets.gather(1, others)
         losses = function(rows, targets)
         if losses.shape != queries.shape:

@@ -2,9 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from benchmark.losses.kernels.relation import Positives
+
+# A value, its derivative with respect to scores (Q, R), and what cosines take off along queries
+# (Q,) and references (R,), or None without cosines.
+WeightedSum = tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]
+
+
+# Up to this many scores all are held at once. Beyond, some rows are, which changes time little:
+# three matrix products instead of two, but scores that stay nearer to the processor.
+DENSE_ENTRIES = 2**26
+TILE_ENTRIES = 2**24
+# Rows come in multiples of this, so that normal numbers drawn tile by tile on a CPU, where they are
+# made 16 at a time, are those that would be drawn for all rows.
+ROWS = 16
+
+
+def row_tiles(queries: int, references: int, rows: int | None) -> list[tuple[int, int]]:
+    """Return the first and last row (exclusive) of each tile of scores, ``rows`` in each.
+
+    Without ``rows``: one tile up to DENSE_ENTRIES scores, else tiles of about TILE_ENTRIES.
+    """
+    if rows is None:
+        dense = queries * references <= DENSE_ENTRIES
+        rows = queries if dense else max(1, TILE_ENTRIES // references // ROWS) * ROWS
+    return [(start, min(start + rows, queries)) for start in range(0, queries, max(1, rows))]
 
 
 class OfEmbeddings(torch.autograd.Function):
@@ -12,44 +42,27 @@ class OfEmbeddings(torch.autograd.Function):
 
     In an own relation the references are a memory, which the queries rank behind themselves. The
     gradient with respect to the embeddings is worked out in the forward pass, so that only (B, D)
-    and (M, D) are kept; the backward pass scales it.
+    and (M, D) are kept; the backward pass scales it. A tile holds whole rows of scores, all that
+    the loss of a query needs, so that one sweep gives the loss and its derivative.
     """
 
     @staticmethod
-    def forward(ctx, embeddings, references, components, relation, generator):
-        need_queries, need_references = ctx.needs_input_grad[:2]
-        gradient = need_queries or need_references
+    def forward(ctx, embeddings, references, components, positives, tiles, generator):
+        needs = ctx.needs_input_grad[:2]
         with torch.autocast(embeddings.device.type, enabled=False):
             queries = full_precision(embeddings)
             pool = queries if references is None else full_precision(references)
-            inside = len(queries) if relation.own and references is not None else 0
+            inside = len(queries) if positives.own and references is not None else 0
             if inside:
                 pool = torch.cat([queries, pool.to(queries.dtype)])
-            value, slope, radial = _weighted_sum(
-                queries, pool, components, relation, gradient, generator
-            )
+            rows = Rows(queries, pool, components, positives, any(needs), generator)
+            if len(tiles) == 1:
+                value, *gradients = _at_once(rows, references is None, inside, needs)
+            else:
+                value, *gradients = _in_tiles(rows, tiles, references is None, inside, needs)
             # comparisons and clamps hide infinities and NaN; one anywhere must show in the value
             value = value + (queries.sum() + pool.sum()) * 0.0
-            of_queries = of_references = None
-            if need_queries and references is None:
-                # d(E E^T) meets both factors: one product with the symmetric sum instead of two
-                of_queries = symmetric_sum(slope) @ queries
-                if radial is not None:
-                    of_queries -= (radial[0] + radial[1]).unsqueeze(1) * queries
-            elif need_queries:
-                of_queries = slope @ pool
-                if radial is not None:
-                    of_queries -= radial[0].unsqueeze(1) * queries
-                if inside:
-                    # queries that are references as well are pulled from that side too
-                    of_queries.addmm_(slope[:, :inside].T, queries)
-                    if radial is not None:
-                        of_queries -= radial[1][:inside].unsqueeze(1) * queries
-            if need_references:
-                of_references = slope[:, inside:].T @ queries
-                if radial is not None:
-                    of_references -= radial[1][inside:].unsqueeze(1) * pool[inside:]
-        ctx.save_for_backward(of_queries, of_references)
+        ctx.save_for_backward(*gradients)
         ctx.types = embeddings.dtype, None if references is None else references.dtype
         return value
 
@@ -58,18 +71,117 @@ class OfEmbeddings(torch.autograd.Function):
     def backward(ctx, upstream):
         pairs = zip(ctx.saved_tensors, ctx.types, strict=True)
         grads = [None if grad is None else (grad * upstream).to(dtype) for grad, dtype in pairs]
-        return *grads, None, None, None
+        return *grads, None, None, None, None
 
 
-def _weighted_sum(queries, pool, components, relation, gradient, generator):
+@dataclass(frozen=True)
+class Rows:
+    """Queries (B, D), what they rank (R, D), and the losses of their rows of scores."""
+
+    queries: Tensor
+    pool: Tensor
+    components: Sequence[tuple[float, Any]]
+    positives: Positives
+    gradient: bool
+    generator: torch.Generator | None
+
+    def sums(self, start: int, stop: int, totals: Mapping[int, Tensor]) -> WeightedSum:
+        """Return the share of the loss of these rows and its derivative."""
+        relation = self.positives.rows(start, stop)
+        return _weighted_sum(
+            self.queries[start:stop],
+            self.pool,
+            self.components,
+            relation,
+            self.gradient,
+            self.generator,
+            totals,
+        )
+
+    def totals(self, tiles: Sequence[tuple[int, int]]) -> dict[int, Tensor]:
+        """Return the sums over all rows that some losses need first, by their number."""
+        asking = [i for i, (_, loss) in enumerate(self.components) if loss.needs_totals]
+        result: dict[int, Tensor] = {}
+        for start, stop in tiles if asking else ():
+            relation, queries = self.positives.rows(start, stop), self.queries[start:stop]
+            scores = queries @ self.pool.T
+            for number in asking:
+                loss = self.components[number][1]
+                cosines = _cosines(scores, queries, self.pool) if loss.cosine else scores
+                part = loss.totals(cosines, relation)
+                result[number] = result[number] + part if number in result else part
+        return result
+
+
+def _at_once(
+    rows: Rows, alone: bool, inside: int, needs: Sequence[bool]
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return the value and both gradients from all scores; ``alone``: no references were given."""
+    queries, pool = rows.queries, rows.pool
+    value, slope, radial = rows.sums(0, len(queries), {})
+    of_queries = of_references = None
+    if needs[0] and alone:
+        # d(E E^T) meets both factors: one product with the symmetric sum instead of two
+        of_queries = symmetric_sum(slope) @ queries
+        if radial is not None:
+            of_queries -= (radial[0] + radial[1]).unsqueeze(1) * queries
+    elif needs[0]:
+        of_queries = slope @ pool
+        if radial is not None:
+            of_queries -= radial[0].unsqueeze(1) * queries
+        if inside:
+            # queries that are references as well are pulled from that side too
+            of_queries.addmm_(slope[:, :inside].T, queries)
+            if radial is not None:
+                of_queries -= radial[1][:inside].unsqueeze(1) * queries
+    if needs[1]:
+        of_references = slope[:, inside:].T @ queries
+        if radial is not None:
+            of_references -= radial[1][inside:].unsqueeze(1) * pool[inside:]
+    return value, of_queries, of_references
+
+
+def _in_tiles(
+    rows: Rows,
+    tiles: Sequence[tuple[int, int]],
+    alone: bool,
+    inside: int,
+    needs: Sequence[bool],
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return the same from some rows of scores at a time."""
+    queries, pool = rows.queries, rows.pool
+    own = len(queries) if alone else inside  # references that are queries
+    pulled = slice(0 if needs[0] else own, len(pool) if needs[1] else own)
+    of_pool = torch.zeros_like(pool[pulled]) if rows.gradient else None
+    of_queries = of_pool[: len(queries)] if own and needs[0] else torch.zeros_like(queries)
+    value, totals = queries.new_zeros(()), rows.totals(tiles)
+    for start, stop in tiles:
+        part = queries[start:stop]
+        term, slope, radial = rows.sums(start, stop, totals)
+        value += term
+        if of_pool is None:
+            continue
+        of_pool.addmm_(slope[:, pulled].T, part)
+        if needs[0]:
+            of_queries[start:stop].addmm_(slope, pool)
+        if radial is not None:
+            of_pool -= radial[1][pulled].unsqueeze(1) * pool[pulled]
+            of_queries[start:stop] -= radial[0].unsqueeze(1) * part
+    of_references = of_pool[own - pulled.start :] if needs[1] else None
+    return value, of_queries if needs[0] else None, of_references
+
+
+def _weighted_sum(queries, pool, components, relation, gradient, generator, totals) -> WeightedSum:
     """Return the value, its derivative with respect to the scores (Q, R), and what cosines take off
     along queries (Q,) and references (M,), or None without cosines."""
     scores = queries @ pool.T
     value, derivative, radial, cosines = None, None, None, None
-    for weight, loss in components:
+    for number, (weight, loss) in enumerate(components):
         if loss.cosine and cosines is None:
             per_query, per_reference = _inverse_lengths(queries), _inverse_lengths(pool)
             cosines = scores * per_query.unsqueeze(1) * per_reference
+        if number in totals:
+            relation = replace(relation, totals=totals[number])
         term, slope = loss.on_scores(
             cosines if loss.cosine else scores, relation, gradient, generator
         )
@@ -87,6 +199,10 @@ def _weighted_sum(queries, pool, components, relation, gradient, generator):
             slope *= per_reference
         derivative = slope if derivative is None else derivative.add_(slope)
     return value, derivative, radial
+
+
+def _cosines(scores: Tensor, queries: Tensor, pool: Tensor) -> Tensor:
+    return scores * _inverse_lengths(queries).unsqueeze(1) * _inverse_lengths(pool)
 
 
 def _inverse_lengths(rows: Tensor) -> Tensor:

@@ -39,8 +39,8 @@ def soft_histogram_ap(
     weight = torch.ones_like(share)
     left_out = relation.own and not include_query
     if left_out:
-        weight.fill_diagonal_(0.0)
-        share.fill_diagonal_(0.0)
+        weight.diagonal(relation.diagonal).fill_(0.0)
+        share.diagonal(relation.diagonal).fill_(0.0)
     total = _histogram(bins, weight, share, centers)
 
     # column m of ``reach`` says how often each bin counts in the precision at bin m
@@ -72,7 +72,7 @@ def soft_histogram_ap(
         return values, None
     derivative = slope_total.diff(dim=1).gather(1, bins)
     if left_out:
-        derivative.fill_diagonal_(0.0)
+        derivative.diagonal(relation.diagonal).fill_(0.0)
     for queries, columns, slope in slopes:
         rows = derivative[queries]
         derivative[queries] = rows.scatter_(1, columns, slope + rows.gather(1, columns))

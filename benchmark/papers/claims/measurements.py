@@ -32,16 +32,11 @@ class Condition:
 
 @dataclass(frozen=True)
 class Measured:
-    """Values by seed (scores in percent), or none and the reason.
-
-    source    cell and split
-    diverged  runs that diverged, and all that ended
-    """
+    """Values by seed (scores in percent), or none and the reason; ``source``: cell and split."""
 
     by_seed: Mapping[int, float] = field(default_factory=dict)
     note: str = ""
     source: tuple[Cell, str] | None = None
-    diverged: tuple[int, int] = (0, 0)
 
 
 class Measurements:
@@ -77,10 +72,7 @@ class Measurements:
             values = self._costs.get((cell, metric), {})
         else:
             values = self._samples.sample(cell, split, metric).by_seed
-        statuses = self._samples.statuses[cell]
-        gone = statuses.get("diverged", 0)
-        note = "" if values else self._why(cell, metric)
-        return Measured(values, note, (cell, split), (gone, gone + statuses.get("ok", 0)))
+        return Measured(values, "" if values else self._why(cell, metric), (cell, split))
 
     def _why(self, cell: Cell, metric: str) -> str:
         statuses = self._samples.statuses[cell]

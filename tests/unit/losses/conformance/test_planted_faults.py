@@ -138,6 +138,16 @@ def test_a_planted_fault_in_another_loss_is_caught(name):
     assert any(item.result == "failed" for item in found)
 
 
+def test_every_ranking_loss_of_the_suite_has_a_reference():
+    ranking = {
+        entry.name
+        for entry in LOSSES
+        if entry.facts["kind"] == "ranking"
+        and entry.target.__module__.startswith("benchmark.losses.")
+    }
+    assert ranking - set(reference_names()) == set()
+
+
 @pytest.mark.parametrize("name", reference_names())
 def test_the_losses_of_the_suite_pass(name):
     entry = LOSSES[name]
@@ -169,6 +179,9 @@ def test_a_random_loss_is_compared_by_its_means():
         ("softbin_ap", {"ties": "aware", "query_weights": "class"}),
         ("blackbox_ap", {"margin": 0.2, "fixed_margin": True, "lambda_val": 1.0}),
         ("roadmap", {"reduction": "nonzero", "weights": [1.0, 1.0]}),
+        ("recall_at_k", {"include_query": False, "ks": [1, 3], "temperatures": [1.0, 2.0]}),
+        ("pnp", {"variant": "I_b"}),
+        ("pnp", {"variant": "I_u", "include_query": False}),
     ],
 )
 def test_the_references_know_the_options(name, options):

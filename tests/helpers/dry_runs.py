@@ -1,0 +1,71 @@
+"""Dry runs of Snakemake in forks of one process, which imports what they need once.
+
+As a program it reads one line a dry run (the arguments, as JSON) and answers with one line: what
+the dry run printed, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+NEEDED = ("snakemake.cli", "benchmark.study.workflow", "benchmark.papers.printed.study")
+
+
+class DryRuns:
+    """Ask the program for dry runs in ``folder``, with these variables; a context manager."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        command = [sys.executable, __file__]
+        self._program = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def __enter__(self) -> DryRuns:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._program.communicate()
+
+    def ask(self, *arguments: str) -> str:
+        """Return what ``snakemake --dry-run`` with these arguments prints."""
+        assert self._program.stdin and self._program.stdout
+        print(json.dumps(["--dry-run", *arguments]), file=self._program.stdin, flush=True)
+        return str(json.loads(self._program.stdout.readline()))
+
+
+def _dry_run(arguments: list[str], printed: Path) -> None:
+    from snakemake.cli import main
+
+    with open(printed, "wb") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    main(arguments)
+
+
+def _serve() -> None:
+    for name in NEEDED:
+        __import__(name)
+    fork: Any = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        printed = Path(folder) / "printed"
+        for line in sys.stdin:
+            process = fork.Process(target=_dry_run, args=(json.loads(line), printed))
+            process.start()
+            process.join()
+            print(json.dumps(printed.read_text()), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()
