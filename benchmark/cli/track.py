@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from benchmark.core.records import RESULTS
 
-Study = Annotated[str, typer.Argument(help="name or path of a study file")]
+if TYPE_CHECKING:
+    from benchmark.study import Study
+
+StudyName = Annotated[str, typer.Argument(help="name or path of a study file")]
 Results = Annotated[Path, typer.Option(help="root of the results")]
 Strict = Annotated[bool, typer.Option("--strict", help="fail when MLflow cannot be used")]
 
@@ -27,7 +30,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="track")
 
 
-def prepare(study: Study, results: Results = RESULTS, strict: Strict = False) -> None:
+def prepare(study: StudyName, results: Results = RESULTS, strict: Strict = False) -> None:
     """Make the MLflow store and the study's experiment, once, before runs start.
 
     Example: python -m benchmark track prepare embedded
@@ -42,7 +45,7 @@ def prepare(study: Study, results: Results = RESULTS, strict: Strict = False) ->
         store.prepare(loaded.name, _note(loaded, results), results)
 
 
-def import_(study: Study, results: Results = RESULTS, strict: Strict = False) -> None:
+def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False) -> None:
     """Bring every finished run that is missing or incomplete into MLflow, exactly once.
 
     Example: python -m benchmark track import embedded
@@ -82,7 +85,7 @@ def ui(
     os.execve(command[0], command, store.server_environment(os.environ))
 
 
-def _note(study: Any, results: Path) -> str:
+def _note(study: Study, results: Path) -> str:
     from benchmark.runs.tracking import store
     from benchmark.runs.tracking.notes import experiment_note
 

@@ -89,7 +89,7 @@ def compare(scores: pd.DataFrame, baseline: str | None, alpha: float = 0.05) -> 
     losses = table.index.get_level_values("loss").tolist()
     pairs: list[tuple[str, int, int]] = []
     for _, group in sorted(table.groupby(level=GROUP).indices.items()):
-        rows = group.tolist()
+        rows = [int(row) for row in group]
         base = [row for row in rows if losses[row] == baseline]
         pairs += [("baseline", row, base[0]) for row in rows if base and row != base[0]]
         pairs += [("pairs", one, two) for one, two in itertools.combinations(rows, 2)]
