@@ -13,8 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 from scipy.io import savemat
+
+from benchmark.core.errors import DataError
+from benchmark.datasets import load_dataset
 
 SIZE = (48, 36)  # width and height of the images
 
@@ -195,3 +199,10 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     for name, maker in list(globals().items())
     if name.startswith("make_") and name != "make_landmarks"
 }
+
+
+def loading_message(name: str, root: Path, **params: object) -> str:
+    """Return why the dataset at ``root`` cannot be loaded, without the landmark sets beside it."""
+    with pytest.raises(DataError) as caught:
+        load_dataset(name, {"root": str(root), "allow_counts": True, **params})
+    return str(caught.value).partition("\ndataset 'roxford5k'")[0]

@@ -4,13 +4,13 @@ once."""
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import shutil
 from pathlib import Path
 
 import archives
 import pytest
+from archives import loading_message as message
 
 from benchmark.core.errors import DataError
 from benchmark.datasets import DATASETS, load_dataset
@@ -19,66 +19,10 @@ EVERY = sorted(archives.MAKERS)
 SPLITS = "Inat_dataset_splits/Inaturalist"
 
 
-@pytest.fixture
-def make(tmp_path):
-    """Returns a function that writes a small dataset and returns its root."""
-
-    def write(name: str) -> Path:
-        root = tmp_path / name
-        archives.MAKERS[name](root)
-        return root
-
-    return write
-
-
-def message(name: str, root: Path, **params) -> str:
-    """Returns what loading says, without the landmark sets that sfm120k looks for beside its
-    root."""
-    with pytest.raises(DataError) as caught:
-        load_dataset(name, {"root": str(root), "allow_counts": True, **params})
-    return str(caught.value).partition("\ndataset 'roxford5k'")[0]
-
-
 def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_root_one_level_too_high_or_too_deep_gets_the_right_one(make, name):
-    root = make(name)
-    below = next(path for path in root.iterdir() if path.is_dir())
-    for wrong in (root.parent, below):
-        text = message(name, wrong)
-        assert f"this is not the dataset's root, but {root} is; give it as root" in text
-        assert "1 problem" in text
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_root_that_is_not_there_or_empty_says_what_to_do(tmp_path, name):
-    assert "no such directory" in message(name, tmp_path / "nothing")
-    text = message(name, tmp_path)
-    assert "not the dataset's root" in text
-    assert f"python -m benchmark data prepare {name} --source" in text
-
-
-def test_a_root_that_may_not_be_read_says_so(make, monkeypatch):
-    root = make("sop")
-    monkeypatch.setattr(os.path, "isfile", lambda path: False)
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert "may not be read; make it readable" in message("sop", root)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_half_unpacked_root_names_what_is_missing_and_where_it_comes_from(make, name):
-    root = make(name)
-    archive = DATASETS[name].target.archives[-1]
-    proof = root / archive.provides[-1]
-    shutil.rmtree(proof) if proof.is_dir() else proof.unlink()
-    text = message(name, root)
-    assert "only partly unpacked" in text
-    assert f"\n      {archive.provides[-1]} (of {archive.file})" in text
 
 
 @pytest.mark.parametrize("name", EVERY)
