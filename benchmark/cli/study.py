@@ -108,7 +108,7 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
 
 
 def coverage(results: Results = RESULTS) -> None:
-    """Show how many published numbers have a run in a study, how many are finished, and why the others have none.
+    """Show how many published numbers have a run, how many are finished, and why others have none.
 
     Example: python -m benchmark coverage
     """

@@ -1,4 +1,4 @@
-"""Training sets of landmarks: all images train, retrieval is evaluated on revisited landmark sets."""
+"""Training sets of landmarks: all images train; revisited landmark sets evaluate retrieval."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Small copies, in the exact layouts, of datasets that are given out on request or no longer at all.
+"""Small copies, in the exact layouts, of datasets given out on request or no longer at all.
 
-``MAKERS[name](root)`` writes one into ``root``. Loaders accept them with ``allow_counts: true`` only.
+``MAKERS[name](root)`` writes one into ``root``. Loaders need ``allow_counts: true`` to accept it.
 """
 
 from __future__ import annotations
