@@ -57,7 +57,8 @@ def explain(
     table = RunTable.read(loaded.folder(results))
     claims = {claim.name: claim for claim in all_claims()}
     if cell in claims:
-        typer.echo(explain_claim(*judge_claims(table, [claims[cell]], candidates(loaded))))
+        judged = judge_claims(table, claims.values(), candidates(loaded))
+        typer.echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):
         words = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"

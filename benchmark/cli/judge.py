@@ -66,7 +66,7 @@ def judge(
 
     margins = load_margins()
     asked = question(
-        default_margin=lambda name, _score: margin_of(name, margins),
+        default_margin=lambda name, score: margin_of(name, margins, score),
         ours=ours or [],
         n=n,
         published=published,

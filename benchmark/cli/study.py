@@ -62,16 +62,22 @@ def plan(
         bool, typer.Option("--sources", help="also say where the values of its recipes are from")
     ] = False,
 ) -> None:
-    """Show the grid of a study: runs, what is done, what is missing, and the time left.
+    """Show the grid of a study: runs, what is done, what is missing, the time left, and the drifts
+    from published numbers that its seeds will call.
 
     Example: python -m benchmark plan roadmap --sources
     """
+    from benchmark.papers.forecast import as_text as forecast_text
+    from benchmark.papers.forecast import forecasts, gpu_hours_of_a_seed
     from benchmark.runs.plan import as_text, sources_text
     from benchmark.runs.plan import plan as plan_of
     from benchmark.study import load_study
 
     loaded = load_study(study)
     typer.echo(as_text(plan_of(loaded, results)))
+    expected = forecast_text(forecasts(loaded), gpu_hours_of_a_seed(loaded))
+    if expected:
+        typer.echo(f"\n{expected}")
     if sources:
         typer.echo(f"\n{sources_text(loaded)}")
 

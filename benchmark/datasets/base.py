@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,12 +40,33 @@ class ImageSet:
         """Return one image, upright, in mode L or RGB."""
         return self.opener(index)
 
+    def part(self, chosen: np.ndarray) -> ImageSet:
+        """Return the images of these numbers, in their order."""
+        return replace(
+            self,
+            labels=self.labels[chosen],
+            names=[self.names[index] for index in chosen],
+            opener=_PartOpener(self, chosen),
+            categories=None if self.categories is None else self.categories[chosen],
+            pixels=None if self.pixels is None else self.pixels[chosen],
+        )
+
     def counts(self) -> dict[str, int]:
         """Return the numbers of images, classes and, if there are any, categories."""
         counts = {"images": len(self), "classes": len(np.unique(self.labels))}
         if self.categories is not None:
             counts["categories"] = len(np.unique(self.categories))
         return counts
+
+
+class _PartOpener:
+    """Opens the images of a part of a set; a class, so that other processes can receive it."""
+
+    def __init__(self, images: ImageSet, chosen: np.ndarray):
+        self.images, self.chosen = images, chosen
+
+    def __call__(self, index: int) -> Image.Image:
+        return self.images.image(int(self.chosen[index]))
 
 
 @dataclass(frozen=True)
@@ -75,6 +96,8 @@ class Protocol:
     repeats     without a gallery: divisions of the images into (queries, gallery), int64 indices
                 into ``query`` each; metrics are means over the divisions
     distractors with judgements: images searched after those of the gallery, relevant to no query
+    instances   without a gallery: int64 (N,), number of the instance that each image belongs to,
+                0 to M - 1; the mean of its images stands for it (frames of a video)
     """
 
     query: ImageSet
@@ -82,6 +105,7 @@ class Protocol:
     judgements: Judgements | None = None
     repeats: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     distractors: ImageSet | None = None
+    instances: np.ndarray | None = None
 
     def image_sets(self) -> list[ImageSet]:
         """Return the query set, then gallery and distractors if there are any."""

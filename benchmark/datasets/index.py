@@ -61,6 +61,7 @@ class IndexedLoader(DatasetLoader):
     lists    "train" or the name of a protocol -> text file that lists its images
     sources  part of ``expected`` -> file that decides its counts; by default the lists
     roles    roles that must have images
+    unique   columns that no two rows share
     """
 
     Config: ClassVar[type] = IndexConfig
@@ -68,6 +69,7 @@ class IndexedLoader(DatasetLoader):
     lists: ClassVar[Mapping[str, str]] = {}
     sources: ClassVar[Mapping[str, str]] = {}
     roles: ClassVar[tuple[str, ...]] = ("train", "test")
+    unique: ClassVar[tuple[str, ...]] = ("path", "protocol")
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the index table, list after list; what is wrong goes into the findings."""
@@ -93,7 +95,7 @@ class IndexedLoader(DatasetLoader):
         findings = Findings(self.name, Path(self.config.root))
         check_root(findings, self.archives, images=self._packed_side is None)
         table = self.read(findings)[list(COLUMNS)]
-        check_uses(findings, table, self.roles)
+        check_uses(findings, table, self.roles, self.unique)
         if self._packed_side is None:
             check_images(findings, list(dict.fromkeys(table["path"])))
         findings.stop()
@@ -160,14 +162,16 @@ def index_rows(
     )
 
 
-def check_uses(findings: Findings, table: pd.DataFrame, roles: Sequence[str]) -> None:
+def check_uses(
+    findings: Findings, table: pd.DataFrame, roles: Sequence[str], unique: Sequence[str]
+) -> None:
     """Report empty roles, images listed twice, and classes in two splits or several categories."""
     empty = sorted(set(roles) - set(table["role"]))
     findings.add_all(
         f"roles without images (of {len(roles)})", empty, "the lists must give some for each"
     )
     train = table["role"] == "train"
-    twice = set(table["path"][table.duplicated(["path", "protocol"])])
+    twice = set(table["path"][table.duplicated(list(unique))])
     twice |= set(table["path"][train]) & set(table["path"][~train])
     findings.add_all("images listed twice", sorted(twice), "each must be listed once")
     shared = sorted(set(table["label"][train]) & set(table["label"][~train]))

@@ -1,4 +1,4 @@
-"""Training sets of landmarks: all images train; revisited landmark sets evaluate retrieval."""
+"""Training sets of landmarks: all images train, and revisited landmark sets are searched."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class LandmarkTrainingLoader(IndexedLoader):
                 f"dataset '{self.name}': landmarks names no set to evaluate on; allowed: {ALLOWED}"
             )
         loaders = self._landmark_loaders()
-        own = _tried(super().load, problems)
-        sets = {name: _tried(loader.load, problems) for name, loader in loaders.items()}
+        own = tried(super().load, problems)
+        sets = {name: tried(loader.load, problems) for name, loader in loaders.items()}
         if problems or own is None:
             raise DataError("\n".join(problems))
         loaded = {name: one for name, one in sets.items() if one is not None}
@@ -107,7 +107,7 @@ class LandmarkTrainingLoader(IndexedLoader):
         return loaders
 
 
-def _tried(load: Callable[[], Dataset], problems: list[str]) -> Dataset | None:
+def tried(load: Callable[[], Dataset], problems: list[str]) -> Dataset | None:
     """Return what ``load`` gives; add its DataError to the problems instead of raising it."""
     try:
         return load()

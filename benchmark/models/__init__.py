@@ -8,6 +8,7 @@ from benchmark.core.recipe import ModelConfig
 from benchmark.core.seeding import derive
 from benchmark.models.backbone import create_backbone
 from benchmark.models.embedding import EmbeddingModel
+from benchmark.models.weights import load_head, read_checkpoint
 
 __all__ = ["EmbeddingModel", "create_model"]
 
@@ -21,4 +22,7 @@ def create_model(config: ModelConfig, seed: int) -> EmbeddingModel:
     with torch.random.fork_rng(devices=[]):
         # torch.manual_seed would also seed the GPUs' generators, which nothing restores.
         torch.default_generator.manual_seed(derive(seed, "weights"))
-        return EmbeddingModel(config, create_backbone(config))
+        model = EmbeddingModel(config, create_backbone(config))
+    if config.checkpoint is not None:
+        load_head(model.head, read_checkpoint(config.checkpoint), config.checkpoint)
+    return model

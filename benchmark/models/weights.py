@@ -13,6 +13,7 @@ from benchmark.models.packaged import PREFIX, read_packaged
 
 WHERE = "recipe section model"
 PARALLEL_PREFIX = "module."
+EMBEDDING = "embedding."  # before the names of a linear head's weights, beside the backbone's
 SHOWN_KEYS = 8
 
 
@@ -47,11 +48,12 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
 def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
     """Load ``weights``; raises ConfigError with every name or shape that does not fit.
 
-    Left out: the classifier, and a distillation token with its position, which sits second. Weights
-    of a first convolution over colour are fitted to the backbone's channels as timm does it.
+    Left out: the classifier, the weights of a head (``load_head`` takes them), and a distillation
+    token with its position, which sits second. Weights of a first convolution over colour are
+    fitted to the backbone's channels as timm does it.
     """
     expected = backbone.state_dict()
-    dropped = _classifier_prefixes(backbone)
+    dropped = (*_classifier_prefixes(backbone), EMBEDDING)
     weights = {key: value for key, value in weights.items() if not key.startswith(dropped)}
     if "dist_token" in weights and "dist_token" not in expected:
         weights.pop("dist_token")
@@ -72,6 +74,23 @@ def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: 
             WHERE, [*problems, "give the weights of this architecture, under timm's names"]
         )
     backbone.load_state_dict({**expected, **weights})
+
+
+def load_head(head: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
+    """Load the weights ``embedding.*`` into the linear head, if there are any.
+
+    Raise ConfigError when they do not fit, or there is no head for them.
+    """
+    own = {k.removeprefix(EMBEDDING): v for k, v in weights.items() if k.startswith(EMBEDDING)}
+    expected = head.state_dict()
+    if not own:
+        return
+    if {k: v.shape for k, v in own.items()} != {k: v.shape for k, v in expected.items()}:
+        shapes = {f"{EMBEDDING}{k}": tuple(v.shape) for k, v in own.items()}
+        wanted = {f"{EMBEDDING}{k}": tuple(v.shape) for k, v in expected.items()}
+        words = f"{source}: {shapes} do not fit the head, which has {wanted or 'no weights'}"
+        raise ConfigError(WHERE, [f"{words}; set embedding_dim to the width of the file"])
+    head.load_state_dict(own)
 
 
 def _classifier_prefixes(backbone: nn.Module) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[s
         by_option,
         by_variant,
         backbone,
-        (spec.dataset.label, *_landmarks(spec.dataset)),
+        (spec.dataset.label, *_also_on(spec.dataset)),
         tuple(spec.recipe.evaluation.recall_at),
     )
 
@@ -90,9 +90,10 @@ def _overridden(overrides: Mapping[str, Any], loss: str) -> Iterator[str]:
             yield from (f"recipe.{section}.{name}" for name in flat if name != "params")
 
 
-def _landmarks(dataset: DatasetChoice) -> tuple[str, ...]:
-    """Return the datasets that the protocols of a training set are named after."""
+def _also_on(dataset: DatasetChoice) -> tuple[str, ...]:
+    """Return the other datasets that the protocols of a training set are named after."""
     if dataset.name not in DATASETS.names():
         return ()
     defaults = defaults_of(schema_of(DATASETS[dataset.name].target.Config))
-    return tuple({**defaults, **dataset.params}.get("landmarks", ()))
+    given = {**defaults, **dataset.params}
+    return (*given.get("landmarks", ()), *given.get("evaluated_on", ()))

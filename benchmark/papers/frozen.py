@@ -20,11 +20,12 @@ from benchmark.core.files import write_text
 from benchmark.papers.numbers import Count, empty_as_none
 from benchmark.papers.reading import read_csv
 from benchmark.runs.table import CELL_COLUMNS, RunTable
-from benchmark.stats.samples import VERSIONS, Sample
+from benchmark.stats.samples import VERSIONS, Sample, Score
 
 _SHOWN = 5
-Score = Annotated[Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(empty_as_none)]
-FrozenRuns = Mapping[tuple[Cell, str, str], Sample]  # by cell, split and metric
+Value = Annotated[Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(empty_as_none)]
+# By cell, split and metric; a cell whose runs all diverged has one entry without these names.
+FrozenRuns = Mapping[Score, Sample]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class FrozenScore:
     status: Literal["ok", "diverged"]
     split: str
     metric: str
-    value: Score
+    value: Value
     spec_digest: str
     code_version: str
     platform: str
@@ -59,7 +60,7 @@ def load_frozen(path: Path) -> FrozenRuns:
     if not path.is_file():
         problems.append(f"{path} does not exist; write it with 'python -m benchmark freeze STUDY'")
     rows = read_csv(path, FrozenScore, problems) if not problems else []
-    groups: dict[tuple[Cell, str, str], dict[int, FrozenScore]] = {}
+    groups: dict[Score, dict[int, FrozenScore]] = {}
     for row in rows:
         if (row.status == "ok") == (row.value is None):
             problems.append(
@@ -76,14 +77,23 @@ def load_frozen(path: Path) -> FrozenRuns:
         )
     if problems:
         raise ReferenceDataError("\n".join(problems))
-    samples = {key: _sample(list(group.values())) for key, group in sorted(groups.items())}
-    return {key: each for key, each in samples.items() if each.n}
+    diverged: dict[Cell, set[int]] = {}
+    for row in rows:
+        if row.status == "diverged":
+            diverged.setdefault(row.cell, set()).add(row.seed)
+    samples = {
+        key: _sample(list(group.values()), len(diverged.get(key[0], ())))
+        for key, group in sorted(groups.items())
+    }
+    scored = {key[0] for key, each in samples.items() if each.n}
+    return {key: each for key, each in samples.items() if each.n or key[0] not in scored}
 
 
-def _sample(rows: list[FrozenScore]) -> Sample:
+def _sample(rows: list[FrozenScore], diverged: int) -> Sample:
     ok = [row for row in rows if row.value is not None]
-    versions = {name: tuple(sorted({getattr(row, name) for row in ok})) for name in VERSIONS}
-    return Sample({row.seed: 100 * row.value for row in ok if row.value is not None}, versions)
+    versions = {name: tuple(sorted({getattr(row, name) for row in rows})) for name in VERSIONS}
+    values = {row.seed: 100 * row.value for row in ok if row.value is not None}
+    return Sample(values, versions, diverged)
 
 
 def freeze(

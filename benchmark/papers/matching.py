@@ -148,6 +148,6 @@ def split_of(stated: Stated, candidate: Candidate, splits: Set[str]) -> str:
     asked = [each for each in stated.requirements if each.condition.column == SPLIT]
     suffix = "".join(str(end) for each in asked for end in each.condition.values.get(each.word, ()))
     if stated.dataset != candidate.cell.dataset:
-        return f"{stated.dataset}_{stated.protocol}{suffix}"
+        return "_".join(filter(None, (stated.dataset, stated.protocol))) + suffix
     only = "test" if "test" in splits or len(splits) != 1 else next(iter(splits))
     return f"{stated.protocol or only}{suffix}"

@@ -18,7 +18,7 @@ def ablation_steps(
     links = list(zip(ablation[1:], ablation, strict=False))
     if len(links) > 1:
         links.append((ablation[-1], ablation[0]))
-    table = by_seed(scores[scores["loss"].isin(list(ablation))])
+    table = by_seed(scores)
     losses = table.index.get_level_values("loss")
     pairs, steps = [], []
     for _, rows in sorted(table.groupby(level=GROUP).indices.items()):

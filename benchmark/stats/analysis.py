@@ -17,9 +17,10 @@ numbers of runs without a score: n_diverged, n_absent |
 | costs.csv | dataset, setting, batch_size, loss | n, means of time and memory; loss_share |
 
 A test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean,
-mean_against, difference (loss - against), sd_difference, ci_low, ci_high, t, p, d_z, detectable
-(smallest true difference seen with probability 0.8), note, family, p_holm, family_size, significant
-(p_holm <= alpha). Tests use selection "last" only.
+mean_against, difference (loss - against), sd_difference, se and df (moderated with the other pairs
+of the place), ci_low, ci_high, t, p, p_plain (with the pair's own spread alone), d_z (unbiased),
+note, detectable (smallest true difference seen with probability 0.8 in this family), family,
+p_holm, family_size, significant (p_holm <= alpha). Tests use selection "last" only.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ from benchmark.runs.table import CELL_COLUMNS, RunTable
 from benchmark.stats.ablation import ablation_steps, relative_gain
 from benchmark.stats.descriptive import best_epochs, costs, differences_by_seed, learning_curves
 from benchmark.stats.intervals import mean_sd, t_half_widths
-from benchmark.stats.multiple import holm_by_family
-from benchmark.stats.paired import GROUP, TEST, compare
+from benchmark.stats.paired import GROUP, TEST, compare, corrected
 from benchmark.study.model import Comparison
 
 SELECTIONS = ("last", "best")
@@ -46,7 +46,7 @@ SUMMARY_COLUMNS = [
     *GROUP, "loss", "base_loss", "selection", "n", "mean", "sd", "ci_low", "ci_high",
     "minimum", "maximum", "n_diverged", "n_absent",
 ]  # fmt: skip
-_OUTCOME = [*TEST, "family", "p_holm", "family_size", "significant"]
+_OUTCOME = [*TEST, "detectable", "family", "p_holm", "family_size", "significant"]
 PAIRED_COLUMNS = [*GROUP, "kind", "loss", "against", *_OUTCOME]
 ABLATION_COLUMNS = [*GROUP, "kind", "step", "loss", "against", *_OUTCOME]
 GAIN_COLUMNS = [*GROUP, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
@@ -121,7 +121,4 @@ def _with_families(table: pd.DataFrame, alpha: float, columns: list[str]) -> pd.
     if table.empty:
         return table.reindex(columns=columns)
     family = table["kind"] + ": " + table["dataset"] + " " + table["split"] + " " + table["metric"]
-    table = table.assign(family=family)
-    table["p_holm"], table["family_size"] = holm_by_family(table)
-    table["significant"] = table["p_holm"] <= alpha
-    return table.reindex(columns=columns)
+    return corrected(table.assign(family=family), alpha).reindex(columns=columns)

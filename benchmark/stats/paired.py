@@ -4,61 +4,85 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from numpy.typing import NDArray
+from scipy import special, stats
 
-from benchmark.stats.intervals import mean_sd, t_half_widths
-from benchmark.stats.multiple import holm
-from benchmark.stats.power import detectable_effect
+from benchmark.stats.families import holm
+from benchmark.stats.intervals import mean_sd
+from benchmark.stats.moderation import moderate
+from benchmark.stats.planning import detectable_shift
 
+Floats = NDArray[np.float64]
 GROUP = ["dataset", "setting", "batch_size", "split", "metric"]
+PLACE = [name for name in GROUP if name != "batch_size"]  # pairs of one place share a spread
 # Columns of a test; NaN where nothing can be computed.
 TEST = [
-    "n", "mean", "mean_against", "difference", "sd_difference", "ci_low", "ci_high", "t", "p",
-    "d_z", "detectable", "note",
+    "n", "mean", "mean_against", "difference", "sd_difference", "se", "df", "ci_low", "ci_high",
+    "t", "p", "p_plain", "d_z", "note",
 ]  # fmt: skip
 
 
-def paired_tests(first: np.ndarray, second: np.ndarray, alpha: float = 0.05) -> pd.DataFrame:
+@dataclass(frozen=True)
+class SharedVariance:
+    """Moderated variances (T,) of one difference by seed, and their degrees of freedom."""
+
+    variance: Floats
+    df: Floats
+
+
+def paired_tests(
+    first: Floats, second: Floats, alpha: float = 0.05, shared: SharedVariance | None = None
+) -> pd.DataFrame:
     """Return the paired t-tests (columns ``TEST``) of T pairs of losses, all at once.
 
     ``first``, ``second`` (T, S): scores by seed, NaN where a seed has none. Only seeds that both
-    have are used. One pair of scores gives a difference and no test; differences without any spread
-    give no t statistic, because their error cannot be estimated.
+    have are used. ``shared`` are variances moderated with sister pairs; without them each pair has
+    its own, and the test is the plain one, whose p is ``p_plain`` in any case. One pair of scores
+    gives a difference and no test, nor do identical runs.
     """
     first, second = (np.where(np.isfinite(side), side, np.nan) for side in (first, second))
     both = np.isfinite(first) & np.isfinite(second)
     n = both.sum(axis=1)
     difference, sd = mean_sd(first - second)
-    half = t_half_widths(sd, n, 1 - alpha)
+    own = SharedVariance(sd**2, np.maximum(n - 1.0, 0.0))
+    shared = shared or own
     with np.errstate(invalid="ignore", divide="ignore"):
-        t = np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
-        d_z = np.where(sd > 0, difference / sd, np.nan)
-    p = 2 * stats.t.sf(np.abs(t), np.maximum(n - 1, 1))
-    effects = {count: detectable_effect(count, alpha) for count in np.unique(n).tolist()}
-    detectable = np.where(sd > 0, sd * np.array([effects[count] for count in n.tolist()]), np.nan)
+        testable = (n > 1) & (shared.variance > 0) & ((sd > 0) | (difference != 0))
+        se = np.where(testable, np.sqrt(shared.variance / n), np.nan)
+        df = np.where(testable, shared.df, np.nan)
+        t, plain = difference / se, np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
+        d_z = np.where(sd > 0, difference / sd * _hedges(n - 1.0), np.nan)
+    half = stats.t.ppf(1 - alpha / 2, df) * se
     columns = [
         n,
         mean_sd(np.where(both, first, np.nan))[0],
         mean_sd(np.where(both, second, np.nan))[0],
         difference,
         sd,
+        se,
+        df,
         difference - half,
         difference + half,
         t,
-        p,
+        2 * stats.t.sf(np.abs(t), df),
+        2 * stats.t.sf(np.abs(plain), np.maximum(own.df, 1)),
         d_z,
-        detectable,
         _notes(n, np.isfinite(first).sum(axis=1), np.isfinite(second).sum(axis=1), difference, sd),
     ]
     return pd.DataFrame(dict(zip(TEST, columns, strict=True)))
 
 
-def _notes(
-    n: np.ndarray, first: np.ndarray, second: np.ndarray, difference: np.ndarray, sd: np.ndarray
-) -> list[str]:
+def _hedges(df: Floats) -> Floats:
+    """Return the factor that makes a standardised mean unbiased (Hedges 1981); NaN for df 1."""
+    df = np.where(df > 1, df, np.nan)
+    return np.exp(special.gammaln(df / 2) - special.gammaln((df - 1) / 2)) / np.sqrt(df / 2)
+
+
+def _notes(n: Floats, first: Floats, second: Floats, difference: Floats, sd: Floats) -> list[str]:
     notes = []
     for count, one, other, mean, spread in zip(n, first, second, difference, sd, strict=True):
         words = [f"{count} common seeds of {one} and {other}"] if count < max(one, other) else []
@@ -66,11 +90,30 @@ def _notes(
             words.append("no common seed, no test")
         elif count == 1:
             words.append("one pair, no test")
+        elif spread == 0 and mean == 0:
+            words.append("identical runs, no test")
         elif spread == 0:
-            same = "identical runs" if mean == 0 else "the same difference at every seed"
-            words.append(f"{same}, no test")
+            words.append("the same difference at every seed")
         notes.append("; ".join(words))
     return notes
+
+
+def corrected(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Return ``table`` of tests with p_holm, family_size, significant and detectable.
+
+    Tests of one ``family``, a column, are corrected together. ``detectable`` is the smallest true
+    difference that the test finds with probability 0.8 at the strictest level of that correction.
+    """
+    family = table.groupby("family", sort=False)["p"]
+    size = family.transform("count")
+    p_holm = family.transform(lambda column: holm(column.to_numpy()))
+    detectable = [
+        se * detectable_shift(df, alpha / count) if np.isfinite(se) else np.nan
+        for se, df, count in zip(table["se"], table["df"], size, strict=True)
+    ]
+    return table.assign(
+        p_holm=p_holm, family_size=size, significant=p_holm <= alpha, detectable=detectable
+    )
 
 
 def by_seed(scores: pd.DataFrame) -> pd.DataFrame:
@@ -97,15 +140,49 @@ def compare(scores: pd.DataFrame, baseline: str | None, alpha: float = 0.05) -> 
 
 
 def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float) -> pd.DataFrame:
-    """Return group, kind, loss, against and the test of each (kind, row, row) of ``table``."""
+    """Return group, kind, loss, against and the test of each (kind, row, row) of ``table``.
+
+    Variances are moderated over all pairs of losses of a place, at all batch sizes: ``table`` has
+    the rows of all losses, also of those that are not tested.
+    """
     if not pairs:
         return pd.DataFrame()
     kinds, first, second = (list(column) for column in zip(*pairs, strict=True))
     values = table.to_numpy(float)
     where = table.index[list(first)].to_frame(index=False)
     where.insert(len(GROUP), "kind", kinds)
-    where["against"] = table.index[second].get_level_values("loss")
-    return pd.concat([where, paired_tests(values[first], values[second], alpha)], axis=1)
+    where["against"] = table.index[list(second)].get_level_values("loss")
+    shared = _shared(table, [(one, two) for _, one, two in pairs])
+    tests = paired_tests(values[list(first)], values[list(second)], alpha, shared)
+    return pd.concat([where, tests], axis=1)
+
+
+def _shared(table: pd.DataFrame, pairs: Sequence[tuple[int, int]]) -> SharedVariance:
+    """Return the moderated variances of ``pairs`` of rows, which lie in one group each."""
+    every = [
+        pair
+        for rows in table.groupby(level=GROUP).indices.values()
+        for pair in itertools.combinations(map(int, rows), 2)
+    ]
+    values = table.to_numpy(float)
+    first, second = np.array(every).T
+    differences = values[first] - values[second]
+    n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
+    places = table.groupby(level=PLACE).ngroup().to_numpy()[first]
+    shared = moderate_groups(sd**2, n - 1.0, places)
+    at = {pair: number for number, pair in enumerate(every)}
+    chosen = [at[min(pair), max(pair)] for pair in pairs]
+    return SharedVariance(shared.variance[chosen], shared.df[chosen])
+
+
+def moderate_groups(variance: Floats, df: Floats, groups: NDArray[np.int64]) -> SharedVariance:
+    """Return the variances (T,) moderated among those of the same group."""
+    moderated, total = np.full(len(groups), np.nan), np.zeros(len(groups))
+    for group in np.unique(groups):
+        members = groups == group
+        shared = moderate(variance[members], np.maximum(df[members], 0.0))
+        moderated[members], total[members] = shared.variance, shared.df
+    return SharedVariance(moderated, total)
 
 
 def against_default(
@@ -113,16 +190,18 @@ def against_default(
 ) -> pd.DataFrame:
     """Return the test of each of ``scores`` (by seed) against ``default``, with Holm's correction.
 
-    Columns ``TEST``, p_holm and significant; nothing but the note for scores that are the default's
-    own.
+    Columns ``TEST`` and those of ``corrected``; nothing but the note for scores that are the
+    default's own.
     """
     seeds = sorted(set().union(default, *scores))
     first, second = (
         np.array([[each.get(seed, np.nan) for seed in seeds] for each in sides], dtype=float)
         for sides in (scores, [default] * len(scores))
     )
-    tests = paired_tests(first, second, alpha)
-    own = [each == default for each in scores]
+    own = np.array([each == default for each in scores], bool)
+    differences = first - second
+    n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
+    shared = moderate_groups(np.where(own, np.nan, sd**2), n - 1.0, np.zeros(len(own), int))
+    tests = paired_tests(first, second, alpha, shared)
     tests.loc[own, tests.columns.drop("note")] = np.nan
-    tests["p_holm"] = holm(tests["p"])
-    return tests.assign(significant=tests["p_holm"] <= alpha)
+    return corrected(tests.assign(family="sweep"), alpha).drop(columns="family")

@@ -8,8 +8,9 @@ simulation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from scipy import optimize, stats
@@ -68,6 +69,28 @@ def power(design: Design, drift: float) -> float:
     return float(np.nan_to_num(stats.nct.sf(critical, design.df, shift), nan=1.0))
 
 
+@lru_cache(maxsize=4096)
+def detectable_shift(df: float, alpha: float = ALPHA, target: float = POWER) -> float:
+    """Return the true difference, in standard errors, that a two-sided t-test sees with ``target``.
+
+    NaN without degrees of freedom.
+    """
+    if not df > 0:
+        return float("nan")
+    critical = stats.t.isf(alpha / 2, df)
+
+    def seen(shift: float) -> float:
+        lower = np.nan_to_num(
+            stats.nct.cdf(-critical, df, shift)
+        )  # NaN where the tail is too small
+        return float(np.nan_to_num(stats.nct.sf(critical, df, shift), nan=1.0) + lower)
+
+    high = 1.0
+    while seen(high) < target:
+        high *= 2
+    return float(optimize.brentq(lambda shift: seen(shift) - target, 0.0, high, xtol=1e-9))
+
+
 def smallest_drift(design: Design, target: float = POWER) -> float:
     """Return the smallest true difference that is called with probability ``target``; NaN: none."""
     if design.seeds < 2:
@@ -85,10 +108,14 @@ def seeds_needed(design: Design, drift: float, target: float = POWER) -> int | N
     One printed value stays uncertain however many runs we make, and a drift inside the margin is
     none.
     """
-    for seeds in range(2, MOST_SEEDS + 1):
-        if power(replace(design, seeds=seeds), drift) >= target:
-            return seeds
-    return None
+    if power(replace(design, seeds=MOST_SEEDS), drift) < target:
+        return None
+    return bisect_left(
+        range(MOST_SEEDS + 1),
+        target,
+        lo=2,
+        key=lambda seeds: power(replace(design, seeds=seeds), drift),
+    )
 
 
 def chance_to_confirm(design: Design) -> float:
@@ -102,16 +129,3 @@ def chance_to_confirm(design: Design) -> float:
     s = np.sqrt(stats.chi2.ppf(quantiles, design.df) / design.df)
     room = reach - stats.t.ppf(1 - design.alpha, design.df) * s
     return float(np.mean(np.where(room > 0, 2 * stats.norm.cdf(room) - 1, 0.0)))
-
-
-def forecast(design: Design, drifts: Sequence[float] = (1.0, 2.0, 3.0)) -> dict[str, float]:
-    """Return what ``plan`` prints of a design: smallest drift, and seeds that ``drifts`` need.
-
-    NaN stands for "no number of seeds".
-    """
-    needed = {f"seeds_for_{drift:g}": seeds_needed(design, drift) for drift in drifts}
-    return {
-        "smallest_drift": smallest_drift(design),
-        "confirms": chance_to_confirm(design),
-        **{name: float("nan") if seeds is None else float(seeds) for name, seeds in needed.items()},
-    }

@@ -76,6 +76,12 @@ class Evidence:
     laboratory: ArrayLike = 0.0
 
 
+def element(evidence: Evidence, index: int) -> Evidence:
+    """Return the evidence on one number of arrays of one dimension."""
+    values = {name: np.asarray(each) for name, each in vars(evidence).items()}
+    return Evidence(**{name: each[index] if each.ndim else each for name, each in values.items()})
+
+
 @dataclass(frozen=True)
 class TestResult:
     """What the tests found, in arrays of one shape; NaN where there is no test.

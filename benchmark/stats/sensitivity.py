@@ -49,6 +49,11 @@ class Mark:
     stands: NDArray[np.bool_]
     applies: NDArray[np.bool_]
 
+    def at(self, index: int) -> Mark:
+        """Return the mark of one element."""
+        columns = (self.verdict[index], self.stands[index], self.applies[index])
+        return Mark(self.result.at(index), *map(np.asarray, columns))
+
 
 def marks(
     evidence: Evidence, *, published: ArrayLike = True, alpha: float = ALPHA, planned: int = 0

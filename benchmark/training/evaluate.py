@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import torch
-from PIL import Image
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import EvaluationConfig
@@ -68,15 +65,7 @@ class Evaluator:
                 rows = {key: whiten(rows.pop(key)) for key in list(rows)}
         finally:
             model.train(training)
-        return {
-            name: EmbeddedProtocol(
-                item,
-                rows[id(item.query)],
-                None if item.gallery is None else rows[id(item.gallery)],
-                None if item.distractors is None else rows[id(item.distractors)],
-            )
-            for name, item in protocols.items()
-        }
+        return {name: EmbeddedProtocol.of(item, rows) for name, item in protocols.items()}
 
     def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> Scores:
         """Return {split: {metric: value in [0, 1]}}, a split for each protocol.
@@ -114,21 +103,4 @@ def sample_of(image_set: ImageSet, count: int) -> ImageSet:
         return image_set
     order = np.random.default_rng(derive(0, "whitening sample", total)).permutation(total)
     chosen = np.sort(order[:count])
-    return dataclasses.replace(
-        image_set,
-        labels=image_set.labels[chosen],
-        names=[image_set.names[index] for index in chosen],
-        opener=_Chosen(image_set, chosen),
-        categories=None if image_set.categories is None else image_set.categories[chosen],
-        pixels=None if image_set.pixels is None else image_set.pixels[chosen],
-    )
-
-
-class _Chosen:
-    """Opens the images of a part of a set; a class, so that other processes can receive it."""
-
-    def __init__(self, image_set: ImageSet, chosen: np.ndarray):
-        self._image_set, self._chosen = image_set, chosen
-
-    def __call__(self, index: int) -> Image.Image:
-        return self._image_set.image(int(self._chosen[index]))
+    return image_set.part(chosen)

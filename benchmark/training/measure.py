@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +29,20 @@ class EmbeddedProtocol:
     query: np.ndarray
     gallery: np.ndarray | None
     distractors: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, protocol: Protocol, rows: Mapping[int, np.ndarray]) -> EmbeddedProtocol:
+        """Return a protocol with the rows (N, D) of its image sets, which are keyed by ``id``."""
+        gallery, distractors = protocol.gallery, protocol.distractors
+        query = rows[id(protocol.query)]
+        if protocol.instances is not None:
+            protocol, query = averaged(protocol, protocol.instances, query)
+        return cls(
+            protocol,
+            query,
+            None if gallery is None else rows[id(gallery)],
+            None if distractors is None else rows[id(distractors)],
+        )
 
     @property
     def finite(self) -> bool:
@@ -137,3 +152,18 @@ class EmbeddedProtocol:
     def _labels(self) -> np.ndarray:
         gallery = self.protocol.gallery
         return self.protocol.query.labels if gallery is None else gallery.labels
+
+
+def averaged(
+    protocol: Protocol, instances: np.ndarray, rows: np.ndarray
+) -> tuple[Protocol, np.ndarray]:
+    """Return the protocol of the instances (N,) and their mean rows (M, D) at unit length.
+
+    The first image of an instance stands for it.
+    """
+    order = np.argsort(instances, kind="stable")
+    _, starts = np.unique(instances[order], return_index=True)
+    means = np.add.reduceat(rows[order], starts, axis=0)  # sums, whose directions are the means'
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    shown = protocol.query.part(order[starts])
+    return replace(protocol, query=shown, instances=None), means / np.where(lengths > 0, lengths, 1)

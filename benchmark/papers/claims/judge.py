@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from benchmark.papers.candidates import Candidates
@@ -12,9 +14,12 @@ from benchmark.papers.claims.kinds import parts_of
 from benchmark.papers.claims.measurements import Condition, Measurements
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.claims.parts import Decision, Part, TestedPart, decide
+from benchmark.papers.verdicts.vocabulary import CONTRADICTED, INCONCLUSIVE, SUPPORTED
 from benchmark.runs.table import RunTable
+from benchmark.stats.families import discoveries
 
 PUBLISHED, HERE = "published", "here"
+FALSE_DISCOVERIES = 0.05
 READINGS = {
     PUBLISHED: "on the datasets, backbone and batch sizes of the paper, every one of them",
     HERE: "does it hold here: on whatever this study ran, stand-in data included",
@@ -49,6 +54,8 @@ COLUMNS = [
     "parts_run",
     "parts_holding",
     "alpha",  # level at which each part has to hold
+    "p_contradicted",  # smallest p that some part shows the opposite, after Holm over the parts
+    "q_contradicted",  # the same, adjusted for the false discovery rate over all claims
     *PART_COLUMNS[2:12],  # of the part that decides
 ]
 
@@ -56,19 +63,56 @@ COLUMNS = [
 def judge_claims(
     table: RunTable, claims: Iterable[Claim], candidates: Candidates
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the verdicts (``COLUMNS``; one per claim and reading) and ``PART_COLUMNS``."""
-    source = Measurements(table, candidates)
+    """Return the verdicts (``COLUMNS``; one per claim and reading) and ``PART_COLUMNS``.
+
+    Among the claims of one reading, those called contradicted are false at a rate of at most
+    ``FALSE_DISCOVERIES`` (Benjamini and Hochberg 1995).
+    """
+    source, listed = Measurements(table, candidates), list(claims)
     rows, parts = [], []
-    for claim in claims:
-        for reading in READINGS:
-            conditions, asked = _asked(claim, source, reading)
-            run = [part for part in asked if len(part.values)] or asked
-            left_out = len(asked) - len(run) if reading == HERE else 0
-            decision = decide(run if left_out else asked, claim.alpha)
-            rows.append(_row(claim, reading, conditions, decision, left_out))
+    for reading in READINGS:
+        asked = [_asked(claim, source, reading) for claim in listed]
+        decisions = [
+            _decide(claim, questions, reading)
+            for claim, (_, questions) in zip(listed, asked, strict=True)
+        ]
+        q = discoveries([each.against for each in decisions])
+        for claim, (conditions, _), found, rate in zip(listed, asked, decisions, q, strict=True):
+            decision = _controlled(found, float(rate), len(q[np.isfinite(q)]))
+            rows.append(_row(claim, reading, conditions, decision, float(rate)))
             head = {"claim": claim.name, "reading": reading}
             parts += [{**head, **_numbers(each)} for each in decision.tested]
-    return pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PART_COLUMNS)
+    order = {claim.name: number for number, claim in enumerate(listed)}
+    verdicts, tested = (
+        pd.DataFrame(rows, columns=COLUMNS),
+        pd.DataFrame(parts, columns=PART_COLUMNS),
+    )
+    return _by_claim(verdicts, order), _by_claim(tested, order)
+
+
+def _by_claim(table: pd.DataFrame, order: Mapping[str, int]) -> pd.DataFrame:
+    sort = table["claim"].map(order).sort_values(kind="stable")
+    return table.loc[sort.index].reset_index(drop=True)
+
+
+def _decide(claim: Claim, asked: list[Part], reading: str) -> Decision:
+    """Return the decision; what was left out "here" is named and keeps it from being supported."""
+    run = [part for part in asked if len(part.values) or part.wins is not None] or asked
+    left_out = len(asked) - len(run) if reading == HERE else 0
+    decision = decide(run if left_out else asked, claim.alpha)
+    if not left_out:
+        return decision
+    verdict = INCONCLUSIVE if decision.verdict == SUPPORTED else decision.verdict
+    reason = f"{decision.reason}; {left_out} without runs left out"
+    return replace(decision, verdict=verdict, reason=reason)
+
+
+def _controlled(decision: Decision, rate: float, claims: int) -> Decision:
+    """Return the decision after the control of false discoveries over ``claims`` tested claims."""
+    if decision.verdict != CONTRADICTED or rate <= FALSE_DISCOVERIES:
+        return decision
+    words = f"contradicted alone, not among {claims} claims (q = {rate:.2g})"
+    return replace(decision, verdict=INCONCLUSIVE, reason=f"{decision.reason}; {words}")
 
 
 def _asked(claim: Claim, source: Measurements, reading: str) -> tuple[list[Condition], list[Part]]:
@@ -86,7 +130,7 @@ def _asked(claim: Claim, source: Measurements, reading: str) -> tuple[list[Condi
     for attempt in attempts:
         conditions = attempt(claim)
         parts = [part for each in conditions for part in parts_of(claim, source, each)]
-        if any(len(part.values) for part in parts):
+        if any(len(part.values) or part.wins is not None for part in parts):
             break
     if parts:
         return conditions, parts
@@ -96,7 +140,7 @@ def _asked(claim: Claim, source: Measurements, reading: str) -> tuple[list[Condi
 
 
 def _row(
-    claim: Claim, reading: str, conditions: list[Condition], decision: Decision, left_out: int
+    claim: Claim, reading: str, conditions: list[Condition], decision: Decision, rate: float
 ) -> dict[str, object]:
     condition = claim.condition
     if reading == HERE:
@@ -112,12 +156,14 @@ def _row(
         "reading": reading,
         "condition": condition,
         "verdict": decision.verdict,
-        "reason": decision.reason + (f"; {left_out} without runs left out" if left_out else ""),
+        "reason": decision.reason,
         "outside": claim.outside,
         "parts": len(decision.tested),
-        "parts_run": sum(each.test.n > 0 for each in decision.tested),
+        "parts_run": sum(each.test.n > 0 or each.part.wins is not None for each in decision.tested),
         "parts_holding": decision.holding,
         "alpha": claim.alpha,
+        "p_contradicted": decision.against,
+        "q_contradicted": rate,
     }
 
 

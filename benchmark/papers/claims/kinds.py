@@ -29,6 +29,7 @@ from benchmark.papers.claims.measurements import Condition, Measured
 from benchmark.papers.claims.model import Arm, Claim
 from benchmark.papers.claims.parts import RATIO, Part
 from benchmark.papers.margins import load_margins, margin_of
+from benchmark.stats.divergence import diverges
 
 _margins = functools.cache(load_margins)
 
@@ -89,8 +90,14 @@ class Question:
         label = f"{self.where(size)}: {first.name} - {second.name}"
         if ours.source is not None and ours.source == theirs.source:
             return Part(label, note="both sides are the same runs here")
+        lost = [diverges(*each.diverged) for each in (ours, theirs)]
+        if any(lost) and not all(lost):
+            counts = [f"{gone} of {runs}" for gone, runs in (ours.diverged, theirs.diverged)]
+            note = f"{counts[0]} runs diverged on the first side, {counts[1]} on the second"
+            return Part(label, low=low, high=high, note=note, wins=lost[1] and high == np.inf)
         values = common([ours.by_seed, theirs.by_seed])
-        return _part(label, values[0] - values[1], low, high, note=ours.note or theirs.note)
+        note, sisters = ours.note or theirs.note, f"difference {self.where()}"
+        return _part(label, values[0] - values[1], low, high, note=note, sisters=sisters)
 
     def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[Part]]:
         """Return an arm's values by batch size, and a part without values for each missing size."""
@@ -119,7 +126,8 @@ def monotone(asked: Question) -> list[Part]:
         for smaller, larger in itertools.pairwise(by_size):
             values = common([by_size[larger], by_size[smaller]])
             label = f"{asked.where()}: {arm.name} batch {larger} - {smaller}"
-            parts.append(_part(label, values[0] - values[1], -asked.margin))
+            sisters = f"difference {asked.where()}"
+            parts.append(_part(label, values[0] - values[1], -asked.margin, sisters=sisters))
         parts.append(_slope(f"{asked.where()}: {arm.name} per doubling", by_size))
     return parts
 
@@ -181,7 +189,8 @@ def cost_ratio(asked: Question) -> list[Part]:
         label = f"{asked.where(size)}: {first.name} / {second.name}"
         costs = np.log(common([ours.by_seed, theirs.by_seed]))
         note = ours.note or theirs.note
-        parts.append(_part(label, costs[0] - costs[1], low, high, RATIO, note))
+        sisters = f"ratio {asked.where()}"
+        parts.append(_part(label, costs[0] - costs[1], low, high, RATIO, note, sisters))
     return parts
 
 
@@ -219,5 +228,7 @@ def _part(
     high: float = np.inf,
     unit: str = "points",
     note: str = "",
+    sisters: str = "",
 ) -> Part:
-    return Part(label, values, low, high, unit, note or ("" if len(values) else "no common seed"))
+    note = note or ("" if len(values) else "no common seed")
+    return Part(label, values, low, high, unit, note, sisters)

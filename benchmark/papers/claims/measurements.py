@@ -32,11 +32,16 @@ class Condition:
 
 @dataclass(frozen=True)
 class Measured:
-    """Values by seed (scores in percent), or none and the reason; ``source``: cell and split."""
+    """Values by seed (scores in percent), or none and the reason.
+
+    source    cell and split
+    diverged  runs that diverged, and all that ended
+    """
 
     by_seed: Mapping[int, float] = field(default_factory=dict)
     note: str = ""
     source: tuple[Cell, str] | None = None
+    diverged: tuple[int, int] = (0, 0)
 
 
 class Measurements:
@@ -72,7 +77,10 @@ class Measurements:
             values = self._costs.get((cell, metric), {})
         else:
             values = self._samples.sample(cell, split, metric).by_seed
-        return Measured(values, "" if values else self._why(cell, metric), (cell, split))
+        statuses = self._samples.statuses[cell]
+        gone = statuses.get("diverged", 0)
+        note = "" if values else self._why(cell, metric)
+        return Measured(values, note, (cell, split), (gone, gone + statuses.get("ok", 0)))
 
     def _why(self, cell: Cell, metric: str) -> str:
         statuses = self._samples.statuses[cell]

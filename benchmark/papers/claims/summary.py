@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from benchmark.papers.claims.judge import PUBLISHED, READINGS
+from benchmark.papers.claims.judge import FALSE_DISCOVERIES, PUBLISHED, READINGS
 from benchmark.papers.claims.model import Claim
+from benchmark.papers.claims.parts import AGAINST
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_RUN
 
 
@@ -21,6 +22,9 @@ def summary_text(verdicts: pd.DataFrame) -> str:
         rows = verdicts[verdicts["reading"] == reading]
         counts = ", ".join(f"{(rows['verdict'] == word).sum()} {word}" for word in CLAIM_VERDICTS)
         lines.append(f"{reading} ({meaning}): {counts}")
+        tested = int(rows["p_contradicted"].notna().sum())
+        if tested:
+            lines.append(f"  {luck(tested)}")
         for row in rows.to_dict("records"):
             if row["verdict"] != NOT_RUN:
                 lines.append(f"  {row['verdict']:12s} {row['claim']}: {row['reason']}")
@@ -28,6 +32,15 @@ def summary_text(verdicts: pd.DataFrame) -> str:
             if row["verdict"] == NOT_RUN and row["outside"] and reading == PUBLISHED:
                 lines.append(f"  {'outside':12s} {row['claim']}: {row['outside']}")
     return "\n".join(lines)
+
+
+def luck(tested: int) -> str:
+    """Return how many of ``tested`` claims luck alone would contradict, and what is done."""
+    return (
+        f"if all {tested} tested claims were true on their edge, luck alone would contradict "
+        f"{AGAINST * tested:.1f}; at most {FALSE_DISCOVERIES:.0%} of those called contradicted are "
+        "false on average"
+    )
 
 
 def list_text(claims: Iterable[Claim]) -> str:

@@ -11,7 +11,9 @@ from benchmark.metrics.names import display_name
 from benchmark.papers.verdicts.records import Verdict
 from benchmark.papers.verdicts.vocabulary import VERDICTS
 from benchmark.runs.table import RunTable
-from benchmark.stats.rule import ALPHA, STANDARD_ERRORS
+from benchmark.stats.reproduction import ALPHA, STANDARD_ERRORS
+from benchmark.stats.sensitivity import MARKS
+from benchmark.stats.spreads import Spread
 
 TEMPLATE = "explain.txt.j2"
 
@@ -44,6 +46,10 @@ def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> s
         facts=[fact for fact in (row["dataset"], network, row["loss"], size) if fact],
         runs=() if each.note else list(runs.sort_values("seed").itertuples()),
         way=STANDARD_ERRORS[int(test.case)] if test else None,
+        spreads=_spreads(verdict),
+        rounding=each.reference.rounding if math.isfinite(each.reference.rounding) else 0.0,
+        plain=verdict.plain,
+        assumptions=MARKS,
         inside=test is not None and test.p_equivalence <= ALPHA,
         rank=1 + sum(bool(test and other and other.p_drift < test.p_drift) for other in family),
         alpha=ALPHA,
@@ -52,3 +58,15 @@ def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> s
         known=math.isfinite,
         f3=lambda value: f"{value:.3f}",
     )
+
+
+def _spreads(verdict: Verdict) -> list[tuple[str, str, Spread]]:
+    """Return letter, meaning and spread of each variance that the standard error is made of."""
+    each = verdict.comparison
+    known = [
+        ("v", "one run of ours", each.spread),
+        ("r", "one run of the reference", each.reference.spread),
+        ("w", "one difference by seed", each.paired.spread),
+    ]
+    used = STANDARD_ERRORS[int(verdict.test.case)].square if verdict.test else ""
+    return [(letter, what, spread) for letter, what, spread in known if f"{letter} " in used]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from benchmark.papers.candidates import Candidate, Candidates
 from benchmark.papers.frozen import FrozenRuns
 from benchmark.papers.library import vocabulary_of
-from benchmark.papers.margins import margin_of
+from benchmark.papers.margins import Margins, margin_of
 from benchmark.papers.matching import match, stated_by
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.verdicts.records import Comparison, Reference, Verdict
-from benchmark.papers.verdicts.words import outcome
-from benchmark.stats.multiple import holm
-from benchmark.stats.rule import Evidence, compare
-from benchmark.stats.samples import Sample, Samples, paired_spread
+from benchmark.papers.verdicts.decide import decide
+from benchmark.papers.verdicts.records import Comparison, Paired, Reference, Verdict
+from benchmark.stats.intervals import spread
+from benchmark.stats.samples import Sample, Samples, Score, differences_by_seed, place
+from benchmark.stats.spreads import UNKNOWN_SPREAD, Spread, shared_spreads
 
-Margins = Mapping[str, float]
 _VERSIONS = {"spec_digest": "specification", "code_version": "code version", "platform": "platform"}
 
 
@@ -28,31 +25,74 @@ def judge_numbers(
 ) -> list[Verdict]:
     """Return the verdicts on published numbers, from the runs that belong to them."""
     collected = [each for cell, each in candidates.items() if cell in samples.statuses]
-    return decide([published(each, samples, collected, margins) for each in numbers])
+    listed = list(numbers)
+    spreads = shared_spreads(
+        {
+            at: (each.sd_points, each.n_runs)
+            for at, each in enumerate(listed)
+            if each.is_score and each.sd_points is not None and each.n_runs is not None
+        },
+        lambda at: _printed_together(listed[at]),
+    )
+    return decide(
+        [
+            published(each, samples, collected, margins, spreads.get(at, UNKNOWN_SPREAD))
+            for at, each in enumerate(listed)
+        ]
+    )
+
+
+def _printed_together(number: PublishedNumber) -> tuple[str, ...]:
+    """Return what printed spreads share that belong to sister cells."""
+    where = (number.source, number.table, number.dataset, number.protocol)
+    return (*where, number.backbone, number.metric)
 
 
 def judge_frozen(frozen: FrozenRuns, samples: Samples, margins: Margins) -> list[Verdict]:
     """Return the verdicts on frozen runs, from the runs of the same cells now."""
+    then_spreads = shared_spreads({key: (each.sd, each.n) for key, each in frozen.items()}, place)
+    pairs = _pairs(frozen, samples)
     comparisons = []
-    for (cell, split, metric), then in frozen.items():
-        reference = Reference(then.mean, then.sd, then.n, 0.0, sample=then)
-        margin = _margin(metric, margins)
+    for key, then in frozen.items():
+        cell, split, metric = key
+        reference = Reference(then.mean, then.sd, then.n, then_spreads[key], 0.0, sample=then)
+        margin = _margin(metric, margins, then.mean)
         each = Comparison(reference, cell, split, metric, samples.selection, margin)
         if cell in samples.statuses:
             now = samples.sample(cell, split, metric)
             each = _with_runs(each, samples)
-            each = replace(each, paired=paired_spread(now, then), remark=_changes(then, now))
+            each = replace(each, paired=pairs.get(key, Paired()), remark=_changes(then, now))
         else:
             each = replace(each, note="the frozen cell is not in this study's runs")
         comparisons.append(each)
     return decide(comparisons)
 
 
+def _pairs(frozen: FrozenRuns, samples: Samples) -> dict[Score, Paired]:
+    """Return the differences under common seeds, of two or more, with their shared spreads."""
+    differences = {
+        key: differences_by_seed(samples.sample(*key), then) for key, then in frozen.items()
+    }
+    changed = {key[0] for key, each in differences.items() if any(each.values())}
+    differences = {key: each for key, each in differences.items() if len(each) >= 2}
+    spreads = shared_spreads(
+        {key: (spread(each.values()), len(each)) for key, each in differences.items()}, place
+    )
+    return {
+        key: Paired(each, spreads[key], key[0] not in changed) for key, each in differences.items()
+    }
+
+
 def published(
-    number: PublishedNumber, samples: Samples, candidates: Sequence[Candidate], margins: Margins
+    number: PublishedNumber,
+    samples: Samples,
+    candidates: Sequence[Candidate],
+    margins: Margins,
+    printed: Spread = UNKNOWN_SPREAD,
 ) -> Comparison:
-    """Return the evidence on a published number."""
-    nan, margin = float("nan"), _margin(number.metric, margins)
+    """Return the evidence on a published number, whose own spread is ``printed``."""
+    nan = float("nan")
+    margin = _margin(number.metric, margins, number.points if number.is_score else nan)
     reference = Reference(number=number)
     each = Comparison(reference, None, number.protocol, number.metric, samples.selection, margin)
     if not number.is_score:
@@ -62,6 +102,7 @@ def published(
         number.points,
         nan if sd is None else sd,
         nan if runs is None else runs,
+        printed,
         number.rounding,
         number,
     )
@@ -75,17 +116,15 @@ def published(
 def _with_runs(each: Comparison, samples: Samples) -> Comparison:
     """Return the evidence with what our runs of its cell contribute."""
     assert each.cell is not None
-    place = (each.cell, each.split, each.metric)
-    return replace(
-        each,
-        ours=samples.sample(*place),
-        pooled=samples.pooled(*place),
-        statuses=samples.statuses[each.cell],
-    )
+    key = (each.cell, each.split, each.metric)
+    statuses, ours = samples.statuses[each.cell], samples.sample(*key)
+    planned = ours.n > 0 or (not statuses.get("ok") and each.metric in samples.metrics)
+    spread = samples.spread(*key)
+    return replace(each, ours=ours, spread=spread, statuses=statuses, planned=planned)
 
 
-def _margin(metric: str, margins: Margins) -> float:
-    margin = margin_of(metric, margins)
+def _margin(metric: str, margins: Margins, score: float) -> float:
+    margin = margin_of(metric, margins, score)
     return float("nan") if margin is None else margin
 
 
@@ -98,53 +137,3 @@ def _changes(then: Sample, now: Sample) -> str:
             shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
             parts.append(f"{name} differs{shown}")
     return "; ".join(parts)
-
-
-def decide(comparisons: Sequence[Comparison]) -> list[Verdict]:
-    """Return the verdicts: the rule on all numbers at once, then Holm's correction over each table.
-
-    A family is all numbers of one source and table that could be tested. Equivalence needs no
-    correction: each number is called reproduced on its own evidence.
-    """
-    if not comparisons:
-        return []
-    tests = compare(evidence(comparisons))
-    testable = np.isfinite(tests.p_drift) & np.isfinite(tests.difference)
-    families: dict[tuple[str, str], list[int]] = {}
-    for index, each in enumerate(comparisons):
-        families.setdefault(each.family, []).append(index)
-    p_holm, size = np.full(len(comparisons), np.nan), np.zeros(len(comparisons), int)
-    for members in families.values():
-        p_holm[members] = holm(np.where(testable, tests.p_drift, np.nan)[members])
-        size[members] = testable[members].sum()
-    verdicts = []
-    for index, each in enumerate(comparisons):
-        test = tests.at(index) if testable[index] else None
-        family_size, p = int(size[index]), float(p_holm[index])
-        difference = float(tests.difference[index])
-        verdicts.append(
-            Verdict(each, test, difference, p, family_size, outcome(each, test, p, family_size))
-        )
-    return verdicts
-
-
-def evidence(comparisons: Sequence[Comparison]) -> Evidence:
-    """Return the numbers of ``comparisons`` as arrays."""
-    columns = [
-        (
-            each.ours.mean,
-            each.ours.sd,
-            each.ours.n or np.nan,
-            each.reference.mean,
-            each.reference.sd,
-            each.reference.n,
-            each.pooled.sd,
-            each.pooled.df,
-            each.paired.sd,
-            each.paired.n,
-            each.margin,
-            np.nan_to_num(each.reference.rounding),
-        )
-        for each in comparisons
-    ]
-    return Evidence(*np.array(columns, dtype=float).T)

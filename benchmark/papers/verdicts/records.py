@@ -11,8 +11,10 @@ import pandas as pd
 
 from benchmark.core.cells import Cell
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.stats.rule import TestResult
-from benchmark.stats.samples import NO_RUNS, Paired, PooledSpread, Sample
+from benchmark.stats.reproduction import TestResult
+from benchmark.stats.samples import NO_RUNS, Sample
+from benchmark.stats.sensitivity import Mark
+from benchmark.stats.spreads import UNKNOWN_SPREAD, Spread
 
 FROZEN = "frozen"
 
@@ -21,15 +23,39 @@ FROZEN = "frozen"
 class Reference:
     """What ours are compared with, in percentage points; NaN for what is not known.
 
-    ``number`` is the published number, or ``sample`` the frozen runs.
+    ``number`` is the published number, or ``sample`` the frozen runs. ``spread`` is ``sd``
+    moderated with those of the table, or of the other frozen cells.
     """
 
     mean: float = np.nan
     sd: float = np.nan
     n: float = np.nan
+    spread: Spread = UNKNOWN_SPREAD
     rounding: float = np.nan
     number: PublishedNumber | None = None
     sample: Sample | None = None
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Differences ours - reference by seed; without any, the sides are two groups.
+
+    ``identical``: all scores of the two cells are equal under every common seed.
+    """
+
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+    spread: Spread = UNKNOWN_SPREAD
+    identical: bool = False
+
+    @property
+    def n(self) -> int:
+        """The number of pairs."""
+        return len(self.by_seed)
+
+    @property
+    def mean(self) -> float:
+        """The mean difference; NaN without any pair."""
+        return float(np.mean(list(self.by_seed.values()))) if self.by_seed else np.nan
 
 
 @dataclass(frozen=True)
@@ -37,7 +63,9 @@ class Comparison:
     """The evidence for one verdict.
 
     cell      of our runs, or of the frozen ones; None when no run belongs to the number
+    spread    of one run of ours, moderated with its sister cells
     statuses  number of our runs by status
+    planned   whether the study tests this number once all of its runs are there
     note      why there is nothing to compare, or ""
     remark    what differs between the sides besides the scores
     """
@@ -49,9 +77,10 @@ class Comparison:
     selection: str
     margin: float
     ours: Sample = NO_RUNS
-    pooled: PooledSpread = field(default_factory=PooledSpread)
+    spread: Spread = UNKNOWN_SPREAD
     paired: Paired = field(default_factory=Paired)
     statuses: Mapping[str, int] = field(default_factory=dict)
+    planned: bool = False
     note: str = ""
     remark: str = ""
 
@@ -64,7 +93,19 @@ class Comparison:
     @property
     def is_paired(self) -> bool:
         """Whether the sides are compared seed by seed."""
-        return self.paired.n >= 2
+        return self.paired.n > 0
+
+    @property
+    def diverged(self) -> tuple[int, int]:
+        """Our diverged runs, and all that ended."""
+        gone = self.statuses.get("diverged", 0)
+        return gone, gone + self.statuses.get("ok", 0)
+
+    @property
+    def reference_diverged(self) -> tuple[int, int]:
+        """The reference's diverged runs, and all of them; a printed score has none."""
+        then = self.reference.sample
+        return (then.diverged, then.diverged + then.n) if then else (0, 1)
 
     @property
     def row_label(self) -> str:
@@ -76,24 +117,40 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict in words; ``seeds`` of ours would decide, if difference and spread stay."""
+    """The verdict in words.
+
+    seeds   of ours that would decide, if difference and spread stay
+    tested  whether it follows from the tests of the scores
+    """
 
     verdict: str
     reason: str
     direction: str = ""
     seeds: float = np.nan
+    tested: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one reference number. ``test`` is None where nothing could be tested."""
+    """The verdict on one reference number. ``test`` is None where nothing could be tested.
+
+    plain        the same test with each cell's own spread; None where that is not known
+    sensitivity  by name of ``benchmark.stats.sensitivity.MARKS``: the test if that assumption fails
+    """
 
     comparison: Comparison
     test: TestResult | None
+    plain: TestResult | None
+    sensitivity: Mapping[str, Mark]
     difference: float
     p_holm: float
     family_size: int
     outcome: Outcome
+
+    @property
+    def changes_under(self) -> list[str]:
+        """The assumptions without which the verdict would be another."""
+        return [name for name, mark in self.sensitivity.items() if not mark.stands]
 
     def row(self) -> dict[str, Any]:
         """Return the row of ``verdicts.csv``."""
@@ -148,9 +205,10 @@ COLUMNS: dict[str, Callable[[Verdict], Any]] = {
     "ours_mean": lambda each: each.comparison.ours.mean,
     "ours_sd": lambda each: each.comparison.ours.sd,
     "ours_n": lambda each: each.comparison.ours.n,
+    "ours_spread": lambda each: each.comparison.spread.sd,  # moderated with sister cells
     "n_diverged": lambda each: each.comparison.statuses.get("diverged", 0),
     "selection": lambda each: each.comparison.selection,
-    "paired_n": lambda each: each.comparison.paired.n,  # seeds compared one by one
+    "paired_n": lambda each: each.comparison.paired.n or np.nan,  # seeds compared one by one
     "difference": lambda each: each.difference,  # ours - reference
     "se": _of_test("se"),
     "df": _of_test("df"),
@@ -161,9 +219,11 @@ COLUMNS: dict[str, Callable[[Verdict], Any]] = {
     "p_equivalence": _of_test("p_equivalence"),
     "p_drift": _of_test("p_drift"),
     "p_holm": lambda each: each.p_holm,
-    "family_size": lambda each: each.family_size,  # tests in the Holm family, which is the table
+    "family_size": lambda each: each.family_size,  # tests that the plan has for the table
     "verdict": lambda each: each.outcome.verdict,
     "direction": lambda each: each.outcome.direction,  # of a drift: low or high
+    "stands": lambda each: not each.changes_under if each.sensitivity else None,
+    "changes_under": lambda each: " ".join(each.changes_under),  # names of MARKS
     "reason": lambda each: each.outcome.reason,
     "seeds_to_decide": lambda each: each.outcome.seeds,
     "line": _of_number("line"),  # in the paper's results.csv

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.papers.verdicts.vocabulary import DRIFTED, VERDICTS
-from benchmark.stats.rule import ALPHA
+from benchmark.stats.reproduction import ALPHA
 
 RULE = (
     "reproduced: 90% interval of ours - reference inside the margin; drifted: beyond the margin by "

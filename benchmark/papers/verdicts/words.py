@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from benchmark.papers.verdicts.records import Comparison, Outcome
@@ -13,80 +15,128 @@ from benchmark.papers.verdicts.vocabulary import (
     NOT_RUN,
     REPRODUCED,
 )
-from benchmark.stats.rule import ALPHA, TestResult, seeds_to_decide
+from benchmark.stats.divergence import diverges, p_more_divergence
+from benchmark.stats.reproduction import ALPHA, TestResult
 
 
-def outcome(each: Comparison, test: TestResult | None, p_holm: float, family: int) -> Outcome:
-    """Return the verdict on ``each``; ``family`` tests were corrected together."""
+def outcome(
+    each: Comparison, test: TestResult | None, p_holm: float, family: int, seeds: int | None
+) -> Outcome:
+    """Return the verdict on ``each``; ``family`` tests were corrected together.
+
+    ``seeds`` of ours would decide it, if difference and spread stay as they are.
+    """
     if each.note:
         return Outcome(NOT_RUN, each.note)
+    by_divergence = _divergence(each)
+    if by_divergence is not None:
+        return by_divergence
     if not each.ours.n:
         return _without_score(each)
-    remarks = _remarks(each, test)
+    remarks = _remarks(each)
     if np.isnan(each.margin):
         return Outcome(INCONCLUSIVE, _joined("the margins name none for this metric", remarks))
     if test is None:
-        why = "one run, and no spread on either side to judge it by: run at least 2 seeds"
-        return Outcome(INCONCLUSIVE, _joined(why, remarks))
+        return Outcome(INCONCLUSIVE, _joined(_untested(each), remarks))
+    if each.paired.identical:
+        remarks.insert(0, f"identical under {each.paired.n} common seeds")
+    elif each.is_paired:
+        remarks.insert(0, f"paired by {each.paired.n} seeds")
     interval = f"[{test.low:.2f}, {test.high:.2f}]"
     if test.p_equivalence <= ALPHA:
         words = f"{interval} lies inside ±{each.margin:g} points"
-        return Outcome(REPRODUCED, _joined(words, remarks))
+        return Outcome(REPRODUCED, _joined(words, remarks), tested=True)
+    corrected = f"Holm p = {p_holm:.2g} of {_tests(family)}"
     if p_holm <= ALPHA:
         direction = HIGH if test.difference > 0 else LOW
-        words = f"beyond ±{each.margin:g} points, Holm p = {p_holm:.2g} of {family} tests"
-        return Outcome(DRIFTED, _joined(words, remarks), direction)
-    seeds = _seeds(each, float(test.difference), family)
-    more = "no number of seeds would decide: the reference side alone is too uncertain"
-    if np.isfinite(seeds):
-        more = f"{seeds:.0f} seeds would decide if difference and spread stay"
-    words = f"{interval} crosses ±{each.margin:g} points; {more}"
-    return Outcome(INCONCLUSIVE, _joined(words, remarks), seeds=seeds)
+        words = f"beyond ±{each.margin:g} points, {corrected}"
+        return Outcome(DRIFTED, _joined(words, remarks), direction, tested=True)
+    words = f"{interval} {_position(each, test, corrected)}; {_what_decides(each, test, seeds)}"
+    count = math.nan if seeds is None else float(seeds)
+    return Outcome(INCONCLUSIVE, _joined(words, remarks), seeds=count, tested=True)
+
+
+def _divergence(each: Comparison) -> Outcome | None:
+    """Return the verdict where one side diverges and the other does not, or both always do."""
+    now, then = each.diverged, each.reference_diverged
+    ours, theirs = diverges(*now), diverges(*then)
+    runs = f"{_share(now)} of ours diverged"
+    if each.reference.sample is not None:
+        runs += f", {_share(then)} of the frozen ones"
+    if ours and theirs:
+        always = now[0] == now[1] and then[0] == then[1]
+        return Outcome(REPRODUCED, f"{runs}: no score on either side") if always else None
+    if ours:
+        return Outcome(DRIFTED, runs, LOW)
+    if theirs and now[1]:
+        if p_more_divergence(then, now) <= ALPHA:
+            return Outcome(DRIFTED, runs, HIGH)
+        if not each.reference.sample or not each.reference.sample.n:
+            return Outcome(INCONCLUSIVE, runs)
+    return None
 
 
 def _without_score(each: Comparison) -> Outcome:
-    tried, diverged = sum(each.statuses.values()), each.statuses.get("diverged", 0)
-    if diverged and diverged == tried:
-        if diverged > 1:
-            words = f"all {diverged} runs diverged; the reference has a score"
-            return Outcome(DRIFTED, words, LOW)
-        return Outcome(INCONCLUSIVE, "the only run diverged")
+    diverged, ended = each.diverged
+    if diverged and diverged == ended:
+        return Outcome(INCONCLUSIVE, f"{_share(each.diverged)} diverged: too few to tell")
     if each.statuses.get("ok"):
         return Outcome(NOT_RUN, f"the runs have no {each.metric} on split {each.split}")
     counts = ", ".join(f"{count} {status}" for status, count in sorted(each.statuses.items()))
     return Outcome(NOT_RUN, f"no finished run ({counts})")
 
 
-def _remarks(each: Comparison, test: TestResult | None) -> list[str]:
-    tried, diverged = sum(each.statuses.values()), each.statuses.get("diverged", 0)
+def _untested(each: Comparison) -> str:
+    """Return why there is no test."""
+    if each.ours.n == 1:
+        return "one run, and no spread on either side to judge it by: run at least 2 seeds"
+    return (
+        "all runs are equal, and so are those of all sister cells: no spread to judge by. Only "
+        "runs with the same seeds and the same bits are equal without a test"
+    )
+
+
+def _position(each: Comparison, test: TestResult, corrected: str) -> str:
+    margin = each.margin
+    if test.low > margin or test.high < -margin:
+        return f"lies beyond ±{margin:g} points, but {corrected}"
+    if test.low < -margin and test.high > margin:
+        return f"contains ±{margin:g} points and more"
+    return f"crosses the edge of ±{margin:g} points"
+
+
+def _what_decides(each: Comparison, test: TestResult, seeds: int | None) -> str:
+    if seeds is not None:
+        return f"{seeds} seeds would decide if difference and spread stay"
+    if not each.is_paired and not each.reference.n >= 2 and abs(test.difference) < each.margin:
+        return "no number of our seeds would decide: the reference is one uncertain value"
+    return "no number of our seeds would decide if difference and spread stay"
+
+
+def _remarks(each: Comparison) -> list[str]:
     remarks = [each.remark] if each.remark else []
+    diverged, ended = each.diverged
     if diverged:
-        remarks.append(f"{diverged} of {tried} runs diverged and are left out")
-    if test is not None and test.se == 0:
-        exact = "every seed differs by the same" if each.is_paired else "no spread between the runs"
-        identical = each.is_paired and test.difference == 0
-        exact = "identical at every seed" if identical else exact
-        remarks.append(f"{exact}: judged as an exact value")
-    elif test is not None and each.is_paired:
-        remarks.append(f"paired by {each.paired.n:.0f} seeds")
+        remarks.append(f"{_share((diverged, ended))} diverged and are left out")
+    then, all_then = each.reference_diverged
+    if then:
+        remarks.append(f"of the frozen runs {_share((then, all_then))} diverged and are left out")
+    without = each.statuses.get("ok", 0) - each.ours.n
+    if without > 0:
+        remarks.append(f"{without} of the finished runs without a finite score are left out")
     return remarks
+
+
+def _share(diverged: tuple[int, int]) -> str:
+    gone, runs = diverged
+    if gone == runs:
+        return "the only run" if runs == 1 else f"all {runs} runs"
+    return f"{gone} of {runs} runs"
+
+
+def _tests(family: int) -> str:
+    return "1 test" if family == 1 else f"{family} tests"
 
 
 def _joined(words: str, remarks: list[str]) -> str:
     return "; ".join([words, *remarks])
-
-
-def _seeds(each: Comparison, difference: float, family: int) -> float:
-    spreads = (each.paired.sd, each.ours.sd, each.reference.sd, each.pooled.sd)
-    spread = next((sd for sd in spreads if np.isfinite(sd) and sd > 0), float("nan"))
-    return seeds_to_decide(
-        difference,
-        spread,
-        each.reference.sd,
-        each.reference.n,
-        now=each.ours.n,
-        margin=each.margin,
-        slack=float(np.nan_to_num(each.reference.rounding)),
-        family=family,
-        paired=each.is_paired,
-    )

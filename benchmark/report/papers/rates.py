@@ -6,58 +6,57 @@ import pandas as pd
 
 from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
 from benchmark.report.drawing.style import COLOURS, DOUBLE, INK, styled
-from benchmark.stats.rule import ALPHA
-from benchmark.stats.simulation import CELLS, POWER_AT
+from benchmark.stats.reproduction import ALPHA
+from benchmark.stats.simulations.rates import DRIFT
+from benchmark.stats.simulations.world import PAIRED, SEVERAL, SINGLE
 
-SIGMA = 0.3  # spread of a run, in margins, at which the power is drawn
 REFERENCES = {
-    "single": "against one published value",
-    "several": "against mean and spread of 5 runs",
+    SINGLE: "one published value",
+    SEVERAL: "mean and spread of 5 runs",
+    PAIRED: "frozen runs, same seeds",
 }
-CURVES = {  # column of ``worst``: (row of panels, words, tone, marker)
-    "any_drifted": (0, f"any false drifted in a table of {CELLS}", "bad", "s"),
+CURVES = {  # column of the table: (row of panels, words, tone, marker)
+    "any_drifted": (0, "any false drift in a table", "bad", "s"),
     "reproduced_at_margin": (0, "false reproduced, at the margin", "unsure", "o"),
-    f"drifted_when_far s={SIGMA:g}": (1, f"drifted, at {POWER_AT:g} margins", "bad", "D"),
-    f"reproduced_when_equal s={SIGMA:g}": (1, "reproduced, when equal", "good", "^"),
+    "drift_seen": (1, f"drift of {DRIFT:g} points called", "bad", "D"),
+    "confirmed": (1, "equal number reproduced", "good", "^"),
 }
+LINES = {"shared spread": "-", "plain t test": ":"}
 
 
-def draw_rates(worst: pd.DataFrame, tables: int) -> Drawing:
-    """Return the figure of ``simulation.worst``: errors above, power below, a column per reference.
+def draw_rates(table: pd.DataFrame, tables: int) -> Drawing:
+    """Return the figure of ``benchmark.stats.simulations.report.rule_table``.
 
-    A single run of ours is drawn with a spread pooled over sister cells.
+    Errors above, power below, a column a kind of reference; dotted: without shared spreads.
     """
-    shown = worst[(worst["ours_n"] > 1) | worst["pooled"]]
     with styled():
-        figure, axes = new_figure(DOUBLE, 4.2, 2, 2, sharex=True, sharey="row")
+        figure, axes = new_figure(DOUBLE, 4.2, 2, len(REFERENCES), sharex=True, sharey="row")
         for column, (reference, words) in enumerate(REFERENCES.items()):
-            rows = shown[shown["reference"] == reference].sort_values("ours_n")
-            for name, (panel, label, tone, marker) in CURVES.items():
-                axes[panel, column].plot(
-                    rows["ours_n"],
-                    100 * rows[name],
-                    marker=marker,
-                    color=COLOURS[tone],
-                    markerfacecolor="white",
-                    label=label,
-                )
+            for rule, line in LINES.items():
+                chosen = (table["reference"] == reference) & (table["rule"] == rule)
+                rows = table[chosen].sort_values("seeds")
+                for name, (panel, label, tone, marker) in CURVES.items():
+                    axes[panel, column].plot(
+                        rows["seeds"].astype(str),
+                        100 * rows[name],
+                        marker=marker,
+                        linestyle=line,
+                        color=COLOURS[tone],
+                        markerfacecolor="white",
+                        label=label if line == "-" else None,
+                    )
             axes[0, column].set_title(words)
             dashed = {"color": INK, "linewidth": 0.8, "linestyle": "--"}
             axes[0, column].axhline(100 * ALPHA, label="limit, set before any run", **dashed)
             axes[0, column].set_ylim(0, 10)
             axes[1, column].set_ylim(0, 104)
             axes[1, column].set_xlabel("seeds of ours")
-            axes[1, column].set_xticks(sorted(shown["ours_n"].unique()))
-        axes[0, 0].set_ylabel("errors (%), worst scenario")
+        axes[0, 0].set_ylabel("errors (%)")
         axes[1, 0].set_ylabel("power (%)")
         legend_below(figure, columns=3)
     caption = (
-        f"{tables:,} simulated tables of {CELLS} numbers a scenario. Errors are the highest over "
-        f"spreads of 0.1 to 3 margins; power is that at a spread of {SIGMA:g} margins, equal on "
-        "both sides."
+        f"{tables:,} simulated tables of 30 numbers a point, margin 1 point; power at a spread of "
+        "0.3 points. Solid: spreads shared over sister cells; dotted: the plain t test."
     )
-    alt = (
-        "Line charts of false drifted, false reproduced and power of the verdict rule for one to "
-        "five seeds."
-    )
-    return Drawing("Error rates and power of the verdict rule", caption, alt, figure, shown)
+    alt = "Line charts of false drifts, false confirmations and power against two to ten seeds."
+    return Drawing("Error rates and power of the verdict rule", caption, alt, figure, table)

@@ -21,6 +21,13 @@ from benchmark.report.tones import TONES
 from benchmark.study import Study
 
 TITLE = "Published and frozen numbers beside ours"
+# Short words for the marks of ``benchmark.stats.sensitivity``.
+MARK_WORDS = {
+    "spread": "published spread ×2",
+    "best_of_3": "best of 3",
+    "tails": "heavy tails",
+    "laboratory": "laboratories differ",
+}
 QUOTED = ("copied", "quoted")  # provenances of numbers that another paper printed first
 
 
@@ -35,6 +42,7 @@ def build(inputs: Inputs) -> Table:
     columns = [
         text_column("Row as printed"),
         text_column("Verdict"),
+        text_column("Stands"),
         text_column("Loss"),
         text_column("Dataset"),
         Column(("Batch size",)),
@@ -57,7 +65,9 @@ def build(inputs: Inputs) -> Table:
     caption = (
         "Percentage points throughout; difference is ours minus the reference. Rows marked "
         "“quoted” repeat another paper's number. The 90% interval counts the uncertainty of both "
-        "sides; the verdict compares it with the margin."
+        "sides; the verdict compares it with the margin. “Stands” tells whether the verdict is the "
+        "same when an assumption fails: the published spread is twice ours, the published value is "
+        "the best of three runs, scores have heavy tails, or laboratories differ by half a point."
     )
     return Table(TITLE, caption, columns, sections)
 
@@ -71,6 +81,7 @@ def _row(row: Any, study: Study) -> list[TableCell]:
     return [
         TableCell(_text(row.row_label) or DASH, note="quoted" if row.provenance in QUOTED else ""),
         TableCell(f"{words_of(row.verdict)}{direction}", tone=TONES[row.verdict]),
+        _stands(row),
         TableCell(loss_label(row.loss, study) if _text(row.loss) else DASH),
         TableCell(dataset_label(_text(row.dataset)) or DASH),
         number_cell(lambda size: plain(size, 0), row.batch_size),
@@ -83,6 +94,17 @@ def _row(row: Any, study: Study) -> list[TableCell]:
         number_cell(p_value, row.p_holm),
         TableCell(_text(row.reason) or DASH),
     ]
+
+
+def _stands(row: Any) -> TableCell:
+    """Return whether the verdict stands when an assumption fails, else under which it does not."""
+    if finite(row.stands) is None:
+        return TableCell(DASH)
+    names = _text(row.changes_under).split()
+    if not names:
+        return TableCell("yes", tone="good")
+    words = ", ".join(MARK_WORDS[name] for name in names)
+    return TableCell(f"not under {words}", tone="unsure")
 
 
 def _side(mean: Any, sd: Any, n: Any) -> TableCell:

@@ -19,6 +19,7 @@ from benchmark.stats.reproduction import (
     Evidence,
     TestResult,
     compare,
+    element,
     words,
 )
 from benchmark.stats.sensitivity import MARKS, Mark, marks
@@ -143,10 +144,7 @@ def _decision(asked: Question, evidence: Evidence) -> Decision:
 
 
 def _runs(evidence: Evidence, family: int) -> int | None:
-    return seeds_to_decide(
-        Evidence(**{name: float(np.ravel(each)[0]) for name, each in vars(evidence).items()}),
-        family=family,
-    )
+    return seeds_to_decide(element(evidence, 0), family=family)
 
 
 def _limits(asked: Question) -> dict[str, float]:

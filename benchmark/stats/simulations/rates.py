@@ -35,25 +35,30 @@ def judge(
     tables: Tables, moderation: Moderation = moderate, looked: int | None = None
 ) -> TestResult:
     """Return the tests (T, C) of drawn tables, on the first ``looked`` seeds of ours."""
+    return compare(evidence(tables, moderation, looked))
+
+
+def evidence(
+    tables: Tables, moderation: Moderation = moderate, looked: int | None = None
+) -> Evidence:
+    """Return the evidence (T, C) of drawn tables, on the first ``looked`` seeds of ours."""
     world = tables.world
     ours = tables.ours[..., :looked]
     n = np.isfinite(ours).sum(axis=-1).astype(float)
     if world.reference == PAIRED:
         differences = ours - tables.reference[..., :looked]
         spread = _moderated(differences, world, moderation)
-        return compare(
-            Evidence(
-                ours=_mean(differences),
-                ours_n=n,
-                reference=0.0,
-                paired_n=n,
-                paired_variance=spread.variance,
-                paired_df=spread.df,
-                identical=(differences == 0).all(axis=-1),
-            )
+        return Evidence(
+            ours=_mean(differences),
+            ours_n=n,
+            reference=0.0,
+            paired_n=n,
+            paired_variance=spread.variance,
+            paired_df=spread.df,
+            identical=(differences == 0).all(axis=-1),
         )
     mine = _moderated(ours, world, moderation)
-    evidence = Evidence(
+    found = Evidence(
         ours=_mean(ours),
         ours_n=n,
         reference=tables.reference.mean(axis=-1),
@@ -63,13 +68,13 @@ def judge(
     )
     if world.reference == SEVERAL:
         theirs = _moderated(tables.reference, world, moderation)
-        evidence = replace(
-            evidence,
+        found = replace(
+            found,
             reference_n=world.reference_runs,
             reference_variance=theirs.variance,
             reference_df=theirs.df,
         )
-    return compare(evidence)
+    return found
 
 
 def _moderated(scores: Floats, world: World, moderation: Moderation) -> Moderated:
@@ -94,7 +99,7 @@ def any_drifted(
     world: World, tables: int, truth: float = 0.0, seed: int = 0, moderation: Moderation = moderate
 ) -> Rate:
     """Return how many tables have a false "drifted"; ``truth`` 0 to 1 is inside the margin."""
-    result = judge(_drawn(world, truth, tables, seed), moderation)
+    result = judge(drawn(world, truth, tables, seed), moderation)
     return share(np.asarray((holm(result.p_drift) <= ALPHA).any(axis=-1)))
 
 
@@ -102,7 +107,7 @@ def reproduced(
     world: World, tables: int, truth: float, seed: int = 0, moderation: Moderation = moderate
 ) -> Rate:
     """Return how many numbers are called reproduced: an error at ``truth`` 1, power at 0."""
-    result = judge(_drawn(world, truth, tables, seed), moderation)
+    result = judge(drawn(world, truth, tables, seed), moderation)
     return share(np.asarray(result.p_equivalence <= ALPHA))
 
 
@@ -116,11 +121,12 @@ def drift_seen(
     """Return how often the only cell with a difference, the table's last, is called drifted."""
     truths = np.zeros(world.cells)
     truths[-1] = truth
-    result = judge(_drawn(world, truths, tables, seed), moderation)
+    result = judge(drawn(world, truths, tables, seed), moderation)
     return share(holm(result.p_drift)[:, -1] <= ALPHA)
 
 
-def _drawn(world: World, truth: Floats | float, tables: int, seed: int) -> Tables:
+def drawn(world: World, truth: Floats | float, tables: int, seed: int) -> Tables:
+    """Return tables from a stream of their own: equal arguments give equal tables."""
     role = ("simulated tables", repr(world), str(np.max(truth)), str(np.ndim(truth)))
     return draw(world, truth, tables, np.random.default_rng(derive(seed, *role)))
 

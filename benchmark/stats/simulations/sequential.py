@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.core.seeding import derive
 from benchmark.stats.looks import Looks
 from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, UNDECIDED, words
 from benchmark.stats.simulations.rates import DRIFT, Rate, judge, share
-from benchmark.stats.simulations.world import World, draw
+from benchmark.stats.simulations.world import PAIRED, SINGLE, World, draw
 
 LOOKS = Looks((3, 5, 10))
 EVERY = Looks(tuple(range(3, 11)))  # after each seed from the third to the tenth
@@ -73,6 +75,27 @@ def verdicts(
         state = np.where(state == UNDECIDED, now, state)
         after.append(state)
     return after
+
+
+def sequence_table(tables: int, seed: int = 0) -> pd.DataFrame:
+    """Return one row per kind of reference and plan: rates after all looks."""
+    records = []
+    for reference, (name, (looks, level)) in product((SINGLE, PAIRED), plans().items()):
+        found = simulate(World(reference=reference), looks, level, tables, seed)
+        records.append(
+            {
+                "reference": reference,
+                "looks": name,
+                "level": level,
+                "any_drifted": found.any_drifted.value,
+                "reproduced_at_margin": found.reproduced.value,
+                "drift_seen_first": found.drift_seen[0].value,
+                "drift_seen_all": found.drift_seen[-1].value,
+                "confirmed_first": found.confirmed[0].value,
+                "confirmed_all": found.confirmed[-1].value,
+            }
+        )
+    return pd.DataFrame(records)
 
 
 def plans() -> Mapping[str, tuple[Looks, float]]:

@@ -36,6 +36,19 @@ def test_a_checkpoint_replaces_the_random_weights(tmp_path, wrap):
     assert all(torch.equal(got[key], value) for key, value in source.items())
 
 
+def test_a_checkpoint_may_hold_the_weights_of_the_head(tmp_path):
+    source = model_of(seed=7, embedding_dim=6)
+    state = source.backbone.state_dict()
+    state |= {f"embedding.{key}": value for key, value in source.head.state_dict().items()}
+    path = saved(tmp_path / "weights.pt", state)
+    images = torch.rand(2, 1, 64, 64, generator=torch.Generator().manual_seed(0))
+    got = model_of(checkpoint=path, embedding_dim=6)
+    assert torch.equal(got.eval()(images), source.eval()(images))
+    for width in (5, None):
+        with pytest.raises(ConfigError, match="set embedding_dim to the width of the file"):
+            model_of(checkpoint=path, embedding_dim=width)
+
+
 def test_counters_of_batches_may_be_missing(tmp_path):
     state = {
         k: v for k, v in model_of(seed=7).backbone.state_dict().items() if "num_batches" not in k

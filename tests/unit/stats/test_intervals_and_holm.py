@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from benchmark.stats.families import holm
 from benchmark.stats.intervals import spread, t_interval
-from benchmark.stats.multiple import holm, holm_by_family
 
 
 def test_interval_equals_scipy_on_five_values():
@@ -52,10 +51,3 @@ def test_holm_corrects_each_row_on_its_own():
 
 def test_untested_comparisons_do_not_count_in_the_family():
     np.testing.assert_allclose(holm([0.02, np.nan, 0.01]), [0.02, np.nan, 0.02])
-
-
-def test_families_are_corrected_apart():
-    table = pd.DataFrame({"family": ["a", "b", "a"], "p": [0.01, 0.04, 0.03]})
-    adjusted, size = holm_by_family(table)
-    assert adjusted.tolist() == pytest.approx([0.02, 0.04, 0.03])
-    assert size.tolist() == [2, 1, 2]

@@ -24,7 +24,7 @@ def asked(ours="62.4", published="65.9", **options):
 def problems(*args, **options):
     with pytest.raises(ConfigError) as caught:
         asked(*args, **options)
-    return caught.value.problems
+    return [str(problem) for problem in caught.value.problems]
 
 
 def test_a_known_spread_gives_the_normal_test_with_rounding():

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmark.stats.paired import against_default, paired_tests
-from benchmark.stats.power import detectable_effect
+from benchmark.stats.paired import SharedVariance, against_default, compare, corrected, paired_tests
 
 
 def by_seed(values, seeds=None):
@@ -29,8 +28,9 @@ def test_paired_test_equals_scipy_and_reports_effect_and_detectable_difference()
     low, high = expected.confidence_interval(0.95)
     assert (found.ci_low, found.ci_high) == (pytest.approx(low), pytest.approx(high))
     sd = (a - b).std(ddof=1)
-    assert found.d_z == pytest.approx((a - b).mean() / sd)
-    assert found.detectable == pytest.approx(detectable_effect(5) * sd)
+    # Hedges' correction for 4 degrees of freedom: gamma(2) / (sqrt(2) gamma(1.5)).
+    assert found.d_z == pytest.approx((a - b).mean() / sd * 0.79788, rel=1e-4)
+    assert (found.se, found.df, found.p_plain) == (pytest.approx(sd / 5**0.5), 4, found.p)
 
 
 def test_only_common_seeds_are_compared_and_the_note_says_so():
@@ -77,12 +77,49 @@ def test_tests_at_once_equal_tests_alone():
     pd.testing.assert_frame_equal(together, alone, rtol=1e-12)
 
 
-def test_detectable_difference_is_seen_in_four_of_five_simulated_studies():
+@pytest.mark.parametrize("family", [1, 6, 14])
+def test_what_is_called_detectable_is_found_in_four_of_five_studies_after_holm(family):
     rng = np.random.default_rng(5)
     n, sd = 5, 0.02
-    differences = rng.normal(detectable_effect(n) * sd, sd, (20_000, n))
-    rate = (stats.ttest_1samp(differences, 0, axis=1).pvalue <= 0.05).mean()
-    assert rate == pytest.approx(0.8, abs=0.012)  # four Monte Carlo standard errors
+    tests = paired_tests(rng.normal(0, sd, (family, n)), np.zeros((family, n)))
+    shift = corrected(tests.assign(family="a", se=sd / np.sqrt(n)), 0.05)["detectable"].iloc[0]
+    first = stats.ttest_1samp(rng.normal(shift, sd, (20_000, n)), 0, axis=1).pvalue
+    # The other tests see nothing: Holm's level for the one that does is the strictest.
+    assert (first <= 0.05 / family).mean() == pytest.approx(0.8, abs=0.012)  # 4 standard errors
+
+
+def test_families_are_corrected_apart():
+    table = pd.DataFrame({"family": ["a", "b", "a"], "p": [0.01, 0.04, 0.03], "se": 1.0, "df": 4.0})
+    found = corrected(table, 0.05)
+    assert found["p_holm"].tolist() == pytest.approx([0.02, 0.04, 0.03])
+    assert found["family_size"].tolist() == [2, 1, 2]
+    assert found["detectable"][0] == found["detectable"][2] > found["detectable"][1]
+
+
+def test_shared_variances_replace_the_pairs_own_and_the_plain_p_stays():
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(0.5, 0.1, (2, 3, 4))
+    shared = SharedVariance(np.full(3, 0.01), np.full(3, 8.0))
+    alone, together = paired_tests(first, second), paired_tests(first, second, shared=shared)
+    t = together["difference"] / np.sqrt(0.01 / 4)
+    assert together["p"].tolist() == pytest.approx(2 * stats.t.sf(np.abs(t), 8))
+    assert together["p_plain"].tolist() == alone["p"].tolist()
+
+
+def test_all_pairs_of_a_place_lend_their_spread():
+    rng = np.random.default_rng(3)
+    columns = ["dataset", "setting", "batch_size", "split", "metric", "loss", "seed"]
+    index = pd.MultiIndex.from_product(
+        [["a"], ["s"], [32, 64], ["test"], ["m"], list("pqrst"), range(3)], names=columns
+    )
+    scores = pd.DataFrame({"value": rng.normal(0.5, 0.01, len(index))}, index).reset_index()
+    found = compare(scores, "p")
+    assert (found["df"] == 2 + 5).all()  # of 19 sisters with 2 degrees of freedom each
+    baseline = found[found["kind"] == "baseline"].set_index(["batch_size", "loss"])["p"]
+    pairs = found[(found["kind"] == "pairs") & (found["loss"] == "p")]
+    assert baseline.to_dict() == pytest.approx(
+        pairs.set_index(["batch_size", "against"])["p"].to_dict()
+    )
 
 
 def test_values_of_a_sweep_are_tested_against_its_default_and_corrected_together():

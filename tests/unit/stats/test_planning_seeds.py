@@ -8,12 +8,11 @@ import pytest
 from benchmark.stats.planning import (
     Design,
     chance_to_confirm,
-    forecast,
+    detectable_shift,
     power,
     seeds_needed,
     smallest_drift,
 )
-from benchmark.stats.power import detectable_effect
 from benchmark.stats.simulations.rates import drift_seen, reproduced
 from benchmark.stats.simulations.world import PAIRED, World
 
@@ -44,7 +43,7 @@ def test_the_chance_to_confirm_is_that_of_simulated_tables(seeds):
 @pytest.mark.parametrize("family", [6, 14, 56])
 def test_what_is_called_detectable_counts_the_family(family):
     # A paired test that ignores its family promises 80% and keeps 36, 20 and 6.5%.
-    alone = detectable_effect(5)
+    alone = detectable_shift(4.0) / 5**0.5
     design = Design(5, 1.0, family=family, reference_runs=None, margin=0.0)
     assert power(design, alone) < 0.4
     assert power(design, smallest_drift(design)) == pytest.approx(0.8, abs=1e-6)
@@ -52,7 +51,7 @@ def test_what_is_called_detectable_counts_the_family(family):
 
 def test_a_family_of_one_without_sisters_equals_the_plain_paired_test():
     design = Design(5, 1.0, reference_runs=None, margin=0.0)
-    assert smallest_drift(design) == pytest.approx(detectable_effect(5), rel=1e-3)
+    assert smallest_drift(design) == pytest.approx(detectable_shift(4.0) / 5**0.5, rel=1e-3)
 
 
 def test_no_number_of_seeds_calls_a_drift_inside_the_margin():
@@ -74,15 +73,3 @@ def test_seeds_needed_are_the_fewest():
 
 def test_one_seed_sees_nothing():
     assert np.isnan(smallest_drift(Design(1, 0.3)))
-
-
-def test_a_forecast_has_every_number_of_the_plan():
-    found = forecast(Design(3, 0.3, family=30, sisters=29))
-    assert list(found) == [
-        "smallest_drift",
-        "confirms",
-        "seeds_for_1",
-        "seeds_for_2",
-        "seeds_for_3",
-    ]
-    assert np.isnan(found["seeds_for_1"])

@@ -100,7 +100,7 @@ def test_insensitive_needs_all_pairs_inside_the_margin():
     apart = long_table({"smooth_ap": 0.5, "sup_ap": 0.501, "roadmap": 0.53}, sd=0.001)
     for runs, verdict in ((equal, "supported"), (apart, "contradicted")):
         row = judged(runs, claim("insensitive", levels=levels))[0].loc["insensitive", "here"]
-        assert (row["verdict"], row["parts"], row["low"], row["high"]) == (verdict, 3, -1.0, 1.0)
+        assert (row["verdict"], row["parts"], row["low"], row["high"]) == (verdict, 3, -0.5, 0.5)
 
 
 def test_a_relative_gain_that_shrinks_with_the_batch_is_told_from_one_that_grows():
@@ -166,13 +166,33 @@ def test_one_seed_is_inconclusive_in_every_kind():
     assert set(found["verdict"]) == {"inconclusive"}
 
 
-def test_diverged_runs_are_named_as_the_reason():
-    runs = without_number(
-        long_table({"smooth_ap": 0.5, "sup_ap": 0.55}), "loss == 'sup_ap'", "diverged"
-    )
-    row = judged(runs, claim("beats", first=[B], second=[A]))[0].loc["beats", "published"]
-    assert row["verdict"] == "not_run"
-    assert "5 diverged" in row["reason"]
+def test_a_loss_that_diverges_loses_its_comparison():
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.55}, batch_sizes=(32, 64))
+    gone = without_number(runs, "loss == 'sup_ap' and batch_size == 64", "diverged")
+    for first, second, verdict in ((B, A, "contradicted"), (A, B, "contradicted")):
+        row = judged(gone, claim("beats", first=[first], second=[second]))[0].loc["beats", "here"]
+        assert row["verdict"] == verdict
+    row = judged(gone, claim("beats", first=[B], second=[A]))[0].loc["beats", "published"]
+    assert "5 of 5 runs diverged on the first side, 0 of 5 on the second" in row["reason"]
+    levels = {"1": A, "2": B}
+    for kind, options in (("insensitive", {}), ("best_at", {"best": "2"})):
+        row = judged(gone, claim(kind, levels=levels, **options))[0].loc[kind, "here"]
+        assert row["verdict"] == "contradicted"
+
+
+def test_a_loss_whose_rival_always_diverges_wins_that_comparison():
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.55}, batch_sizes=(32, 64))
+    gone = without_number(runs, "loss == 'smooth_ap' and batch_size == 64", "diverged")
+    row = judged(gone, claim("beats", first=[B], second=[A]))[0].loc["beats", "here"]
+    assert (row["verdict"], row["parts_holding"], row["parts_run"]) == ("supported", 2, 2)
+
+
+def test_where_both_sides_diverge_nothing_is_supported():
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.55}, batch_sizes=(32, 64))
+    gone = without_number(runs, "batch_size == 64", "diverged")
+    for reading in ("published", "here"):
+        row = judged(gone, claim("beats", first=[B], second=[A]))[0].loc["beats", reading]
+        assert row["verdict"] == "inconclusive"
 
 
 def test_only_seeds_that_both_sides_have_are_compared():

@@ -72,8 +72,17 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
     assert numbers(text, r"D = ours - reference = ([+-][\d.]+)") == [
         pytest.approx(row["difference"], abs=5e-4)
     ]
-    se, df = numbers(text, r"se = sqrt\(s² \(1/n \+ 1/m\)\) = ([\d.]+), n - 1 = (\d+) degrees")
-    assert se == pytest.approx(row["se"], abs=5e-4) and df == row["df"] == 2
+    se, df = numbers(text, r"se = sqrt\(v \(1/n \+ 1/m\)\) = ([\d.]+), df of v = ([\d.]+) degrees")
+    assert se == pytest.approx(row["se"], abs=5e-4) and df == pytest.approx(row["df"], rel=0.01)
+    sd, lent, borrowed, together = numbers(
+        text,
+        r"own: sd ([\d.]+) with 2 .*\n.*cells: sd ([\d.]+), of which ([\d.]+) .*\n.*= ([\d.]+)²",
+    )
+    by_hand = (2 * sd**2 + borrowed * lent**2) / (2 + borrowed)
+    assert together**2 == pytest.approx(by_hand, rel=0.02) and df == pytest.approx(2 + borrowed)
+    assert "7. The plain test" in text and "with 2 degrees of freedom: p" in text
+    assert "8. Does the verdict stand" in text
+    assert "the published spread is twice what was assumed: " in text
     ones = [
         numbers(text, rf"{side} [+-]1: t = .* = [-\d.]+, p = ([\d.e-]+)")[0]
         for side in ("above", "below")
@@ -97,14 +106,15 @@ def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
         float(ours) - float(then) == pytest.approx(float(gap), abs=2e-3)
         for ours, then, gap in pairs
     )
-    sd, count = numbers(text, r"sd d = ([\d.]+), k = (\d) pairs")
-    assert (sd, count) == pytest.approx((differences.std(ddof=1), row["paired_n"]), abs=5e-4)
+    assert numbers(text, r"k = (\d) pairs") == [row["paired_n"]]
+    assert numbers(text, r"own: sd ([\d.]+)") == [pytest.approx(differences.std(ddof=1), abs=5e-4)]
     assert row["difference"] == pytest.approx(differences.mean())
-    se, df = numbers(text, r"se = sqrt\(d² / k\) = ([\d.]+), k - 1 = (\d) degrees")
-    assert se == pytest.approx(row["se"], abs=5e-4) and se == pytest.approx(
-        sd / np.sqrt(3), abs=5e-4
-    )
-    assert df == row["df"] == 2 and row["reason"] in text and "paired by 3 seeds" in text
+    se, df = numbers(text, r"se = sqrt\(w / k\) = ([\d.]+), df of w = ([\d.]+) degrees")
+    # All cells differ by the same, so that the shared spread is the cell's own.
+    assert se == pytest.approx(differences.std(ddof=1) / np.sqrt(3), abs=5e-4)
+    assert se == pytest.approx(row["se"], abs=5e-4) and df == pytest.approx(row["df"], rel=0.01)
+    assert row["reason"] in text and "paired by 3 seeds" in text
+    assert "best of three runs: does not apply" in text
     shown = text.split("2. The reference")[1].split("3. Diff")[0]
     assert (
         "frozen earlier" in shown and [f"seed {seed}: " in shown for seed in range(3)] == [True] * 3
@@ -112,11 +122,15 @@ def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
 
 
 def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
-    table = judge_frozen(made_up_frozen((0, 1)), SAMPLES, load_margins())
+    frozen = {
+        key: dataclasses.replace(then, by_seed={seed + 7: at for seed, at in then.by_seed.items()})
+        for key, then in made_up_frozen((0, 1)).items()
+    }
+    table = judge_frozen(frozen, SAMPLES, load_margins())
     verdict = find_verdicts(table, "frozen/sup_ap/bs128/map")[0]
     text = explain(verdict, table, TABLE)
-    assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 0, 1" in text
-    assert numbers(text, r"se = sqrt\(s² / n \+ r² / m\) = ([\d.]+)") == [
+    assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 7, 8" in text
+    assert numbers(text, r"se = sqrt\(v / n \+ r / m\) = ([\d.]+)") == [
         pytest.approx(verdict.row()["se"], abs=5e-4)
     ]
 
@@ -156,7 +170,7 @@ def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_p
         return CliRunner().invoke(app, ["explain", cell, "--results", str(tmp_path)])
 
     same = run("frozen/smooth_ap/bs32/recall_at_1").output
-    assert same.count("Verdict:") == 1 and "identical at every seed" in same
+    assert same.count("Verdict:") == 1 and "identical under 3 common seeds" in same
     assert same.count("= +0.000") == 4, "three pairs and D"
     several = run("recall_at_1")
     assert several.exit_code == 2 and "verdicts fit 'recall_at_1'" in several.output

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.report.drawing.drawing import to_svg
 from benchmark.report.papers.rates import CURVES, draw_rates
-from benchmark.stats.simulation import RuleScenario, rates, worst
+from benchmark.stats.simulations.report import rule_table
 
 
 @pytest.fixture(scope="module")
 def table():
-    rows = []
-    for seeds in (1, 2, 5):
-        for reference in ("single", "several"):
-            for sigma in (0.1, 0.3):
-                scenario = RuleScenario(seeds, reference, sigma, pooled=seeds == 1)
-                rows.append({**vars(scenario), **rates(scenario, 100, 0)})
-    return worst(pd.DataFrame(rows))
+    return rule_table(100, seeds=(2, 5))
 
 
-def test_both_references_show_errors_with_their_limit_and_power(table):
+def test_all_references_show_errors_with_their_limit_and_power(table):
     figure = draw_rates(table, 100).figure
-    errors, power = figure.axes[:2], figure.axes[2:]
-    assert len(figure.axes) == 4
+    errors, power = figure.axes[:3], figure.axes[3:]
+    assert len(figure.axes) == 6
     for axes in errors:
         assert [5.0, 5.0] in [list(line.get_ydata()) for line in axes.lines]
-        assert len(axes.lines) == 3
-    assert all(len(axes.lines) == 2 for axes in power)
+        assert len(axes.lines) == 5  # two rates under two rules, and the limit
+    assert all(len(axes.lines) == 4 for axes in power)
 
 
 def test_the_marks_are_the_rates_in_percent_by_number_of_seeds(table):
     figure = draw_rates(table, 100).figure
-    rows = table[table["reference"] == "single"].sort_values("ours_n")
+    chosen = (table["reference"] == "single") & (table["rule"] == "shared spread")
+    rows = table[chosen].sort_values("seeds")
     line = figure.axes[0].lines[0]
-    assert list(line.get_xdata()) == [1, 2, 5]
     assert list(line.get_ydata()) == pytest.approx(list(100 * rows[next(iter(CURVES))]))
 
 
@@ -46,7 +39,7 @@ def test_equal_rates_give_equal_bytes(table):
 
 
 def test_the_figure_belongs_to_the_rule_alone(tmp_path):
-    for option in ("--stress", "--claims"):
+    for option in ("--stress", "--claims", "--looks", "--frontier"):
         done = CliRunner().invoke(
             app, ["simulate", option, "--figure", str(tmp_path / "rates.svg")]
         )

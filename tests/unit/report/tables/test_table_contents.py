@@ -187,7 +187,7 @@ def test_published_keeps_rows_that_were_not_run_and_puts_measured_tables_first(i
     assert table.sections[0].title == "Frozen runs of this study"
     published = table.sections[1].rows
     assert published and {row[1].text for row in published} == {"not run"}
-    assert all(row[6].numbers[0] is not None for row in published)
+    assert all(row[7].numbers[0] is not None for row in published)
     assert table.rows == len(inputs.verdicts)
 
 
@@ -195,6 +195,15 @@ def test_published_marks_rows_that_quote_another_paper(inputs):
     verdicts = inputs.verdicts.assign(provenance="copied")
     table = build("published", dataclasses.replace(inputs, verdicts=verdicts))
     assert {row[0].note for section in table.sections for row in section.rows} == {"quoted"}
+
+
+def test_published_marks_verdicts_that_do_not_stand():
+    inputs = made_up_inputs(references=True)
+    verdicts = inputs.verdicts.assign(stands=False, changes_under="spread best_of_3")
+    verdicts.loc[0, ["stands", "changes_under"]] = [True, ""]
+    table = build("published", dataclasses.replace(inputs, verdicts=verdicts))
+    words = {row[2].text for section in table.sections for row in section.rows}
+    assert words == {"yes", "not under published spread ×2, best of 3"}
 
 
 def test_published_shows_a_drift_with_its_direction():

@@ -1,0 +1,100 @@
+"""VGGFace2: faces of 9,131 people, in two splits of different people.
+
+Cao et al., FG 2018. No longer distributed: bring your own. Each split is a folder with a folder for
+each person, and a table of the boxes around the faces, which lists its images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import pandas as pd
+
+from benchmark.core.errors import DataError
+from benchmark.core.options import option
+from benchmark.datasets import DATASETS
+from benchmark.datasets.base import Archive, Dataset, fingerprint_of
+from benchmark.datasets.counts import Counts
+from benchmark.datasets.faces import FaceConfig, FaceLoader
+from benchmark.datasets.index import IndexedLoader, index_rows
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.landmark_training import tried
+
+
+@DATASETS.register("vggface2", display="VGGFace2")
+class VggFace2(FaceLoader):
+    """Faces to train on, evaluated on the faces of other people, and on IJB-C."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(FaceConfig):
+        """The options of sets of faces, and the evaluation."""
+
+        evaluated_on: list[Literal["ijbc"]] = option(
+            ["ijbc"], help="further sets of faces to evaluate on, in folders beside the root"
+        )
+
+    name = "vggface2"
+    lists: ClassVar = {
+        "train": "bb_landmark/loose_bb_train.csv",
+        "test": "bb_landmark/loose_bb_test.csv",
+    }
+    archives = (
+        Archive("vggface2_train.tar.gz", ("train/",)),
+        Archive("vggface2_test.tar.gz", ("test/",)),
+        Archive("bb_landmark.tar.gz", tuple(lists.values())),
+    )
+    # Smooth-AP table 1, whose 3.31 million training images are those of both splits
+    expected: ClassVar = {"train": {"classes": 8631}, "test": {"images": 169396, "classes": 500}}
+    box_columns = ("X", "Y", "W", "H")
+
+    def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
+        """Return the index rows of one split: its names are ``<person>/<image>``."""
+        names = self.read_faces(findings, file, role, ["NAME_ID"])["NAME_ID"]
+        shaped = [
+            name.count("/") == 1 and not name.startswith("/") and ".." not in name for name in names
+        ]
+        wrong = [repr(name)[:80] for name, fits in zip(names, shaped, strict=True) if not fits]
+        findings.add_all(f"malformed names in {file}", wrong, "each must be <person>/<image>")
+        person = [name.partition("/")[0] for name in names]
+        return index_rows(f"{self.above}{role}/" + names + ".jpg", person, "", role, protocol)
+
+    def load(self) -> Dataset:
+        """Return the dataset; raise DataError with everything wrong, IJB-C included."""
+        problems: list[str] = []
+        own = tried(super().load, problems)
+        others = [tried(loader.load, problems) for loader in self._others()]
+        if problems or own is None:
+            raise DataError("\n".join(problems))
+        loaded = [other for other in others if other is not None]
+        merged = {name: part for one in (own, *loaded) for name, part in one.protocols.items()}
+        counts = {name: part for one in loaded for name, part in one.counts.items()}
+        counts.pop("train", None)
+        return replace(
+            own,
+            protocols=merged,
+            fingerprint=fingerprint_of(own.fingerprint, *(one.fingerprint for one in loaded)),
+            counts={**own.counts, **counts},
+        )
+
+    def expected_counts(self) -> Counts:
+        """Return the published counts of both splits, and of the other sets of faces."""
+        return {
+            **self.expected,
+            **{k: v for one in self._others() for k, v in one.expected.items()},
+        }
+
+    def _others(self) -> list[IndexedLoader]:
+        loaders = []
+        for name in dict.fromkeys(self.config.evaluated_on):
+            target = DATASETS[name].target
+            root = str(Path(self.config.root).resolve().parent / name)
+            config = target.Config(
+                root=root,
+                allow_counts=self.config.allow_counts,
+                margin=self.config.margin,
+                aligned=self.config.aligned,
+            )
+            loaders.append(target(config))
+        return loaders

@@ -1,0 +1,147 @@
+"""Before the runs: what will the planned seeds say of each printed table?"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.core.cells import Cell
+from benchmark.metrics.names import display_name
+from benchmark.papers.candidates import candidates
+from benchmark.papers.library import asked_numbers, vocabulary_of
+from benchmark.papers.margins import load_margins, margin_of
+from benchmark.papers.matching import match, stated_by
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.stats.planning import Design, chance_to_confirm, seeds_needed, smallest_drift
+from benchmark.study import Study
+from benchmark.study.grid import expand
+from benchmark.study.papers import published_names
+
+DRIFTS = (1.0, 2.0, 3.0)
+UNKNOWN_SPREAD = 0.5  # points: the largest that a paper prints for R@1
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the tests of one metric on one dataset of a printed table will see.
+
+    design    of its numbers; their family is the whole table
+    origin    where the expected spread comes from
+    smallest  drift in points that is called with probability 0.8
+    needed    by drift in points: the seeds that call it; None: no number of seeds does
+    """
+
+    source: str
+    table: str
+    dataset: str
+    metric: str
+    numbers: int
+    design: Design
+    origin: str
+    smallest: float
+    needed: Mapping[float, int | None]
+
+
+def forecasts(study: Study) -> list[Forecast]:
+    """Return the forecasts of all published tables that the study's runs will reach."""
+    grid = candidates(study)
+    seeds = Counter(run.spec.cell for run in expand(study).values())
+    places = Counter((cell.dataset, cell.setting.label) for cell in grid)
+    groups: dict[tuple[str, str, str, str], list[tuple[PublishedNumber, Cell]]] = defaultdict(list)
+    for number in asked_numbers(study.references.published):
+        if number.is_score:
+            found = match(stated_by(number, vocabulary_of(number.source)), grid.values())
+            if found.candidate is not None:
+                key = (number.source, number.table, number.dataset, number.metric)
+                groups[key].append((number, found.candidate.cell))
+    families: Counter[tuple[str, str]] = Counter()
+    for (source, table, *_), members in groups.items():
+        families[source, table] += len(members)
+    spreads = printed_spreads(asked_numbers(published_names()))
+    found_forecasts = []
+    for (source, table, dataset, metric), members in groups.items():
+        numbers, cells = zip(*members, strict=True)
+        spread = spreads.get((dataset, metric))
+        place = (cells[0].dataset, cells[0].setting.label)
+        margin = min(_margin(number) for number in numbers)
+        design = Design(
+            seeds=min(seeds[cell] for cell in cells),
+            spread=UNKNOWN_SPREAD if spread is None else spread,
+            family=families[source, table],
+            sisters=places[place] - 1,
+            reference_runs=min(number.n_runs or 1 for number in numbers),
+            margin=margin,
+        )
+        origin = "assumed" if spread is None else "largest printed"
+        found_forecasts.append(
+            Forecast(
+                source,
+                table,
+                dataset,
+                metric,
+                len(members),
+                design,
+                origin,
+                smallest_drift(design),
+                {drift: seeds_needed(design, drift) for drift in DRIFTS},
+            )
+        )
+    return found_forecasts
+
+
+def printed_spreads(numbers: Iterable[PublishedNumber]) -> dict[tuple[str, str], float]:
+    """Return the largest printed spread of each dataset and metric, in points."""
+    largest: dict[tuple[str, str], float] = {}
+    for number in numbers:
+        if number.is_score and number.sd_points is not None:
+            key = (number.dataset, number.metric)
+            largest[key] = max(largest.get(key, 0.0), number.sd_points)
+    return largest
+
+
+def _margin(number: PublishedNumber) -> float:
+    margin = margin_of(number.metric, load_margins(), number.points)
+    return math.inf if margin is None else margin
+
+
+def gpu_hours_of_a_seed(study: Study) -> float:
+    """Return the GPU-hours that one seed of every cell asks for at most."""
+    runs = list(expand(study).values())
+    seeds = len({run.spec.seed for run in runs})
+    asked = sum(run.resources.gpus * run.resources.minutes / 60 for run in runs)
+    return asked / seeds if seeds else 0.0
+
+
+def as_text(found: Sequence[Forecast], hours: float = 0.0) -> str:
+    """Return the forecasts as a table for a terminal; "" for a study without published tables."""
+    if not found:
+        return ""
+    head = ["table", "dataset", "metric", "numbers", "family", "seeds", "spread", "margin"]
+    lines = [
+        [*head, "equal confirmed", "smallest drift", *(f"seeds for {drift:g}" for drift in DRIFTS)]
+    ]
+    for each in found:
+        design = each.design
+        spread = f"{design.spread:g}" + ("?" if each.origin == "assumed" else "")
+        words = [f"{each.source} {each.table}", each.dataset, display_name(each.metric)]
+        counts = [each.numbers, design.family, design.seeds, spread, f"{design.margin:g}"]
+        smallest = "none" if math.isnan(each.smallest) else f"{each.smallest:.1f}"
+        needed = [("none" if seeds is None else str(seeds)) for seeds in each.needed.values()]
+        confirmed = f"{chance_to_confirm(design):.0%}"
+        lines.append([*words, *map(str, counts), confirmed, smallest, *needed])
+    widths = np.array([[len(cell) for cell in line] for line in lines]).max(axis=0)
+    text = ["  ".join(map(str.ljust, line, map(int, widths))).rstrip() for line in lines]
+    text += [
+        "",
+        "equal confirmed: how often an equal number will be called reproduced. smallest drift: in "
+        "points, that the planned seeds call in 80% of cases at this family size.",
+        "spread: the largest that a paper prints for the dataset and metric; ? where none does. "
+        "none: one printed value is too uncertain, or the drift is inside the margin.",
+    ]
+    if hours:
+        text.append(f"Each further seed takes at most {hours:,.0f} GPU-hours.")
+    return "\n".join(text)

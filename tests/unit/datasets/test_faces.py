@@ -1,0 +1,149 @@
+"""VGGFace2 and IJB-C on small copies in their layouts: good, truncated, miscounted, doubled."""
+
+from __future__ import annotations
+
+import brought_archives
+import numpy as np
+import pytest
+from archives import SIZE
+
+from benchmark.core.errors import DataError
+from benchmark.datasets import load_dataset
+from benchmark.datasets.faces import extended
+from benchmark.training.measure import EmbeddedProtocol
+
+TABLES = {"vggface2": "bb_landmark/loose_bb_test.csv", "ijbc": "protocols/ijbc_metadata.csv"}
+NAMES = tuple(TABLES)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in NAMES:
+        brought_archives.MAKERS[name](tmp_path / name)
+    return tmp_path
+
+
+def load(folder, name, **params):
+    return load_dataset(name, {"root": str(folder / name), "allow_counts": True, **params})
+
+
+def refused(folder, name, **params) -> str:
+    with pytest.raises(DataError) as caught:
+        load(folder, name, **params)
+    return str(caught.value)
+
+
+def test_people_are_classes_and_are_tested_on_others_and_on_ijbc(folder):
+    dataset = load(folder, "vggface2")
+    assert dataset.train.counts() == {"images": 12, "classes": 4}
+    assert {name: p.query.counts() for name, p in dataset.protocols.items()} == {
+        "test": {"images": 6, "classes": 2},
+        "ijbc": {"images": 13, "classes": 2},
+    }
+    assert dataset.counts["ijbc instances"] == {"images": 10}
+    alone = load(folder, "vggface2", evaluated_on=[])
+    assert list(alone.protocols) == ["test"] and alone.fingerprint != dataset.fingerprint
+
+
+def test_faces_are_cropped_to_their_box_and_a_margin(folder):
+    dataset = load(folder, "vggface2")
+    assert dataset.train.image(0).size == (26, 20)  # 20 x 16 grown by 0.3: 7 to 33, 5.6 to 26.4
+    assert load(folder, "vggface2", margin=0.0).train.image(0).size == (20, 16)
+    assert load(folder, "vggface2", margin=0.0).fingerprint != dataset.fingerprint
+    box = extended(np.array([[10.0, 8.0, 20.0, 16.0]]), 0.5)
+    np.testing.assert_allclose(box, [[5.0, 4.0, 35.0, 28.0]])
+
+
+def test_aligned_faces_are_read_as_they_are_from_a_folder_of_their_own(folder):
+    for name in NAMES:
+        brought_archives.MAKERS[name](folder / name / "aligned")
+    dataset = load(folder, "vggface2", aligned=True)
+    sets = [dataset.train, *(part.query for part in dataset.protocols.values())]
+    assert all(names.startswith("aligned/") for part in sets for names in part.names)
+    assert {part.image(1).size for part in sets} == {SIZE}
+
+
+def test_a_video_is_one_instance_and_people_with_few_instances_are_left_out(folder):
+    (protocol,) = load(folder, "ijbc").protocols.values()
+    assert protocol.instances.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 9, 9]
+    assert protocol.query.labels.tolist() == [0] * 5 + [1] * 8
+    assert protocol.query.names.count("images/img/5.png") == 2, "an image may show two people"
+    first, second = (i for i, name in enumerate(protocol.query.names) if name.endswith("/5.png"))
+    assert (
+        protocol.query.opener.boxes[first].tolist() != protocol.query.opener.boxes[second].tolist()
+    )
+
+
+def test_the_vector_of_an_instance_is_the_mean_of_its_images_at_unit_length(folder):
+    (protocol,) = load(folder, "ijbc").protocols.values()
+    rows = np.random.default_rng(0).standard_normal((13, 6)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    item = EmbeddedProtocol.of(protocol, {id(protocol.query): rows})
+    video = rows[8:11].mean(axis=0)
+    np.testing.assert_allclose(item.query[8], video / np.linalg.norm(video), atol=1e-6)
+    np.testing.assert_allclose(item.query[:8], rows[:8], atol=1e-6)
+    assert len(item.query) == len(item.protocol.query) == 10
+    assert item.protocol.query.labels.tolist() == [0] * 5 + [1] * 5
+    assert item.protocol.query.names[8] == "images/frames/20_0.png"
+    assert item.protocol.query.image(9).size == protocol.query.image(11).size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_image_that_is_listed_but_not_there_is_named(folder, name):
+    path = next(p for p in sorted((folder / name).rglob("*")) if p.suffix in (".jpg", ".png"))
+    path.unlink()
+    text = refused(folder, name)
+    assert "images missing" in text and path.relative_to(folder / name).as_posix() in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_face_listed_twice_is_named(folder, name):
+    path = folder / name / TABLES[name]
+    path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
+    assert "images listed twice: 1" in refused(folder, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (",", ";", "columns missing"),
+        ("20,16", "20,x", "malformed lines"),
+        ("20,16", "20,", "malformed lines"),
+        (None, "", "cannot read"),
+    ],
+)
+def test_a_damaged_table_is_named(folder, name, old, new, words):
+    path = folder / name / TABLES[name]
+    path.write_text(path.read_text().replace(old, new, -1 if old == "," else 1) if old else new)
+    assert f"{words} {'in ' if words != 'cannot read' else ''}{TABLES[name]}" in refused(
+        folder, name
+    )
+
+
+def test_names_that_leave_the_folder_are_refused(folder):
+    for name, old, new in (
+        ("vggface2", "n000001/0001_01", "../n000001"),
+        ("ijbc", "img/1.png", "../img/1.png"),
+    ):
+        path = folder / name / TABLES[name]
+        path.write_text(path.read_text().replace(old, new, 1))
+        assert new in refused(folder, name)
+
+
+def test_a_truncated_archive_names_what_is_missing(folder):
+    (folder / "vggface2" / TABLES["vggface2"]).unlink()
+    text = refused(folder, "vggface2")
+    assert "only partly unpacked" in text and "bb_landmark.tar.gz" in text
+
+
+def test_other_counts_than_the_published_ones_are_refused_for_all_sets_at_once(folder):
+    text = refused(folder, "vggface2", allow_counts=False)
+    for words in (
+        "train classes: 4 instead of 8,631",
+        "test images: 6 instead of 169,396",
+        "test classes: 2 instead of 500",
+        "images: 13 instead of 148,824",
+        "classes: 2 instead of 3,531",
+    ):
+        assert words in text

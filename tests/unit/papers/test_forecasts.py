@@ -1,0 +1,53 @@
+"""What ``plan`` says of a study's seeds before any run."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from benchmark.papers.forecast import as_text, forecasts, gpu_hours_of_a_seed, printed_spreads
+from benchmark.papers.library import asked_numbers
+from benchmark.stats.planning import POWER, power
+from benchmark.study import load_study
+
+STUDY = load_study("roadmap")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return forecasts(STUDY)
+
+
+def test_every_table_is_forecast_at_its_real_family_size(found):
+    for table in {(each.source, each.table) for each in found}:
+        rows = [each for each in found if (each.source, each.table) == table]
+        assert {each.design.family for each in rows} == {sum(each.numbers for each in rows)}
+
+
+def test_the_smallest_drift_is_called_with_the_promised_probability(found):
+    for each in found:
+        assert power(each.design, each.smallest) == pytest.approx(POWER, abs=1e-6)
+
+
+def test_the_seeds_that_a_drift_needs_are_the_fewest(found):
+    for each in found[:6]:
+        for drift, seeds in each.needed.items():
+            if seeds is not None and seeds > 2:
+                enough, fewer = (
+                    power(dataclasses.replace(each.design, seeds=n), drift)
+                    for n in (seeds, seeds - 1)
+                )
+                assert fewer < POWER <= enough
+
+
+def test_spreads_are_the_largest_that_papers_print():
+    largest = printed_spreads(asked_numbers(["roadmap2021v2"]))
+    assert largest["cub", "recall_at_1"] == pytest.approx(0.51)
+    assert largest["sop", "map_at_r"] == pytest.approx(0.27)
+
+
+def test_the_text_names_what_no_number_of_seeds_can_see_and_the_price(found):
+    text = as_text(found, gpu_hours_of_a_seed(STUDY))
+    assert "smallest drift" in text and "none" in text and "GPU-hours" in text
+    assert as_text([]) == ""
