@@ -30,7 +30,7 @@ from benchmark.study import Study
 CAPTION = (
     "Two-sided paired t-test over common seeds, test score at the last epoch. Differences, "
     "intervals and detectable differences are in percentage points; bold differences are "
-    "significant after Holm's correction. d_z: Cohen's effect size of the paired differences. "
+    "significant after Holm's correction. d_z: effect size of the paired differences, unbiased. "
     "Detectable: the smallest true difference that this many seeds would have shown with "
     "probability 0.8."
 )

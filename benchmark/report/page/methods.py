@@ -24,7 +24,8 @@ def methods(inputs: Inputs) -> list[tuple[str, str]]:
             "Seeds and pairs",
             "Runs with the same seed share data split, initial weights, order of batches and "
             "augmentation, whatever the loss, so losses are compared seed by seed with a two-sided "
-            "paired t-test.",
+            "paired t-test. All pairs of losses of a dataset and setting lend each other their "
+            "spread; the test with a pair's own spread alone is p_plain in paired.csv.",
         ),
         (
             "Correction",
@@ -39,9 +40,9 @@ def methods(inputs: Inputs) -> list[tuple[str, str]]:
         ),
         (
             "Effect size and detectable difference",
-            "Cohen's d_z is the mean difference over the standard deviation of the differences. "
-            "The detectable difference is the smallest true one that the test would find with "
-            "probability 0.8.",
+            "d_z is the mean difference over the standard deviation of the differences, with "
+            "Hedges' correction. The detectable difference is the smallest true one that the test "
+            "finds with probability 0.8 at the strictest level of Holm in its family.",
         ),
         ("Verdicts", _verdicts(inputs)),
         ("Baseline and ablation", _comparison(study)),
@@ -64,7 +65,9 @@ def _verdicts(inputs: Inputs) -> str:
     text = (
         "The difference is ours minus the reference, and its standard error counts both sides. "
         f"{words[0].upper()}{words[1:]}. A reference that states no number of runs counts as one "
-        "draw with our own spread."
+        "draw with our own spread. Our spread is shared with the other losses and batch sizes of "
+        "the dataset and setting. Each verdict is judged again under four other assumptions and "
+        "marked where it would change."
     )
     if inputs.verdicts.empty or not (used := sorted(inputs.verdicts["margin"].dropna().unique())):
         return text

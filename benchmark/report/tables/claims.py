@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from benchmark.papers.claims.summary import luck
 from benchmark.papers.library import paper_name
 from benchmark.report.inputs import Inputs
 from benchmark.report.numbers import DASH, count, finite, interval, p_value, plain, words_of
@@ -53,7 +54,8 @@ def build(inputs: Inputs) -> Table:
         "“As published” needs the paper's datasets, backbone and batch sizes. “Does it hold "
         "here?” asks the same of what this study ran, on whatever data, and says nothing about the "
         "paper's. A claim is supported when every part of it holds in a one-sided paired test, "
-        "contradicted when some part shows the opposite after Holm. The numbers are those of the "
+        "contradicted when some part shows the opposite after Holm, and after a control of false "
+        "discoveries over all claims. The numbers are those of the "
         "part that decides, with the interval that its test uses. 'python -m benchmark explain "
         f"NAME --study {name}' prints every part of a claim, by the name below it."
     )
@@ -66,6 +68,10 @@ def build(inputs: Inputs) -> Table:
         notes.append(
             f"{count(rest, 'further claim')} cannot be tested with the runs of this study."
         )
+    for reading in readings:
+        judged = inputs.claims["p_contradicted"].notna() & (inputs.claims["reading"] == reading)
+        if number := int(judged.sum()):
+            notes.append(f"{READINGS[reading]}: {luck(number)}.")
     papers = {name.partition("/")[0] for name in inputs.study.references.published}
     never = Counter(
         str(pair[PUBLISHED].outside)

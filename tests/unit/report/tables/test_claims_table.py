@@ -82,3 +82,9 @@ def test_the_table_says_when_there_is_nothing_to_show(claims):
         table_of(pd.DataFrame())
     with pytest.raises(NothingToShow, match="bears on"):
         table_of(claims.assign(verdict="not_run"))
+
+
+def test_a_note_says_how_many_claims_luck_alone_would_contradict(claims):
+    judged = claims.loc[claims["reading"] == "here", "p_contradicted"].notna().sum()
+    notes = " ".join(table_of(claims).notes)
+    assert f"{judged} tested claims" in notes and f"contradict {0.05 * judged:.1f};" in notes
