@@ -63,7 +63,7 @@ class Folder(DatasetLoader):
         if not self.config.split_csv:
             self._split(findings, table)
         table["protocol"] = table["role"].replace("train", "")
-        check_uses(findings, table, ("train", "test"))
+        check_uses(findings, table, ("train", "test"), ("path", "protocol"))
         counts = table["label"].value_counts()
         findings.add_all(
             "classes with one image",
