@@ -14,6 +14,7 @@ from benchmark.study.papers import PACKAGE, PAPER, paper_folders
 
 NUMBERS = (PAPER, "results.csv", "implied.yaml", "outside.yaml")  # a published number, completed
 WORDS, MARGINS, SWEEPS = "vocabulary.yaml", "margins.yaml", "sweeps.yaml"
+FIDELITY = "fidelity.csv"
 TABLES, FIGURES, CLAIMS, FOOTNOTES = "tables.yaml", "figures.yaml", "claims.yaml", "footnotes.yaml"
 
 
@@ -27,11 +28,12 @@ class Reads:
 
 
 STEPS: Mapping[str, Reads] = {
-    "verdicts": Reads((WORDS, MARGINS), named=NUMBERS),
+    "verdicts": Reads((WORDS, MARGINS, FIDELITY), named=NUMBERS, every=(FIDELITY,)),
     "claims": Reads((WORDS, MARGINS), every=(PAPER, CLAIMS)),
     "papers": Reads((WORDS, SWEEPS), named=(TABLES,), every=(*NUMBERS, FIGURES)),
     "tables": Reads((WORDS,), named=(*NUMBERS, TABLES, FOOTNOTES), every=(PAPER,)),
     "figures": Reads((WORDS, SWEEPS), every=(PAPER, FIGURES)),
+    "report": Reads((FIDELITY,), every=(FIDELITY,)),
     "analysis": Reads((), named=("results.csv",)),
 }
 

@@ -26,6 +26,7 @@ EDITS = {
     "margins.yaml": {"verdicts", *PRINTED, "claims"},
     "vocabulary.yaml": {"verdicts", *PRINTED, "claims"},
     "sweeps.yaml": PRINTED,
+    "fidelity.csv": {"verdicts", *PRINTED},
     "roadmap2021/paper.yaml": {"verdicts", *PRINTED, "claims"},
     NUMBERS: {"verdicts", *PRINTED},
     "roadmap2021/implied.yaml": {"verdicts", *PRINTED},
@@ -35,7 +36,8 @@ EDITS = {
     "roadmap2021/claims.yaml": CLAIMS,
     # the study names no table of these
     "smoothap2020/results.csv": PRINTED,
-    "smoothap2020/outside.yaml": PRINTED,
+    "smoothap2020/fidelity.csv": {"verdicts", *PRINTED},
+    "listwise2019/outside.yaml": PRINTED,
     "smoothap2020/claims.yaml": CLAIMS,
     "smoothap2020/tables.yaml": set(),
     "smoothap2020/hyperparameters.csv": set(),  # for people

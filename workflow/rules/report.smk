@@ -167,6 +167,7 @@ rule figures:
 rule report:
     input:
         COMPUTED,
+        FLOW.data("report"),
         rules.tables.output,
         rules.figures.output,
         rules.gallery.output,
