@@ -159,7 +159,11 @@ class EpochRecord:
 @dataclass(frozen=True)
 class Timing:
     """Seconds and speed; ``startup_seconds`` is before the first step, ``loss_ms`` the loss per
-    step."""
+    step.
+
+    The training alone is counted: updates, and images that went forward and backward through the
+    network, None in records of earlier versions.
+    """
 
     startup_seconds: float
     train_seconds: float
@@ -168,6 +172,9 @@ class Timing:
     images_per_second: float
     loss_ms: float
     resumed: int
+    updates: int | None = None
+    images_forward: int | None = None
+    images_backward: int | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,9 @@ from benchmark.core.cells import Cell
 from benchmark.runs.table import CELL_COLUMNS, RunTable, cell_from
 
 LOSS_TIME, BACKBONE_TIME, EPOCH_TIME = "loss_time", "backbone_time", "minutes_per_epoch"
-TIMES = (LOSS_TIME, BACKBONE_TIME, EPOCH_TIME)  # that papers print
+TRAINING_TIME = "training_time"
+TIMES = (LOSS_TIME, BACKBONE_TIME, EPOCH_TIME, TRAINING_TIME)  # that papers print
+COUNTS = ("n_forwards", "n_backwards", "n_updates")  # that papers print
 Costs = Mapping[tuple[Cell, str], Mapping[int, float]]  # by cell and quantity: seed -> value
 
 
@@ -31,6 +33,10 @@ def costs_of(table: RunTable) -> Costs:
         LOSS_TIME: costs["loss_ms"],
         BACKBONE_TIME: 1000.0 * costs["batch_size"] / rate - costs["loss_ms"],
         EPOCH_TIME: per_epoch / 60.0,
+        TRAINING_TIME: costs["train_seconds"] / 86400.0,
+        "n_forwards": costs["images_forward"] / 1000.0,
+        "n_backwards": costs["images_backward"] / 1000.0,
+        "n_updates": costs["updates"],
     }
     cells = [cell_from(row) for row in costs[list(CELL_COLUMNS)].itertuples(index=False)]
     found: dict[tuple[Cell, str], dict[int, float]] = {}

@@ -70,7 +70,7 @@ class Trainer:
             labels = components.labels[torch.from_numpy(indices)]
             stepper(images, labels, state.step, remembered, reads=started)
             now = time.perf_counter()
-            state.count_step(len(indices), now - clock)
+            state.count_step(len(indices), now - clock, stepper.passes(len(indices)))
             clock = now
             self.progress.step()
             if state.step % DRAIN_EVERY == 0:

@@ -21,6 +21,8 @@ class RunState:
 
     epoch, position     the next step: epoch (from 0) and its place in the epoch
     step                optimiser steps done
+    images_forward      training images that went through the network, each pass counted
+    images_backward     training images that gave a gradient
     losses              the loss of every step of the epoch under way
     records             the finished epochs
     batch_digests       digests of the first batches, for the matched-pairs check
@@ -37,6 +39,8 @@ class RunState:
     epoch_seconds: float = 0.0
     epoch_loss_seconds: float = 0.0
     epoch_images: int = 0
+    images_forward: int = 0
+    images_backward: int = 0
     train_seconds: float = 0.0
     eval_seconds: float = 0.0
     total_seconds: float = 0.0
@@ -55,8 +59,10 @@ class RunState:
             resumed=before.resumed + 1,
         )
 
-    def count_step(self, images: int, seconds: float) -> None:
-        """Add one step of the epoch under way."""
+    def count_step(self, images: int, seconds: float, passes: int) -> None:
+        """Add one step of the epoch under way, with forward ``passes`` of each image."""
+        self.images_forward += passes * images
+        self.images_backward += images
         self.step += 1
         self.position += 1
         self.epoch_images += images
@@ -107,6 +113,9 @@ class RunState:
             images_per_second=images / seconds if seconds else 0.0,
             loss_ms=sum(record.loss_ms for record in self.records) / max(len(self.records), 1),
             resumed=self.resumed,
+            updates=self.step,
+            images_forward=self.images_forward,
+            images_backward=self.images_backward,
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Stepper:
         self._generator.manual_seed(derive(self.seed, "loss", step))
         labels = self._for_loss(labels)
         self.optimizer.zero_grad(set_to_none=True)
-        if self.config.micro_batch is not None and self.config.micro_batch < len(images):
+        if self.config.micro_batch is not None and self.passes(len(images)) > 1:
             batch = MicroBatches(self._embed, images, self.config.micro_batch, seed)
             gradient = self._loss_gradient(batch.embeddings(), labels, remembered, reads)
             batch.backward(gradient)
@@ -92,6 +92,11 @@ class Stepper:
             embeddings.backward(self._loss_gradient(embeddings, labels, remembered, reads))
         self.scaler.step(self.optimizer)
         self.scaler.update()
+
+    def passes(self, images: int) -> int:
+        """Return how often each of the images of a batch goes forward: twice in micro-batches."""
+        size = self.config.micro_batch
+        return 2 if size is not None and size < images else 1
 
     def drain(self) -> list[float]:
         """Return the losses of the steps since the last call, with one transfer for all."""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmark.core.errors import RunError
 from benchmark.papers.candidates import Candidate, Candidates
-from benchmark.papers.costs import TIMES, costs_of
+from benchmark.papers.costs import COUNTS, TIMES, costs_of
 from benchmark.papers.library import arranged_tables, vocabulary_of
 from benchmark.papers.matching import match, stated_by
 from benchmark.papers.numbers import PublishedNumber
@@ -94,6 +94,8 @@ class TableCells:
             return replace(empty, verdict=QUOTED)
         if number.metric in TIMES:
             return self._measured(empty, self._times(number), TIME)
+        if number.metric in COUNTS:
+            return self._measured(empty, self._times(number), NO_SCORE)
         if number.metric == GAP:
             return self._measured(empty, self._gaps(number), NO_SCORE)
         if not number.is_score:

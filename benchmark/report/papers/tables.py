@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmark.papers.costs import BACKBONE_TIME, TIMES
+from benchmark.papers.costs import BACKBONE_TIME, COUNTS, TIMES
 from benchmark.papers.library import arranged_tables, cite
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Paper
@@ -173,7 +173,7 @@ def _cell(entry: Entry | None, mark: str) -> TableCell:
         said += f" / {note.value} {entry.letter}"
     if ours.verdict == QUOTED:
         return TableCell(said, numbers=numbers, words=words, tone="muted")
-    measurable = number.is_score or number.metric in (*TIMES, GAP)
+    measurable = number.is_score or number.metric in (*TIMES, *COUNTS, GAP)
     text, small = _measured_text(ours, measurable=measurable)
     lines = (Line(f"published {said}"), *_outcome(ours))
     return TableCell(text, mark, small, numbers, "" if ours.n else "muted", lines, words)

@@ -9,7 +9,8 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 from torch import nn
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.records import RESULT
+from benchmark.core.records import PROVENANCE, RESULT
+from benchmark.core.results import Provenance
 from benchmark.training import components
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
@@ -116,3 +117,17 @@ def test_losses_with_levels_get_the_category_of_each_class(loss, columns):
         classes, categories = built.labels.T
         assert torch.equal(categories, torch.from_numpy(built.dataset.train.categories))
         assert len(categories.unique()) < len(classes.unique())
+
+
+@pytest.mark.parametrize(("micro_batch", "passes"), [(None, 1), (12, 2), (32, 1)])
+def test_updates_and_passes_of_the_training_are_counted(tmp_path, micro_batch, passes):
+    """Parts of a batch go forward twice (SoftBinAP 3.3); evaluation is not counted."""
+    sections = {
+        "training": {"epochs": 1, "checkpoint_seconds": 1e9, "micro_batch": micro_batch},
+        "model": FROZEN,
+    }
+    result = train(write_spec_in(tmp_path, tiny_spec("roadmap", **sections)))
+    timing = Provenance.read(tmp_path / PROVENANCE).timing
+    assert timing.updates == result.steps > 1
+    assert timing.images_backward == 32 * result.steps
+    assert timing.images_forward == passes * timing.images_backward
