@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ class Inputs:
     ) -> Inputs:
         """Return the inputs from the table of runs and the tables of ``FILES`` by name."""
         runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
-        timed = {run.setting for run in runs.itertuples() if TIMING in run.options}
+        timed = {run.setting for run in records(runs) if TIMING in run.options}
         found = {name: tables.get(name, pd.DataFrame()) for name in FILES}
         found["scores"] = table.test_scores("last", study.metrics)
         for name in ("scores", *_COMPARED):
@@ -116,6 +116,11 @@ class Inputs:
                 f"({FILES[name]})"
             )
         return found
+
+
+def records(table: pd.DataFrame) -> Iterator[Any]:
+    """Yield the rows of a table; columns are attributes, of the types that the table holds."""
+    return iter(table.itertuples())
 
 
 def read_inputs(study: Study, results: Path) -> Inputs:

@@ -20,7 +20,7 @@ FINISHED = ("ok", "diverged")
 def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     """Return what a person wants to read at the end; ``finished`` is False after a failure."""
     found = plan(study, results)
-    total = Counter()
+    total: Counter[str] = Counter()
     for row in found.rows:
         total.update(row.statuses)
     words = ", ".join(f"{total[status]} {status}" for status in STATUSES if total[status])

@@ -102,7 +102,7 @@ def styled() -> Iterator[None]:
 
     sizes = ("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
     inks = ("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor")
-    settings = {
+    settings: dict[Any, Any] = {
         **dict.fromkeys(sizes, FONT),
         **dict.fromkeys((*inks, "xtick.color", "ytick.color"), INK),
         "font.family": "DejaVu Sans",

@@ -13,7 +13,7 @@ from benchmark.report.drawing.panels import (
 )
 from benchmark.report.drawing.style import INK, SERIES, SINGLE, line, styled
 from benchmark.report.figures import FIGURES
-from benchmark.report.inputs import WHERE, Inputs
+from benchmark.report.inputs import WHERE, Inputs, records
 from benchmark.report.labels import (
     confidence,
     dataset_label,
@@ -59,7 +59,7 @@ def build(inputs: Inputs) -> Drawing:
     )
     told = "; ".join(
         f"{metric_label(row.metric)} {row.gain:+.1f} percent at batch size {row.batch_size}"
-        for row in gain.sort_values(["metric", "batch_size"]).head(8).itertuples()
+        for row in records(gain.sort_values(["metric", "batch_size"]).head(8))
     )
     alt = f"Relative gain of {loss} over {against} against batch size: {told}."
     return Drawing(TITLE, caption, alt, figure, gain)

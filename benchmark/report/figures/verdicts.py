@@ -69,7 +69,7 @@ def build(inputs: Inputs) -> Drawing:
         axes.set_xlabel("ours − reference (percentage points)")
         legend_below(figure)
     counts = verdicts["verdict"].value_counts()
-    told = ", ".join(f"{number} {words_of(word)}" for word, number in counts.items())
+    told = ", ".join(f"{number} {words_of(str(word))}" for word, number in counts.items())
     caption = (
         "Difference to each reference number with its 90% interval; the grey band is the margin. "
         "Inside the band: reproduced; significantly outside: drifted; else inconclusive. "

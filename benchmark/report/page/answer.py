@@ -107,9 +107,9 @@ def _sweeps(swept: Sequence[SweptValue]) -> list[str]:
             "Holm's correction."
         ]
     parts = [
-        f"{title} {each.value} ({points(each.difference)} points of {metric_label(each.metric)})"
+        f"{title} {best.value} ({points(best.difference)} points of {metric_label(best.metric)})"
         for title in dict.fromkeys(each.title for each in tested)
-        if (each := furthest.get(title))
+        if (best := furthest.get(title))
     ]
     told = ", ".join([*parts[:NAMED], *[f"and {len(parts) - NAMED} more"] * (len(parts) > NAMED)])
     return [

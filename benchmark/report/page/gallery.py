@@ -75,7 +75,7 @@ def load_gallery(folder: Path, limit: int = LIMIT) -> GallerySection:
 def _embedded(query: Query, folder: Path) -> GalleryQuery:
     curve = file_below(folder, f"{query.curve}.svg").read_text(encoding="utf-8")
     svg = inline_svg(safe_svg(curve), f"gallery-{query.curve}", query.caption)
-    pictures = {}
+    pictures: dict[str, str] = {}
     for which in SIDES:
         content = file_below(folder, getattr(query, which).picture).read_bytes()
         pictures[which] = f"data:image/png;base64,{base64.b64encode(content).decode()}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.report.inputs import CONDITION, WHERE
+from benchmark.report.inputs import CONDITION, WHERE, records
 from benchmark.report.labels import dataset_label, loss_label, loss_order, metric_label
 from benchmark.report.numbers import DASH, count, interval, listed, mean_sd, points
 from benchmark.report.pairs import is_true
@@ -28,7 +28,7 @@ def best_losses(means: pd.DataFrame, study: Study, single: bool) -> str:
         return _most_often_best(means, metric, study)
     parts = []
     for batch_size, group in means.groupby("batch_size"):
-        first, *rest = group.sort_values("mean", ascending=False).itertuples()
+        first, *rest = records(group.sort_values("mean", ascending=False))
         second = (
             f"; second {loss_label(rest[0].loss, study)} with {_score(rest[0])}" if rest else ""
         )
@@ -51,7 +51,7 @@ def _most_often_best(means: pd.DataFrame, metric: str, study: Study) -> str:
         return f"In none of the conditions of {count(places, 'setting')} have two losses finished."
     first = compared.loc[compared.groupby(CONDITION)["mean"].idxmax()]
     winners = first["loss"].value_counts()
-    ranked = sorted(winners.items(), key=lambda item: (-item[1], item[0]))
+    ranked: list[tuple[Any, int]] = sorted(winners.items(), key=lambda item: (-item[1], item[0]))
     named = ", ".join(f"{loss_label(loss, study)} in {number}" for loss, number in ranked[:NAMED])
     rest = len(ranked) - NAMED
     others = f" and {count(rest, 'other loss')} in the rest" if rest > 0 else ""
@@ -61,7 +61,7 @@ def _most_often_best(means: pd.DataFrame, metric: str, study: Study) -> str:
         f"{count(len(first), 'condition')} ({kind})"
     )
     if places == 1:
-        top = next(first.nlargest(1, "mean").itertuples())
+        top = next(records(first.nlargest(1, "mean")))
         name = loss_label(top.loss, study)
         text += f"; the highest of all by {name} at batch size {top.batch_size} ({_score(top)})"
     return f"{text}."
@@ -114,7 +114,7 @@ def baseline_differences(tests: pd.DataFrame, study: Study, single: bool) -> lis
 def _by_loss(sure: pd.DataFrame, total: pd.Series, study: Study) -> str:
     """Return "SupAP (higher in 3, lower in 1 of 6), FastAP (lower)", most conditions first."""
     ways = {
-        loss: ((part["difference"] > 0).sum(), (part["difference"] < 0).sum())
+        str(loss): ((part["difference"] > 0).sum(), (part["difference"] < 0).sum())
         for loss, part in sure.groupby("loss")
     }
     ranked = sorted(ways, key=lambda loss: (-sum(ways[loss]), -ways[loss][0], loss))

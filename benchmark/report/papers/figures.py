@@ -15,7 +15,7 @@ from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
 from benchmark.report.artefacts import Group
 from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
 from benchmark.report.drawing.style import DOUBLE, FAINT, SINGLE, styled
-from benchmark.report.inputs import Inputs
+from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import count, words_of
 from benchmark.report.papers.panels import DRAWERS, Drawn, published_key
@@ -66,7 +66,7 @@ def claims_here(claims: pd.DataFrame) -> Claims:
     """Return {name of a claim: (where the paper says it, whether it holds here)}."""
     return {
         row.claim: (cite_statement(row.paper, row.stated_in), row.verdict)
-        for row in claims.itertuples()
+        for row in records(claims)
         if row.reading == "here"
     }
 

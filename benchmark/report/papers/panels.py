@@ -50,7 +50,7 @@ class Drawn:
         if panel.loss_against:
             return f"{loss} over {loss_label(panel.loss_against, self.study)}"
         alone = len(panel.test_sets) == 1 and not panel.parameter
-        return loss if alone else test_set_name(panel.test_sets[mark.test_set])
+        return loss if alone else name_of_test_set(panel.test_sets[mark.test_set])
 
 
 def sweep(axes: Axes, drawn: Drawn) -> None:
@@ -123,13 +123,13 @@ def effect(axes: Axes, drawn: Drawn) -> None:
     axes.axhline(0, color=INK, linewidth=0.7)
     if drawn.marks:
         _errorbar(axes, drawn.marks, {**line(drawn.panel.loss), "linestyle": "none"})
-    labels = [test_set_name(each).replace(", ", "\n") for each in drawn.panel.test_sets]
+    labels = [name_of_test_set(each).replace(", ", "\n") for each in drawn.panel.test_sets]
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.5, len(labels) - 0.5)
     axes.set_ylabel(f"difference in {metric_label(drawn.panel.metric)} (points)")
 
 
-def test_set_name(test_set: TestSet) -> str:
+def name_of_test_set(test_set: TestSet) -> str:
     """Return a test set for a legend: "Revisited Oxford, medium"."""
     words = load_vocabulary()
     dataset, _, level = test_set.split.rpartition("_")
@@ -137,9 +137,6 @@ def test_set_name(test_set: TestSet) -> str:
         return f"{words.name('dataset', dataset)}, {level}"
     name = words.name("dataset", test_set.dataset)
     return f"{name}, {test_set.split}" if test_set.split else name
-
-
-test_set_name.__test__ = False  # not a test of pytest's
 
 
 def _errorbar(axes: Axes, marks: list[Mark], style: dict[str, Any], factor: float = 1.0) -> Any:

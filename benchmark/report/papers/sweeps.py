@@ -9,7 +9,7 @@ from itertools import groupby
 import pandas as pd
 
 from benchmark.papers.printed.sweeps import SweptValue
-from benchmark.report.inputs import Inputs
+from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import DASH, count, mean_sd, words_of
 from benchmark.report.pairs import test_cells, test_columns
@@ -29,7 +29,7 @@ def sweep_tables(inputs: Inputs) -> dict[str, Table]:
 
 
 def _table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> Table:
-    verdicts = {row.claim: row.verdict for row in claims.itertuples() if row.reading == "here"}
+    verdicts = {row.claim: row.verdict for row in records(claims) if row.reading == "here"}
     columns = [
         Column(("Value",), numeric=False, words=("of option",)),
         Column(("Score",), parts=("mean", "sd", "n")),

@@ -160,8 +160,8 @@ def _cell(entry: Entry | None, mark: str) -> TableCell:
     value = number.points if number.is_score else float(number.value)
     spread = number.sd_points if number.is_score else number.std
     runs = None if number.n_runs is None else float(number.n_runs)
-    numbers = (ours.mean, ours.sd, ours.n or None, value, spread, runs)
-    numbers += (ours.difference, ours.low, ours.high, ours.best)
+    both = (ours.mean, ours.sd, ours.n or None, value, spread, runs)
+    numbers = (*both, ours.difference, ours.low, ours.high, ours.best)
     said = (
         number.text
         + ("" if spread is None else f" ± {spread:.2f}")

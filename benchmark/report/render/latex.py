@@ -70,7 +70,7 @@ def _head(table: Table) -> list[str]:
 
 
 def _body(table: Table) -> list[str]:
-    lines = []
+    lines: list[str] = []
     for section in table.sections:
         if section.title:
             lines += [r"\midrule"] * bool(lines)

@@ -94,8 +94,8 @@ class Table:
         for level in range(levels):
             row: list[tuple[str, int]] = []
             for before, names in zip([None, *padded], padded, strict=False):
-                above = level < levels - 1 and before is not None
-                if above and before[: level + 1] == names[: level + 1]:
+                above = level < levels - 1
+                if above and before is not None and before[: level + 1] == names[: level + 1]:
                     row[-1] = (row[-1][0], row[-1][1] + 1)
                 else:
                     row.append((names[level], 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark.report.inputs import CONDITION, Inputs
+from benchmark.report.inputs import CONDITION, Inputs, records
 from benchmark.report.labels import condition_label, loss_order, metric_label, metric_order
 from benchmark.report.numbers import mean_sd, percent, plain, points
 from benchmark.report.pairs import loss_cell
@@ -31,7 +31,7 @@ def build(inputs: Inputs) -> Table:
     order = table[CONDITION].assign(
         loss=table["loss"].map(losses.index), metric=table["metric"].map(metrics.index)
     )
-    rows = table.loc[order.sort_values([*order]).index].itertuples()
+    rows = records(table.loc[order.sort_values([*order]).index])
     columns = [
         text_column("Loss"),
         text_column("Metric"),

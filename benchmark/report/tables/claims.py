@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmark.papers.claims.summary import luck
 from benchmark.papers.library import paper_name
-from benchmark.report.inputs import Inputs
+from benchmark.report.inputs import Inputs, records
 from benchmark.report.numbers import DASH, count, finite, interval, p_value, plain, words_of
 from benchmark.report.render.table import (
     Column,
@@ -34,7 +34,7 @@ def build(inputs: Inputs) -> Table:
     if inputs.claims.empty:
         raise NothingToShow(f"no claim has been tested: run 'python -m benchmark claims {name}'")
     pairs: dict[str, dict[str, Any]] = {}
-    for row in inputs.claims.itertuples():
+    for row in records(inputs.claims):
         pairs.setdefault(row.claim, {})[row.reading] = row
     tested = [
         pair for pair in pairs.values() if any(row.verdict != "not_run" for row in pair.values())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.report.inputs import WHERE, Inputs
+from benchmark.report.inputs import WHERE, Inputs, records
 from benchmark.report.labels import (
     dataset_label,
     loss_label,
@@ -48,11 +48,11 @@ def build(inputs: Inputs) -> Table:
         means = pd.DataFrame(columns=[*WHERE, "batch_size", "loss", "metric", "n"])
     moved = _moved(runs, means)
     states: dict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
-    for run in runs.itertuples():
+    for run in records(runs):
         setting, options = moved[run.dataset, run.setting]
         states[run.dataset, setting, run.batch_size, run.loss, options][run.status] += 1
-    scores = {}
-    for row in means.itertuples():
+    scores: dict[tuple[Any, ...], Any] = {}
+    for row in records(means):
         setting, options = moved[row.dataset, row.setting]
         cell = (row.dataset, setting, row.batch_size, row.loss, options)
         scores[cell, row.split, row.metric] = row
@@ -110,7 +110,7 @@ def _moved(runs: pd.DataFrame, means: pd.DataFrame) -> Moved:
         splits[dataset, setting].add(split)
     moved: Moved = {}
     distinct = runs.drop_duplicates(["dataset", "setting"])
-    for run in distinct.itertuples():
+    for run in records(distinct):
         here, plain = (run.dataset, run.setting), (run.dataset, run.backbone)
         single = run.options and losses[here] == 1 and losses.get(plain, 0) > 1
         moves = single and splits[here] <= splits[plain]

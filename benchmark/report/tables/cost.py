@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark.report.inputs import Inputs
+from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import condition_label, loss_order
 from benchmark.report.numbers import DASH, duration, finite, plain
 from benchmark.report.pairs import loss_cell
@@ -30,7 +30,7 @@ def build(inputs: Inputs) -> Table:
     order = costs[["dataset", "setting", "batch_size"]].assign(
         loss=costs["loss"].map(loss_order(costs["loss"], study).index)
     )
-    rows = costs.loc[order.sort_values([*order]).index].itertuples()
+    rows = records(costs.loc[order.sort_values([*order]).index])
     columns = [
         text_column("Loss"),
         Column(("Training time",), parts=("seconds",)),

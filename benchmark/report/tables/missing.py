@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark.report.inputs import Inputs
+from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label
 from benchmark.report.numbers import count
 from benchmark.report.pairs import loss_cell
@@ -48,7 +48,7 @@ def build(inputs: Inputs) -> Table:
             number_cell(str, run.seed),
             TableCell(run.reason or _MEANING[run.status]),
         ]
-        for run in lost.itertuples()
+        for run in records(lost)
     ]
     columns = [text_column("Status"), text_column("Dataset · setting"), text_column("Loss")]
     columns += [Column(("Batch size",)), Column(("Seed",)), text_column("Reason")]
