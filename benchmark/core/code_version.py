@@ -10,7 +10,11 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import json
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from benchmark import __version__
 from benchmark.core.errors import ConfigError
@@ -34,6 +38,7 @@ DECISIVE = (
 )
 # Arguments that are words for people, by the name of the function that takes them.
 WORDS = {"option": {"help"}, "register": {"display", "paper"}}
+YAML_WORDS = {"help", "display", "paper", "source"}
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -48,7 +53,12 @@ def code_version() -> str:
 
 
 def meaning(path: Path) -> str:
-    """Return the syntax tree of a source file as text, without what is written for people only."""
+    """Return the syntax tree of a source file as text, without what is written for people only.
+
+    YAML is read as data, without the same words.
+    """
+    if path.suffix == ".yaml":
+        return json.dumps(_without_words(yaml.safe_load(path.read_text(encoding="utf-8"))))
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
@@ -56,6 +66,12 @@ def meaning(path: Path) -> str:
     parts: list[str] = []
     _walk(tree, parts)
     return "".join(parts)
+
+
+def _without_words(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_words(each) for key, each in value.items() if key not in YAML_WORDS}
+    return value
 
 
 def _walk(value: object, parts: list[str]) -> None:
@@ -102,6 +118,8 @@ def _decisive_files() -> list[tuple[str, Path]]:
     files = []
     for part in DECISIVE:
         place = PACKAGE / part
-        paths = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        paths = (
+            [place] if place.is_file() else sorted([*place.rglob("*.py"), *place.rglob("*.yaml")])
+        )
         files += [(path.relative_to(PACKAGE).as_posix(), path) for path in paths]
     return files + [(f"plugin/{path.name}", path) for path in plugin_files()]

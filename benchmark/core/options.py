@@ -79,6 +79,8 @@ def option(
 def schema_of(config: type) -> dict[str, Any]:
     """Return the JSON Schema of a Config dataclass: closed, typed, with bounds, defaults and
     help."""
+    if hasattr(config, "json_schema"):  # it knows more than its fields say
+        return dict(config.json_schema())
     hints = typing.get_type_hints(config)
     properties, required = {}, []
     for item in dataclasses.fields(config):
@@ -118,7 +120,8 @@ def problems(schema: Mapping[str, Any], values: Any, where: str = "") -> list[Pr
                 if name not in known
             ]
         else:
-            found.append(Problem(f"{_words(error)}{_allowed(error)}", key))
+            message = typing.cast(dict[str, Any], error.schema).get("message")
+            found.append(Problem(message or f"{_words(error)}{_allowed(error)}", key))
     return found
 
 
@@ -159,8 +162,10 @@ def build(config: type, values: Mapping[str, Any], where: str) -> Any:
 
 
 def make(config: type, values: Mapping[str, Any]) -> Any:
-    """Return ``config(**values)`` without validation; mappings inside become the Configs of their
-    fields."""
+    """Return ``config(**values)`` without validation; mappings inside become the Configs of
+    their fields."""
+    if hasattr(config, "from_options"):  # its fields have other names
+        return config.from_options(values)
     hints = typing.get_type_hints(config)
     return config(**{name: _made(hints.get(name), value) for name, value in values.items()})
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,14 @@ def print_catalogue() -> None:
 
 
 def _sources() -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(version("pytorch-metric-learning").encode())
     shared = [Path(options.__file__), Path(registry.__file__)]
-    for path in [*sorted(SOURCES.glob("*.py")), *shared, *registry.plugin_files()]:
+    for path in [
+        *sorted(SOURCES.glob("*.py")),
+        *sorted(SOURCES.glob("*.yaml")),
+        *shared,
+        *registry.plugin_files(),
+    ]:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:20]
 

@@ -1,108 +1,188 @@
-"""Losses that come from pytorch-metric-learning, behind the suite's interface."""
+"""Losses of pytorch-metric-learning, by the name of their class, behind the suite's interface."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmark.core.errors import RunError
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
 from benchmark.losses.base import ComparingLoss, widened
 from benchmark.losses.kernels.relation import Positives
 
 CPU = torch.device("cpu")
+# Whole numbers below this seed the library, which draws from torch's own generators.
+SEEDS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class LibrarySetting:
+    """A loss and a miner of the library, each ``{class, params}``.
+
+    ``needs_positives``: without a positive the formula is 0 with no gradient. Such a batch is an
+    error, as it is to a ranking loss. ``draws``: the miner or the loss draws random numbers.
+    """
+
+    loss: Mapping[str, Any]
+    miner: Mapping[str, Any] | None = None
+    needs_positives: bool = False
+    draws: bool = False
 
 
 class LibraryLoss(ComparingLoss):
-    """A pair loss of pytorch-metric-learning; subclasses define ``make``.
+    """A loss of pytorch-metric-learning; subclasses define ``setting``.
 
     The library is imported when such a loss is created, because importing it takes seconds. Like
-    the suite's own losses it computes in float32 at least, whatever autocast says.
-
-    ``needs_positives``: without a positive the formula is 0 with no gradient. Such a batch is an
-    error, as it is to a ranking loss.
+    the suite's own losses it computes in float32 at least, whatever autocast says. Proxies are
+    drawn from ``seed`` alone; they are parameters, so that optimiser and checkpoint see them.
     """
 
     needs_positives = False
 
-    def __init__(self, config: Any, **sizes: Any):
-        super().__init__(config, **sizes)
-        self.inner = self.make()
-
-    def make(self) -> nn.Module:
-        """Return the library's loss, made from ``self.config``."""
-        raise NotImplementedError
-
-    def mine(
-        self,
-        embeddings: Tensor,
-        labels: Tensor,
-        references: Tensor | None = None,
-        reference_labels: Tensor | None = None,
-    ) -> Any:
-        """Return the index tuples that a miner chose; None lets the loss use all pairs."""
-        return None
-
-    def compare(self, embeddings, labels, others, other_labels, own, generator):
-        if self.needs_positives:
-            Positives.from_labels(labels, other_labels, CPU, own=own).require_positives()
-        device = embeddings.device
-        with torch.autocast(device.type, enabled=False):
-            queries, labels = widened(embeddings), labels.to(device, non_blocking=True)
-            if others is None:
-                # without references the library itself leaves out pairs of an image with itself
-                value = self.inner(queries, labels, self.mine(queries, labels))
-                return value + 0.0 * queries.sum()
-            pool, pool_labels = widened(others), other_labels.to(device, non_blocking=True)
-            if own:
-                pool = torch.cat([queries, pool.to(queries.dtype)])
-                pool_labels = torch.cat([labels, pool_labels])
-            mined = self.mine(queries, labels, pool, pool_labels)
-            if own:
-                mined = _without_own(_all_pairs(labels, pool_labels) if mined is None else mined)
-            value = self.inner(queries, labels, mined, pool, pool_labels)
-            # miners and hinges pass over NaN in silence; 0 x NaN brings it back
-            return value + 0.0 * (queries.sum() + pool.sum())
-
-
-class ProxyLoss(ComparingLoss):
-    """A loss of pytorch-metric-learning with one trainable proxy a class; labels are 0, 1, ...
-
-    Proxies are drawn from ``seed`` alone. They are parameters, so optimiser and checkpoint see
-    them.
-    """
-
     def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
+        from benchmark.losses import pml_signatures as library
+
         super().__init__(config)
-        if not embedding_dim or not num_classes:
+        setting = self.setting()
+        self.name, self.draws = setting.loss["class"], setting.draws
+        self.needs_positives = setting.needs_positives
+        target = library.classes("losses")[self.name]
+        self.takes_references = library.takes_references(target)
+        needed = library.supplied_to(target)
+        self.num_classes = num_classes if "num_classes" in needed else None
+        sizes = {"num_classes": num_classes}
+        sizes |= dict.fromkeys(("embedding_size", "descriptors_dim"), embedding_dim)
+        if needed and not (embedding_dim and num_classes):
             raise RunError(
-                f"{type(self).__name__} has a proxy per class: pass embedding_dim and num_classes "
+                f"{self.name} has a proxy per class: pass embedding_dim and num_classes "
                 f"(got {embedding_dim} and {num_classes})"
             )
-        self.num_classes = num_classes
+        supplied = {name: sizes[name] for name in needed}
+        if self.name == "HistogramLoss" and "distance" not in setting.loss.get("params", {}):
+            supplied["distance"] = inside_cosine()
         # the library draws from torch's global generator; it is put back as it was
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.inner = self.make(num_classes, embedding_dim)
+            self.inner = library.construct("losses", setting.loss, **supplied)
+            self.miner = setting.miner and library.construct("miners", setting.miner)
 
-    def make(self, num_classes: int, embedding_dim: int) -> nn.Module:
-        """Return the library's loss with its proxies initialised."""
+    def setting(self) -> LibrarySetting:
+        """Return the classes and their parameters, from ``self.config``."""
         raise NotImplementedError
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
-        name, last = type(self).__name__, self.num_classes - 1
-        if others is not None:
-            raise RunError(f"{name} compares with its proxies and takes no references")
-        if not labels.is_cuda and len(labels) and not 0 <= labels.min() <= labels.max() <= last:
+        if others is not None and not self.takes_references:
+            raise RunError(f"{self.name} takes no references: train it without a memory")
+        if self.draws and own and others is not None and not len(others):
+            others = other_labels = None  # the library draws other pairs from separate references
+        if self.needs_positives:
+            Positives.from_labels(labels, other_labels, CPU, own=own).require_positives()
+        self._check_classes(labels)
+        device = embeddings.device
+        devices = [device] if device.type == "cuda" and self.draws else []
+        with torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices):
+            if self.draws:
+                source = CPU if generator is None else generator.device
+                drawn = torch.randint(SEEDS, (), generator=generator, device=source)
+                torch.manual_seed(int(drawn))
+            return self._value(embeddings, labels, others, other_labels, own)
+
+    def _value(self, embeddings, labels, others, other_labels, own):
+        queries, device = widened(embeddings), embeddings.device
+        self.inner.to(queries.dtype)
+        labels = labels.to(device, non_blocking=True)
+        if others is None:
+            # without references the library itself leaves out pairs of an image with itself
+            mined = self.miner(queries, labels) if self.miner else None
+            return self.inner(queries, labels, mined) + 0.0 * queries.sum()
+        pool, pool_labels = widened(others), other_labels.to(device, non_blocking=True)
+        if own:
+            pool = torch.cat([queries, pool.to(queries.dtype)])
+            pool_labels = torch.cat([labels, pool_labels])
+        mined = self.miner(queries, labels, pool, pool_labels) if self.miner else None
+        if own:
+            mined = _without_own(_all_pairs(labels, pool_labels) if mined is None else mined)
+        value = self.inner(queries, labels, mined, pool, pool_labels)
+        # miners and hinges pass over NaN in silence; 0 x NaN brings it back
+        return value + 0.0 * (queries.sum() + pool.sum())
+
+    def _check_classes(self, labels: Tensor) -> None:
+        if self.num_classes is None or labels.is_cuda or not len(labels):
+            return
+        last = self.num_classes - 1
+        if not 0 <= labels.min() <= labels.max() <= last:
             raise RunError(
                 f"labels run from {labels.min()} to {labels.max()}; the loss has proxies for 0 to "
                 f"{last}: renumber the classes or set num_classes"
             )
-        with torch.autocast(embeddings.device.type, enabled=False):
-            queries = widened(embeddings)
-            self.inner.to(queries.dtype)
-            return self.inner(queries, labels.to(queries.device, non_blocking=True))
+
+
+@LOSSES.register(
+    "pml",
+    display="pytorch-metric-learning",
+    paper="Musgrave et al., arXiv 2020",
+    kind="pair",
+)
+class LibraryClass(LibraryLoss):
+    """Any loss of the library by its class, with a miner or without one::
+
+    losses:
+      circle_hard: {loss: pml, class: CircleLoss, params: {m: 0.25}, miner: {class: BatchHardMiner}}
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        params: dict[str, Any] = option({}, help="parameters of the class")
+        miner: dict[str, Any] | None = option(
+            None, help="{class, params} of a miner of the library"
+        )
+        class_: str = option("MultiSimilarityLoss", help="a loss of the library")
+
+        @classmethod
+        def json_schema(cls) -> dict[str, Any]:
+            """Return the schema that knows every class and its parameters; imports the library."""
+            from benchmark.losses import pml_signatures as library
+
+            properties, rules = library.part_properties("losses", "a loss of the library")
+            properties["class"]["default"] = "MultiSimilarityLoss"
+            miner = library.part_schema("miners", "a miner of the library")
+            miner |= {"type": ["object", "null"], "default": None}
+            properties["miner"] = miner | {"description": "{class, params} of a miner"}
+            losses = library.classes("losses").items()
+            without = [name for name, each in losses if not library.takes_references(each)]
+            return {
+                "type": "object",
+                "properties": properties,
+                "additionalProperties": False,
+                "allOf": rules,
+                "without_references": without,
+            }
+
+        @classmethod
+        def from_options(cls, values: Mapping[str, Any]) -> LibraryClass.Config:
+            """Return the Config of options under the names of YAML, where ``class`` is one."""
+            return cls(**{"class_" if key == "class" else key: values[key] for key in values})
+
+    def setting(self):
+        config = self.config
+        loss = {"class": config.class_, "params": config.params}
+        return LibrarySetting(loss, config.miner, draws=True)
+
+
+def inside_cosine() -> Any:
+    """Return a cosine similarity below 1: the library's histogram has no bin for 1 and for NaN."""
+    from pytorch_metric_learning.distances import CosineSimilarity
+
+    class InsideCosine(CosineSimilarity):
+        def forward(self, *arguments, **options):
+            return super().forward(*arguments, **options).clamp(-1.0, 1.0 - 1e-6).nan_to_num()
+
+    return InsideCosine()
 
 
 def _all_pairs(labels: Tensor, pool_labels: Tensor) -> tuple[Tensor, ...]:

@@ -199,7 +199,7 @@ class BlockReader:
     ) -> None:
         """Check that every loss of the block can rank the memory that the recipe asks for."""
         for loss in losses:
-            ranks = loss.name not in self.known.without_references
+            ranks = self.known.takes_references(loss.name, loss.params)
             if problem := memory_problem(recipe, loss.name, ranks):
                 key = f"blocks.{number}.losses"
                 self.add(key, problem, self.runs_of(block, loss=loss.label))

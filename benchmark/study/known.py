@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,6 +34,11 @@ class Known:
     without_training: tuple[str, ...]
     check_params: Callable[[str, dict[str, Any]], list[Problem]]
     sampler_problems: Callable[[str, dict[str, Any], int], list[Problem]]
+
+    def takes_references(self, loss: str, params: Mapping[str, Any]) -> bool:
+        """Say whether a loss with these hyperparameters can rank a memory."""
+        without = self.losses[loss].get("without_references", ())
+        return loss not in self.without_references and params.get("class") not in without
 
     def metric_problem(self, metric: str, recall_at: Sequence[int]) -> str | None:
         """Return why ``metric`` is unknown, or not measured with these K; None when it is."""

@@ -12,6 +12,7 @@ from benchmark.study.grid import expand
 
 CONFIG = ROOT / "workflow" / "config"
 PAPER_STUDIES = ("roadmap", "smooth_ap", "fast_ap", "listwise")
+NAMED = yaml.safe_load((ROOT / "benchmark" / "losses" / "pml_named.yaml").read_text())
 STAND_IN_RUNS = 100  # what a laptop can do in an hour
 
 
@@ -36,8 +37,11 @@ def test_studies_that_share_a_run_mean_the_same_by_it():
             )
 
 
-def test_smoke_has_every_registered_loss():
-    assert set(load_study("smoke").losses) == set(load_catalogue())
+def test_smoke_has_every_loss_of_the_suite_and_some_of_the_library():
+    library = {"pml", *NAMED}
+    losses = set(load_study("smoke").losses)
+    assert set(load_catalogue()) - library <= losses
+    assert len(losses & library) >= 4
 
 
 def test_embedded_has_the_eight_losses_two_batch_sizes_and_five_seeds():

@@ -50,10 +50,10 @@ def test_one_class_alone_costs_nothing_and_equal_seeds_give_equal_losses():
 
 
 @pytest.mark.parametrize("scale", [1.0, 9.0])
-def test_proxy_nca_without_the_own_proxy_is_the_formula_of_the_paper(scale):
+def test_proxy_nca_over_other_proxies_is_the_formula_of_the_paper(scale):
     embeddings, labels = batch()
     sizes = {"embedding_dim": 8, "num_classes": 5, "seed": 1}
-    loss = create_loss("proxy_nca", softmax_scale=scale, own_proxy_in_sum=False, **sizes)
+    loss = create_loss("proxy_nca_others", softmax_scale=scale, **sizes)
     value = loss(embeddings, labels)
     proxies = F.normalize(next(loss.parameters()).detach())
     expected = 0.0

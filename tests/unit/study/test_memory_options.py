@@ -31,6 +31,18 @@ def test_loss_without_references_is_refused_with_its_runs(study_data, problem_of
     assert "tinynet~xbm/proxy_nca" in problem
 
 
+def test_library_class_without_references_is_refused_by_its_variant(study_data, problem_of):
+    block = study_data["blocks"][0]
+    block |= {"option": "xbm", "override": {"memory": {"size": -1}}}
+    block["losses"] = [*block["losses"], "angle", "pairs"]
+    study_data["losses"] = study_data.get("losses", {}) | {
+        "angle": {"loss": "pml", "class": "ArcFaceLoss"},
+        "pairs": {"loss": "pml", "class": "ContrastiveLoss"},
+    }
+    assert "'pml' takes no references" in (problem := problem_of(study_data))
+    assert "tinynet~xbm/angle" in problem
+
+
 def test_losses_with_references_take_a_memory(study_data, write_study):
     study_data["blocks"][0] |= {
         "option": "xbm",

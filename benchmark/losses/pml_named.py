@@ -1,0 +1,68 @@
+"""Losses of pytorch-metric-learning under names of their own, with the settings of their papers.
+
+They are data: ``pml_named.yaml`` gives class, miner, options and their source for each name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import make_dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
+from benchmark.losses.pml import LibraryLoss, LibrarySetting
+
+FILE = Path(__file__).with_name("pml_named.yaml")
+
+
+def register_all() -> None:
+    """Register every entry of the file."""
+    for name, entry in yaml.safe_load(FILE.read_text(encoding="utf-8")).items():
+        facts = {key: entry[key] for key in ("display", "paper")}
+        LOSSES.register(
+            name,
+            kind=entry.get("kind", "pair"),
+            stochastic=entry.get("stochastic", False),
+            accepts_references=entry.get("references", True),
+            **facts,
+        )(named_loss(entry))
+
+
+def named_loss(entry: dict[str, Any]) -> type[LibraryLoss]:
+    """Return the class of an entry, whose hyperparameters are its options."""
+    fields = [
+        (name, type(setting["default"]), option(**setting))
+        for name, setting in entry.get("options", {}).items()
+    ]
+
+    class NamedLoss(LibraryLoss):
+        Config = make_dataclass("Config", fields, frozen=True, kw_only=True)
+        needs_positives = entry.get("needs_positives", False)
+
+        def setting(self):
+            values = vars(self.config)
+            return LibrarySetting(
+                _part("losses", entry, values),
+                _part("miners", entry["miner"], values) if "miner" in entry else None,
+                entry.get("needs_positives", False),
+                entry.get("stochastic", False),
+            )
+
+    NamedLoss.__doc__ = entry["source"]
+    return NamedLoss
+
+
+def _part(module: str, part: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Return ``{class, params}`` with the options that the class takes; two classes may share
+    one."""
+    from benchmark.losses import pml_signatures as library
+
+    taken = library.parameters_of(library.classes(module)[part["class"]])
+    options = {name: value for name, value in values.items() if name in taken}
+    return {"class": part["class"], "params": part.get("params", {}) | options}
+
+
+register_all()
