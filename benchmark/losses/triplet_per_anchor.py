@@ -9,7 +9,7 @@ import torch
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import ComparingLoss
-from benchmark.losses.kernels.relation import Relation
+from benchmark.losses.kernels.relation import Positives
 
 
 @LOSSES.register(
@@ -34,7 +34,9 @@ class TripletPerAnchor(ComparingLoss):
         margin: float = option(0.2, above=0.0, help="required gap between squared distances")
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
-        Relation.from_labels(labels, other_labels, torch.device("cpu"), own=own).require_positives()
+        Positives.from_labels(
+            labels, other_labels, torch.device("cpu"), own=own
+        ).require_positives()
         with torch.autocast(embeddings.device.type, enabled=False):
             queries = embeddings if embeddings.dtype == torch.float64 else embeddings.float()
             labels = labels.to(queries.device)

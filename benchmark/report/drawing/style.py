@@ -44,12 +44,12 @@ STYLES = {
     "blackbox_ap": LineStyle("#56B4E9", "P", ":"),
     "calibration": LineStyle("#7d7d7d", "X", "-."),
     "triplet_semihard": LineStyle("#8C5A2B", "<", "--"),
-    "triplet_per_anchor": LineStyle("#5E3C1C", "8", ":"),
+    "triplet_per_anchor": LineStyle("#A0522D", "8", ":"),
     "contrastive": LineStyle("#7B4FB3", ">", ":"),
     "cosine_contrastive": LineStyle("#A64FB3", "H", ":"),
     "normalized_softmax": LineStyle("#8F8F1A", "h", "-"),
     "proxy_nca": LineStyle("#1F8795", "p", "-."),
-    "proxy_nca_others": LineStyle("#17656F", "4", ":"),
+    "proxy_nca_others": LineStyle("#4A9AA5", "4", ":"),
 }
 # For series that are no losses (metrics, datasets): they must not borrow a loss's colour.
 SERIES = (

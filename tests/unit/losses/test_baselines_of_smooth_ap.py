@@ -55,7 +55,7 @@ def test_proxy_nca_over_other_proxies_is_the_formula_of_the_paper(scale):
     sizes = {"embedding_dim": 8, "num_classes": 5, "seed": 1}
     loss = create_loss("proxy_nca_others", softmax_scale=scale, **sizes)
     value = loss(embeddings, labels)
-    proxies = F.normalize(next(loss.parameters()).detach())
+    proxies = F.normalize(next(loss.parameters()).detach().double())
     expected = 0.0
     for row, label in zip(embeddings, labels.tolist(), strict=True):
         distances = scale * ((row - proxies) ** 2).sum(1)

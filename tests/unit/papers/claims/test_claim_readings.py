@@ -171,7 +171,7 @@ def test_2048_dimensions_are_compared_with_the_512_of_the_paper_s_recipe():
     }
     runs = pd.concat(
         [
-            on("sop", str(cells[dim].setting), (384,), roadmap=mean)
+            on("sop", str(cells[dim].setting), (128,), roadmap=mean)
             for dim, mean in ((2048, 0.55), (512, 0.5))
         ]
     )

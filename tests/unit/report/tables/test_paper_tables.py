@@ -14,15 +14,13 @@ from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.errors import RunError
 from benchmark.papers.printed.gap import GapDecrease
-from benchmark.papers.printed.study import Printed, printed_of
+from benchmark.papers.printed.study import printed_of
 from benchmark.report.papers.tables import paper_tables
 from benchmark.report.render.csv import to_csv
 from benchmark.report.render.html import to_html
 from benchmark.report.render.latex import to_latex
 from benchmark.report.render.markdown import to_markdown
 from benchmark.report.steps import write_tables
-from benchmark.study import load_study
-from benchmark.study.grid import expand
 from benchmark.study.model import References
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
@@ -210,26 +208,6 @@ def test_verdicts_of_other_published_numbers_are_refused(inputs):
     for other in (verdicts.iloc[1:], verdicts.assign(line=verdicts["line"] + 1)):
         with pytest.raises(RunError, match="benchmark verdicts STUDY"):
             tables_of(inputs.study, made_up_runs(inputs.study, epochs=1), other)
-
-
-def test_every_table_of_fast_ap_says_that_our_batches_hold_four_images_of_a_class(inputs):
-    study = dataclasses.replace(
-        inputs.study, references=References(("fastap2019", "roadmap2021v2/table10"), None)
-    )
-    tables = paper_tables(printed_inputs(study, Printed()))
-    notes = {
-        name: [note for note in table.notes if "our runs put four" in note]
-        for name, table in tables.items()
-    }
-    assert {name: len(found) for name, found in notes.items()} == {
-        **{f"fastap2019_table{number}": 1 for number in (1, 2, 3, 5, 6)},
-        "roadmap2021v2_table10": 0,
-    }
-    samplers = {
-        run.spec.recipe.sampler.params["samples_per_class"]
-        for run in expand(load_study("fast_ap")).values()
-    }
-    assert samplers == {4}
 
 
 def test_a_study_without_runs_still_shows_what_was_published(inputs):
