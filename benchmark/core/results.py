@@ -9,19 +9,17 @@ another shape, is a RunError that names the path and the key.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field
 
-from benchmark.core.errors import RunError
 from benchmark.core.files import write_json, write_text
-from benchmark.core.records import SCHEMA
+from benchmark.core.record_files import parse_record, read_record, unreadable
 
 # A mean of values up to 1 may be a rounding error above 1.
 Score = Annotated[float, Field(ge=0, le=1 + 1e-9)]
@@ -121,7 +119,7 @@ class Result:
     @classmethod
     def read(cls, path: Path) -> Result:
         """Return the result at ``path``; raise RunError for anything else."""
-        return _read(cls, path, "a result")
+        return read_record(cls, path, "a result")
 
 
 @dataclass(frozen=True)
@@ -152,8 +150,8 @@ class EpochRecord:
         try:
             lines = Path(path).read_bytes().splitlines()
         except OSError as error:
-            raise _unreadable(path, "metrics", str(error)) from error
-        return [_parse(cls, line, path, "metrics") for line in lines]
+            raise unreadable(path, "metrics", str(error)) from error
+        return [parse_record(cls, line, path, "metrics") for line in lines]
 
 
 @dataclass(frozen=True)
@@ -259,49 +257,4 @@ class Provenance:
     @classmethod
     def read(cls, path: Path) -> Provenance:
         """Return the provenance at ``path``; raise RunError for anything else."""
-        return _read(cls, path, "the provenance of a run")
-
-
-Record = TypeVar("Record", Result, EpochRecord, Provenance)
-
-
-def _read(kind: type[Record], path: Path, what: str) -> Record:
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise RunError(f"{path} does not exist; expected {what}") from error
-    except OSError as error:
-        raise _unreadable(path, what, str(error)) from error
-    return _parse(kind, data, path, what)
-
-
-def _parse(kind: type[Record], data: bytes, path: Path, what: str) -> Record:
-    adapter: TypeAdapter[Record] = _adapter(cast(Any, kind))
-    try:
-        return adapter.validate_json(data, strict=True)
-    except ValidationError as error:
-        raise _unreadable(path, what, _words(error)) from error
-
-
-@functools.cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def _unreadable(path: Path, what: str, reason: str) -> RunError:
-    return RunError(
-        f"{path} cannot be read as {what} ({reason}); delete it and run the study again"
-    )
-
-
-def _words(error: ValidationError) -> str:
-    """Return what is wrong with which keys, at most three of them."""
-    lines = []
-    for item in sorted(error.errors(), key=lambda item: item["loc"] != ("schema",)):
-        key = ".".join(map(str, item["loc"]))
-        if key == "schema":
-            return f"has schema {item['input']}, this version reads {SCHEMA}"
-        value = f", is {str(item['input'])[:40]!r}" if item["type"] != "missing" and key else ""
-        lines.append(f"{key}  {item['msg']}{value}".strip())
-    more = f"; and {len(lines) - 3} more" if len(lines) > 3 else ""
-    return "; ".join(lines[:3]) + more
+        return read_record(cls, path, "the provenance of a run")

@@ -1,0 +1,59 @@
+"""Read a run's records from JSON, validated: what is damaged is one error with path and key."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from benchmark.core.errors import RunError
+from benchmark.core.records import SCHEMA
+
+Record = TypeVar("Record")
+
+
+def read_record(kind: type[Record], path: Path, what: str) -> Record:
+    """Return the JSON file at ``path`` as a ``kind``, called ``what``; raise RunError."""
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise RunError(f"{path} does not exist; expected {what}") from error
+    except OSError as error:
+        raise unreadable(path, what, str(error)) from error
+    return parse_record(kind, data, path, what)
+
+
+def parse_record(kind: type[Record], data: bytes, path: Path, what: str) -> Record:
+    """Return JSON of ``path`` as a ``kind``; raise RunError with the keys that are wrong."""
+    adapter: TypeAdapter[Record] = _adapter(cast(Any, kind))
+    try:
+        return adapter.validate_json(data, strict=True)
+    except ValidationError as error:
+        raise unreadable(path, what, _words(error)) from error
+
+
+@functools.cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def unreadable(path: Path, what: str, reason: str) -> RunError:
+    """Return the error of a damaged record."""
+    return RunError(
+        f"{path} cannot be read as {what} ({reason}); delete it and run the study again"
+    )
+
+
+def _words(error: ValidationError) -> str:
+    """Return what is wrong with which keys, at most three of them."""
+    lines = []
+    for item in sorted(error.errors(), key=lambda item: item["loc"] != ("schema",)):
+        key = ".".join(map(str, item["loc"]))
+        if key == "schema":
+            return f"has schema {item['input']}, this version reads {SCHEMA}"
+        value = f", is {str(item['input'])[:40]!r}" if item["type"] != "missing" and key else ""
+        lines.append(f"{key}  {item['msg']}{value}".strip())
+    more = f"; and {len(lines) - 3} more" if len(lines) > 3 else ""
+    return "; ".join(lines[:3]) + more
