@@ -108,17 +108,19 @@ def specification(case: Case, steps: int, width: int) -> RunSpec:
     """Return the run: our recipe, with the network, rates and lengths of the authors' record."""
     file = read_recipe(case.recipe, ROOT / "workflow" / "config" / "roadmap.yaml")
     option = file.keys.options[case.option] if case.option else {}
+    epochs = -(-steps // EPOCH)
     made_smaller: dict[str, Any] = {
         "model": {"backbone": "resnet18", "pretrained": False, "embedding_dim": width},
         "optimizer": {"lr": case.lr},
-        "training": {"epochs": max(2, -(-steps // EPOCH)), "precision": "float32"},
+        "training": {"epochs": epochs, "precision": "float32"},
     }
     if file.sections is not None and file.sections["schedule"]["name"] == "step":
         made_smaller["schedule"] = {"milestones": [1, 2]}
     if case.weight_decay is not None:
         made_smaller["optimizer"]["weight_decay"] = case.weight_decay
     if case.memory is not None:
-        made_smaller["memory"] = {"size": case.memory, "start_epoch": 1.0}
+        # from the second epoch on; a record of one epoch ends before
+        made_smaller["memory"] = {"size": case.memory, "start_epoch": 1.0 if epochs > 1 else 0.9}
     recipe, problems = overlay(file.sections or {}, merge(without_losses(option), made_smaller))
     if recipe is None:
         raise SystemExit(f"{case.recipe}: {'; '.join(map(str, [*file.problems, *problems]))}")

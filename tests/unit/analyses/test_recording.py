@@ -66,7 +66,7 @@ def test_another_specification_or_another_code_version_is_trained_anew(
     trained = []
     monkeypatch.setattr(module, "_train", lambda spec: trained.append(spec.seed) or found)
     recorded(tiny_spec("sup_ap", seed=1, training={"epochs": 2}), folder, lambda line: None)
-    monkeypatch.setattr(module.provenance, "code_version", lambda: "another")
+    monkeypatch.setattr(module, "code_version", lambda: "another")
     recorded(spec, folder, lambda line: None)
     assert trained == [1, 0]
 

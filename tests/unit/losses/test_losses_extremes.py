@@ -126,7 +126,7 @@ def test_embeddings_that_are_not_finite_never_give_a_finite_loss(name, bad, batc
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "triplet_per_anchor"])
 @settings(max_examples=6, deadline=None)
 @given(batch=batches())
 def test_half_precision_gives_the_loss_of_the_rounded_embeddings(name, dtype, batch):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import scikit_posthocs
 from scipy import stats
 
 from benchmark.stats.over_datasets import compare_ranks, performance_profiles
@@ -30,6 +29,7 @@ def test_friedman_is_scipys():
 def test_the_critical_difference_is_where_nemenyis_test_turns():
     scores = _scores()
     found = compare_ranks(scores)
+    scikit_posthocs = pytest.importorskip("scikit_posthocs")
     nemenyi = scikit_posthocs.posthoc_nemenyi_friedman(scores)
     for one in scores:
         for other in set(scores) - {one}:

@@ -4,6 +4,7 @@ clean recovery."""
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import pickle
@@ -19,13 +20,18 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 from benchmark.core.errors import RunError
 from benchmark.core.provenance import packages, packages_digest
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec
-from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
+from benchmark.training.checkpoint import (
+    CHECKPOINT,
+    Identity,
+    load_checkpoint,
+    save_checkpoint,
+)
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.progress import Progress
 from benchmark.training.run import train
 
 OFTEN = {"epochs": 1, "checkpoint_seconds": 0.0}
-IDENTITY = {"spec_digest": "a1", "code_version": "1", "platform": "here"}
+IDENTITY = Identity("a1", "1", "data", "here")
 
 
 @pytest.fixture(scope="module")
@@ -199,10 +205,10 @@ def test_a_checkpoint_with_a_changed_byte_is_a_fresh_start(stopped, whole, capsy
     [
         [],
         torch.zeros(3),
-        {"identity": IDENTITY},
+        {"identity": dataclasses.asdict(IDENTITY)},
         {"identity": None, "state": {}},
-        {"identity": IDENTITY, "state": {"epoch": "one"}},
-        {"identity": IDENTITY, "state": torch.zeros(2)},
+        {"identity": dataclasses.asdict(IDENTITY), "state": {"epoch": "one"}},
+        {"identity": dataclasses.asdict(IDENTITY), "state": torch.zeros(2)},
     ],
     ids=["list", "tensor", "no state", "no identity", "no numbers", "tensor as state"],
 )
@@ -238,7 +244,7 @@ def test_a_checkpoint_that_names_this_run_but_does_not_fit_says_what_to_do(stopp
     content = torch.load(path, weights_only=True)
     name = next(iter(content["state"]["model"]))
     content["state"]["model"][name] = torch.zeros(7, 7)
-    save_checkpoint(stopped.parent, content["identity"], content["state"])
+    save_checkpoint(stopped.parent, Identity(**content["identity"]), content["state"])
     with pytest.raises(RunError, match=r"does not fit it (?s:.*)delete it and start"):
         train(stopped)
 

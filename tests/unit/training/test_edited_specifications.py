@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 
 import pytest
 from tiny_runs import tiny_spec, write_spec_in
@@ -43,7 +42,7 @@ def test_numbers_and_keys_that_no_study_would_have_written_are_all_named(tmp_pat
     data |= {"batch_size": 32.0, "seed": -1}
     data["dataset"]["path"] = "/somewhere"
     data["recipe"]["training"] |= {"epochs": 1.0, "threads": 1.0}
-    data["recipe"]["optimizer"] |= {"lr": math.nan, "weight_decay": math.inf}
+    data["recipe"]["optimizer"] |= {"lr": -1.0, "weight_decay": -1.0}
     data["recipe"]["evaluation"]["recall_at"] = []
     path.write_text(json.dumps(data))
     with pytest.raises(ConfigError) as caught:

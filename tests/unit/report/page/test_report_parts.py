@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from made_up_inputs import made_up_inputs, written_page
@@ -59,7 +60,9 @@ def left_behind(results, **changes):
     """Writes the files of one analysis and returns the study's folder."""
     folder = results / "made_up" / "analyses" / "toy"
     folder.mkdir(parents=True, exist_ok=True)
-    drawing = '<?xml version="1.0"?>\n<svg viewBox="0 0 72 72" width="1in"><g id="x"/></svg>\n'
+    namespace = 'xmlns="http://www.w3.org/2000/svg"'
+    drawing = f'<svg {namespace} viewBox="0 0 72 72" width="1in"><g id="x"/></svg>\n'
+    drawing = f'<?xml version="1.0"?>\n{drawing}'
     for name, text in (("figure.svg", drawing), ("figure.csv", "a\n1\n"), ("table.csv", "b\n2\n")):
         (folder / name).write_text(text)
     (folder / "table.html").write_text('<figure class="table" id="table-analysis-toy"></figure>')
@@ -148,6 +151,7 @@ def test_machines_are_told_with_the_vector_instructions_in_use():
 
 
 CLAIM = {
+    "p_contradicted": np.nan,
     "paper": "fastap2019",
     "stated_in": "table 1",
     "sentence": "s",
@@ -162,7 +166,13 @@ CLAIM.update(
 
 def claims(*verdicts: tuple[str, str]) -> pd.DataFrame:
     rows = [
-        {"claim": str(number), "reading": reading, "verdict": verdict, **CLAIM}
+        {
+            "claim": str(number),
+            "reading": reading,
+            "verdict": verdict,
+            "p_contradicted": np.nan,
+            **CLAIM,
+        }
         for number, pair in enumerate(verdicts)
         for reading, verdict in zip(("published", "here"), pair, strict=True)
     ]
