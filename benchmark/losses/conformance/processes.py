@@ -105,7 +105,7 @@ def _run(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
         if hang:
             return Finding(NAME, "failed", f"no answer within {SECONDS} s in two processes")
         found = [Path(folder, f"{rank}.pt") for rank in range(len(halves))]
-        with torch.serialization.safe_globals([Finding]):
+        with torch.serialization.safe_globals([Answer, Finding]):
             answers = [torch.load(path, weights_only=True) for path in found if path.is_file()]
     problems = [answer for answer in answers if isinstance(answer, Finding)]
     if problems or len(answers) < len(halves):
