@@ -22,6 +22,8 @@ GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
 
 
 Precision = Literal["float32", "bfloat16", "float16"]
+# The loss of a network that is not trained: a row of its own beside the trained ones.
+UNTRAINED = "untrained"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,9 @@ class ScheduleConfig:
 class TrainingConfig:
     """Length and numerics of training."""
 
-    epochs: int = option(1, at_least=1, at_most=10**7, help="epochs")
+    epochs: int = option(
+        1, at_least=0, at_most=10**7, help="epochs; 0 evaluates the network as it starts"
+    )
     micro_batch: int | None = option(
         None,
         at_least=1,
@@ -225,6 +229,12 @@ def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str |
         "null "
         "or choose another"
     )
+
+
+def recipe_without_training(recipe: Recipe) -> Recipe:
+    """Return the recipe with no epochs, and no memory that they would fill."""
+    training = replace(recipe.training, epochs=0)
+    return replace(recipe, training=training, memory=MemoryConfig())
 
 
 def complete_recipe(recipe: dict[str, Any]) -> Recipe:

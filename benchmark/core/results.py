@@ -48,7 +48,7 @@ class Metrics:
 class CurvePoint:
     """Mean training loss of an epoch, and the scores after it where it was evaluated.
 
-    ``loss`` is a finite number, unless the run diverged.
+    ``loss`` is a finite number, unless the run diverged, or None in epoch 0: before any training.
     """
 
     epoch: Count
@@ -102,7 +102,8 @@ class Result:
     def __post_init__(self) -> None:
         for point in self.curve:
             finite = point.loss is not None and math.isfinite(point.loss)
-            if not finite and self.status == "ok":
+            trained = point.epoch > 0 or point.loss is not None
+            if trained and not finite and self.status == "ok":
                 raise ValueError(
                     f"the loss of epoch {point.epoch} is {point.loss} in a run that is ok"
                 )
@@ -124,7 +125,7 @@ class Result:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """A line of ``metrics.jsonl``: one finished epoch.
+    """A line of ``metrics.jsonl``: one finished epoch, or epoch 0 of a run without training.
 
     ``step`` counts the optimiser steps so far. ``loss_ms`` is the time in the loss, per step.
     """

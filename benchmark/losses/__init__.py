@@ -24,7 +24,7 @@ class LossRegistry(Registry):
         *,
         display: str | None = None,
         paper: str = "",
-        kind: Literal["ranking", "pair", "proxy"] = "ranking",
+        kind: Literal["ranking", "pair", "proxy", "none"] = "ranking",
         stochastic: bool = False,
         accepts_references: bool = True,
     ) -> Callable:

@@ -68,12 +68,13 @@ def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.Data
 
 
 def costs(table: RunTable) -> pd.DataFrame:
-    """Return what training cost, means over the finished runs of a cell.
+    """Return what training cost, means over the finished runs of a cell that took a step.
 
     ``loss_share`` is the time of the loss over the time of a step (batch size / images per second).
     """
     cell = ["dataset", "setting", "batch_size", "loss"]
-    cells = table.costs().groupby(cell)
+    runs = table.costs()
+    cells = runs[runs["images_per_second"] > 0].groupby(cell)
     means = (
         cells[list(_MEASURED)]
         .mean()

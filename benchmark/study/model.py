@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.cells import Setting
-from benchmark.core.recipe import Precision, Recipe
+from benchmark.core.recipe import UNTRAINED, Precision, Recipe, recipe_without_training
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.study.format import Comparison, References, Resources
 
@@ -76,7 +76,12 @@ class Block:
                 yield RunSpec(dataset, self.setting, loss.choice, size, seed, recipe)
 
     def recipe_of(self, loss: str) -> Recipe:
-        """Return what trains a loss (registry name): the recipe, in the precision of that loss."""
+        """Return what trains a loss (registry name): the recipe, in the precision of that loss.
+
+        ``untrained`` has no epochs.
+        """
+        if loss == UNTRAINED:
+            return recipe_without_training(self.recipe)
         if loss not in self.loss_precision:
             return self.recipe
         training = replace(self.recipe.training, precision=self.loss_precision[loss])

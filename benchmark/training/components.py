@@ -10,7 +10,7 @@ from torch import nn
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.core.recipe import Recipe, check_recipe, memory_problem
+from benchmark.core.recipe import UNTRAINED, Recipe, check_recipe, memory_problem
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
@@ -61,6 +61,9 @@ def build_components(spec: RunSpec, device: torch.device) -> Components:
     recipe, loss_facts = spec.recipe, LOSSES[spec.loss.name].facts
     problem = memory_problem(recipe, spec.loss.name, loss_facts["accepts_references"])
     problems = check_recipe(recipe) + ([Problem(problem, "memory.size")] if problem else [])
+    if spec.loss.name == UNTRAINED and recipe.training.epochs:
+        words = f"is {recipe.training.epochs}; '{UNTRAINED}' trains nothing: give 0, or a loss"
+        problems.append(Problem(words, "training.epochs"))
     if problems:
         raise ConfigError(spec.run_id, problems)
     dataset = load_dataset(spec.dataset.name, spec.dataset.params)

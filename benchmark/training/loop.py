@@ -38,9 +38,16 @@ class Trainer:
         self._started = self._saved = time.perf_counter()
 
     def run(self, stop: StopRequest) -> dict[str, EmbeddedProtocol]:
-        """Train to the end; return the last embeddings. Raise DivergedError or Interrupted."""
+        """Train to the end; return the last embeddings. Raise DivergedError or Interrupted.
+
+        Without epochs the network is evaluated as it starts.
+        """
+        if not self.epochs:
+            embedded, scores = self._evaluate()
+            self.progress.finish_epoch(self.state.before_training(scores), 0.0)
+            return embedded
         self._resume()
-        embedded: dict[str, EmbeddedProtocol] = {}
+        embedded = {}
         while self.state.epoch < self.epochs:
             rate, scores = self._train_epoch(stop), None
             done = self.state.epoch + 1
@@ -116,7 +123,8 @@ class Trainer:
         embedded = self._embed()
         for split, item in embedded.items():
             if not item.finite:
-                where = f"of {split} are not finite after epoch {self.state.epoch + 1}"
+                done = min(self.state.epoch + 1, self.epochs)
+                where = f"of {split} are not finite after epoch {done}"
                 raise DivergedError(f"embeddings {where}")
         scores = self.components.evaluator.measure(embedded, self.components.device)
         self.state.eval_seconds += time.perf_counter() - started

@@ -55,6 +55,9 @@ class Progress:
             if metric in HEADLINES
             or not metrics.keys() & set(HEADLINES)  # landmarks are scored by mAP alone
         ]
+        if record.loss is None:
+            self.say("  ".join(["not trained", *scores]))
+            return
         parts = [
             f"epoch {record.epoch}/{self.epochs}",
             f"loss {record.loss:.5f}",

@@ -80,6 +80,21 @@ class RunState:
         joined = "".join(self.batch_digests).encode()
         return BatchStream(len(self.batch_digests), hashlib.sha256(joined).hexdigest())
 
+    def before_training(self, evaluation: Scores) -> EpochRecord:
+        """Note the scores of the network as it starts, as epoch 0; return the record."""
+        record = EpochRecord(
+            epoch=0,
+            step=0,
+            loss=None,
+            learning_rate=0.0,
+            images_per_second=0.0,
+            loss_ms=0.0,
+            seconds=0.0,
+            evaluation=evaluation,
+        )
+        self.records.append(record)
+        return record
+
     def finish_epoch(self, learning_rate: float, evaluation: Scores | None) -> EpochRecord:
         """Close the epoch under way; return its record."""
         steps = max(len(self.losses), 1)

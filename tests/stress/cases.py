@@ -9,6 +9,7 @@ from pathlib import Path
 from picture_files import save
 from tiny_runs import tiny_spec
 
+from benchmark.core.recipe import UNTRAINED
 from benchmark.core.records import DatasetChoice, RunSpec
 from benchmark.input.samplers import SAMPLERS
 from benchmark.losses import LOSSES
@@ -30,7 +31,9 @@ WITH_REST = {"name": "glyphs_with_rest", "params": {}}
 def cases() -> dict[str, RunSpec]:
     """Returns the specification of each case by its name; that of a loss alone is the loss's
     name."""
-    found = {name: tiny_spec(name, training=TRAINING) for name in LOSSES.names()}
+    found = {
+        name: tiny_spec(name, training=TRAINING) for name in LOSSES.names() if name != UNTRAINED
+    }
     found |= {
         f"sampler {name}": tiny_spec(
             "smooth_ap", training=TRAINING, sampler={"name": name, "params": params}

@@ -67,6 +67,12 @@ def test_the_share_of_the_loss_is_its_time_over_that_of_a_step(runs):
     assert row["n"] == 4 and pd.isna(row["peak_gpu_mb"]) and row["peak_rss_mb"] == 610
 
 
+def test_a_network_that_is_not_trained_has_no_cost_of_training(runs):
+    speed = (runs["loss"] == "roadmap") & (runs["metric"] == "images_per_second")
+    runs.loc[speed, "value"] = 0.0
+    assert "roadmap" not in set(costs(run_table(runs))["loss"])
+
+
 def test_tables_of_a_study_without_results_are_empty(runs):
     nothing = run_table(runs[runs["status"] != "ok"])
     assert learning_curves(nothing, METRICS).empty and best_epochs(nothing, METRICS).empty

@@ -113,9 +113,9 @@ def test_recipe_with_a_misspelt_key_names_its_file_and_line(study_data, recipe_d
 
 
 def test_recipe_value_out_of_range(study_data, recipe_data, problems_of):
-    recipe_data["training"] = {"epochs": 0}
+    recipe_data["training"] = {"epochs": -1}
     message = only(problems_of(study_data))
-    assert "training.epochs" in message and "at least 1" in message
+    assert "training.epochs" in message and "at least 0" in message
 
 
 def test_missing_recipe_names_the_nearest(study_data, problems_of):

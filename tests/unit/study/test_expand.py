@@ -117,3 +117,17 @@ def test_loading_and_expanding_never_import_torch(study_data, write_study):
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_row_of_no_training_has_no_epoch_and_no_memory_beside_trained_ones(
+    study_data, recipe_data, write_study
+):
+    recipe_data["memory"] = {"size": -1}
+    study_data["losses"], study_data["blocks"][0]["losses"] = {}, ["smooth_ap", "untrained"]
+    study_data["comparison"] = {"baseline": "smooth_ap"}
+    runs = expand(load_study(write_study(study_data))).values()
+    specs = {run.spec.loss.name: run.spec for run in runs}
+    trained, untrained = specs["smooth_ap"], specs["untrained"]
+    assert trained.recipe.training.epochs == 1 and trained.recipe.memory.size == -1
+    assert untrained.recipe.training.epochs == 0 and untrained.recipe.memory.size is None
+    assert untrained.setting == trained.setting

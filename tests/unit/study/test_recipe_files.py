@@ -123,7 +123,7 @@ def test_an_option_that_neither_recipe_nor_block_explains_is_refused(
 def test_a_wrong_value_in_an_option_is_found_before_a_block_asks_for_it(
     study_data, recipe_data, write_study
 ):
-    recipe_data["options"] = {"long": {"training": {"epochs": 0}}}
+    recipe_data["options"] = {"long": {"training": {"epochs": -1}}}
     assert "options.long.training.epochs" in problems_of(write_study(study_data))
 
 
