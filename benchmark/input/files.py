@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 from benchmark.core.errors import DataError
 from benchmark.core.recipe_input import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
+from benchmark.datasets.io.images import Picture
 from benchmark.input.base import Input, normalisation
 from benchmark.input.pictures import Size
 from benchmark.input.views import View, eval_view, train_view
@@ -162,8 +164,21 @@ class _Views(Dataset):
         else:
             stored = self.config.decoding == "stored" and hasattr(opener, "stored")
             image = opener.stored(number) if stored else self.image_set.image(number)
-            choice(image.size)
-        return choice.view.of(image if image.mode == self.mode else image.convert(self.mode))
+            choice(_size(image))
+        return choice.view.of(_in_mode(image, self.mode))
+
+
+def _size(picture: Picture) -> Size:
+    if isinstance(picture, np.ndarray):
+        return picture.shape[1], picture.shape[0]
+    return picture.size
+
+
+def _in_mode(picture: Picture, mode: str) -> Picture:
+    """Return the picture as RGB or as grey, ``mode`` L; pixels are RGB."""
+    if isinstance(picture, np.ndarray):
+        return picture if mode == "RGB" else Image.fromarray(picture).convert(mode)
+    return picture if picture.mode == mode else picture.convert(mode)
 
 
 class _Choice:

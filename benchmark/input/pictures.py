@@ -13,9 +13,11 @@ from PIL import Image, ImageEnhance
 Size = tuple[int, int]  # width, height
 
 
-def pixels_of(picture: Image.Image) -> torch.Tensor:
+def pixels_of(picture: Image.Image | np.ndarray) -> torch.Tensor:
     """Return the pixels, uint8 (H, W, C)."""
-    pixels = torch.from_numpy(np.array(picture))
+    if isinstance(picture, Image.Image):
+        picture = np.array(picture)
+    pixels = torch.from_numpy(picture)
     return pixels if pixels.ndim == 3 else pixels.unsqueeze(-1)
 
 

@@ -53,13 +53,14 @@ class View:
             least = min(whole / part for whole, part in zip(self.full, self.resized, strict=True))
         return next((number for number in DIVISORS if number <= least), 1)
 
-    def of(self, picture: Image.Image) -> torch.Tensor:
+    def of(self, picture: Image.Image | np.ndarray) -> torch.Tensor:
         """Return the view, uint8 (height, width, C), of a picture of size ``full``.
 
-        The sides of the picture may have been divided by ``divisor`` when it was decoded.
+        The sides of an image of Pillow may have been divided by ``divisor`` when it was decoded.
         """
         left, top, right, bottom = self.box
-        part = 1 if picture.size == self.full else self.divisor
+        whole = isinstance(picture, np.ndarray) or picture.size == self.full
+        part = 1 if whole else self.divisor
         if part > 1 and self.resized == self.full and not self.degrees:
             box = (left / part, top / part, right / part, bottom / part)
             pixels = pixels_of(picture.resize(self.size, Image.Resampling.BILINEAR, box=box))
