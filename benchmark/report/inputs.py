@@ -22,6 +22,7 @@ from benchmark.study import Study
 FILES = {
     **{name: f"stats/{name}.csv" for name in (
         "summary", "paired", "ablation", "gain", "curves", "best_epoch", "differences", "costs",
+        "ranks", "rank_tests", "profiles",
     )},
     "verdicts": "verdicts.csv",
     "claims": "claims.csv",
@@ -53,6 +54,9 @@ class Inputs:
     best_epoch: pd.DataFrame
     differences: pd.DataFrame
     costs: pd.DataFrame
+    ranks: pd.DataFrame
+    rank_tests: pd.DataFrame
+    profiles: pd.DataFrame
     verdicts: pd.DataFrame
     claims: pd.DataFrame
     printed: Printed = field(default_factory=Printed)

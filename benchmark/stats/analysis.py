@@ -15,6 +15,11 @@ numbers of runs without a score: n_diverged, n_absent |
 | best_epoch.csv | group, loss | n, last, last_sd, best, best_sd, difference, epoch |
 | differences.csv | group, loss, seed | against (the baseline), value, value_against, difference |
 | costs.csv | dataset, setting, batch_size, loss | n, means of time and memory; loss_share |
+| ranks.csv | setting, batch_size, metric, loss | rank (average over datasets), datasets, losses,
+p_friedman, critical (Nemenyi's difference of ranks) |
+| rank_tests.csv | the same and against | difference of ranks, p_holm, significant |
+| profiles.csv | the same as ranks, and score (share of the dataset's best mean) | share of the runs
+that reach it, interval (low, high), runs, datasets |
 
 A test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean,
 mean_against, difference (loss - against), sd_difference, se and df (moderated with the other pairs
@@ -36,6 +41,7 @@ from benchmark.runs.table import CELL_COLUMNS, RunTable
 from benchmark.stats.ablation import ablation_steps, relative_gain
 from benchmark.stats.descriptive import best_epochs, costs, differences_by_seed, learning_curves
 from benchmark.stats.intervals import mean_sd, t_half_widths
+from benchmark.stats.over_datasets import analyse_datasets
 from benchmark.stats.paired import GROUP, TEST, compare, corrected
 from benchmark.study.model import Comparison
 
@@ -75,6 +81,7 @@ def analyse(
         "best_epoch": best_epochs(table, metrics),
         "differences": differences_by_seed(headline, comparison.baseline),
         "costs": costs(table),
+        **analyse_datasets(table, metrics, alpha),
     }
 
 

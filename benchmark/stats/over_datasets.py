@@ -1,20 +1,34 @@
 """Losses compared over datasets: average ranks, Friedman's test, Holm's comparisons, profiles.
 
 Demsar (JMLR 2006) recommends the tests; performance profiles follow Dolan and More (2002) in the
-form of Agarwal et al. (NeurIPS 2021): the share of datasets on which a loss reaches a score.
+form of Agarwal et al. (NeurIPS 2021): the share of runs that reach a score. A dataset counts once,
+by the mean over its splits, and a loss that diverges on it is its last.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
+from benchmark.runs.table import RunTable
+from benchmark.stats.bootstrap import drawn_weights, percentile_interval
+from benchmark.stats.divergence import diverges
 from benchmark.stats.families import holm
 
 FEWEST_DATASETS, FEWEST_LOSSES = 3, 3
+PERMUTATIONS, DRAWS = 9_999, 1_000
+LEVELS = 200  # scores at most at which a profile is given
+PLACE = ["setting", "batch_size", "metric"]
+RANK_COLUMNS = [*PLACE, "loss", "rank", "datasets", "losses", "p_friedman", "critical"]
+RANK_TEST_COLUMNS = [*PLACE, "loss", "against", "difference", "p_holm", "significant"]
+PROFILE_COLUMNS = [*PLACE, "loss", "score", "share", "low", "high", "runs", "datasets"]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -22,16 +36,69 @@ class RankComparison:
     """Losses (L) over datasets (N); ranks start at 1 for the best, ties share their mean.
 
     ranks        average rank by loss, best first
-    p_friedman   of equal ranks of all losses; NaN for fewer than three losses or datasets
+    p_friedman   that all losses rank equally, by permutation; NaN below three losses or datasets
     p_holm       (L, L) table: two-sided z test of each pair of average ranks, after Holm
     critical     difference of average ranks that Nemenyi's test calls significant
     """
 
     datasets: int
-    ranks: pd.Series
+    ranks: pd.Series[float]
     p_friedman: float
     p_holm: pd.DataFrame
     critical: float
+
+
+def analyse_datasets(
+    table: RunTable, metrics: Sequence[str], alpha: float = 0.05
+) -> dict[str, pd.DataFrame]:
+    """Return the tables "ranks", "rank_tests" and "profiles" of a study.
+
+    Settings, batch sizes and metrics are compared apart. A loss takes part that was run on every
+    dataset of its setting and batch size; below three datasets there are no rows.
+    """
+    ranks, tests, profiles = [], [], []
+    for place, values, means in _places(table, metrics):
+        found = compare_ranks(means, alpha)
+        if found.datasets < FEWEST_DATASETS:
+            continue
+        shared: dict[str, float] = {"datasets": found.datasets, "losses": len(found.ranks)}
+        shared |= {"p_friedman": found.p_friedman, "critical": found.critical}
+        ranks += [{**place, "loss": loss, "rank": r, **shared} for loss, r in found.ranks.items()]
+        tests += [{**place, **test} for test in _pairs(found, alpha)]
+        profiles.append(performance_profiles(values, 1 - alpha).assign(**place))
+    return {
+        "ranks": pd.DataFrame(ranks, columns=RANK_COLUMNS),
+        "rank_tests": pd.DataFrame(tests, columns=RANK_TEST_COLUMNS),
+        "profiles": pd.concat(profiles or [pd.DataFrame()]).reindex(columns=PROFILE_COLUMNS),
+    }
+
+
+def _places(
+    table: RunTable, metrics: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
+    """Yield each place with its scores: by (dataset, seed), and by dataset, a column per loss.
+
+    A run that diverged has no score; a loss that diverges on a dataset has -inf there.
+    """
+    runs = table.attempts()
+    runs = runs[runs["status"].isin(["ok", "diverged"])]
+    scores = table.test_scores("last", metrics)
+    key = ["dataset", "setting", "batch_size", "loss", "seed"]
+    splits = scores.groupby([*key, "metric"], as_index=False)["value"].mean()
+    for metric, values in splits.groupby("metric"):
+        rows = runs.merge(values, on=key, how="left")
+        rows = rows[rows["value"].notna() | (rows["status"] == "diverged")]
+        for (setting, size), here in rows.groupby(["setting", "batch_size"]):
+            cells = here.groupby(["dataset", "loss"])
+            runs_of = cells.size()
+            gone = cells["status"].agg(lambda part: (part == "diverged").sum())
+            lost = [diverges(*counts) for counts in zip(gone, runs_of, strict=True)]
+            means = cells["value"].mean().where(~np.array(lost), -np.inf).unstack()
+            losses = means.columns[runs_of.unstack().notna().all()]
+            by_seed: Any = here.assign(there=1.0).pivot(index=["dataset", "seed"], columns="loss")
+            whole = by_seed["there"][losses].dropna().index
+            place = {"setting": setting, "batch_size": size, "metric": metric}
+            yield place, by_seed["value"][losses].loc[whole], means[losses]
 
 
 def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> RankComparison:
@@ -41,10 +108,11 @@ def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> RankComparison:
     """
     scores = scores.dropna()
     datasets, losses = scores.shape
-    ranks = scores.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
+    by_dataset = scores.rank(axis=1, ascending=False)
+    ranks = by_dataset.mean().sort_values(kind="stable")
     step = np.sqrt(losses * (losses + 1) / (6 * max(datasets, 1)))
     enough = datasets >= FEWEST_DATASETS and losses >= FEWEST_LOSSES
-    p_friedman = stats.friedmanchisquare(*scores.T.to_numpy()).pvalue if enough else np.nan
+    p_friedman = _friedman(by_dataset.to_numpy()) if enough else np.nan
     rank = ranks.to_numpy()
     z = np.abs(np.subtract.outer(rank, rank)) / step
     upper = np.triu_indices(losses, 1)
@@ -56,16 +124,69 @@ def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> RankComparison:
     return RankComparison(datasets, ranks, float(p_friedman), p_holm, float(critical))
 
 
-def performance_profiles(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return, by loss, the share of (dataset, seed) rows with a score of at least ``score``.
+def _friedman(ranks: Floats) -> float:
+    """Return the p of equal ranks (N, L), by permutation within datasets.
 
-    ``scores`` has a column per loss; rows may be datasets, or datasets and seeds. Scores are
-    relative to the best mean of their dataset where the rows' first level is the dataset, so that
-    easy and hard datasets count alike.
+    The chi-square distribution that scipy's ``friedmanchisquare`` takes needs more datasets than a
+    study has.
+    """
+
+    def statistic(*columns: Floats, axis: int) -> Floats:
+        sums = np.stack([column.sum(axis=axis) for column in columns])
+        return np.asarray((sums**2).sum(axis=0))
+
+    found = stats.permutation_test(
+        tuple(ranks.T),
+        statistic,
+        permutation_type="samples",
+        vectorized=True,
+        alternative="greater",
+        n_resamples=PERMUTATIONS,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.pvalue)
+
+
+def _pairs(found: RankComparison, alpha: float) -> Iterator[dict[str, Any]]:
+    """Yield the test of each pair of losses, the better one first; none stands against Friedman."""
+    names = list(found.ranks.index)
+    for number, loss in enumerate(names):
+        for against in names[number + 1 :]:
+            p = float(found.p_holm.loc[loss, against])
+            difference = float(found.ranks[against] - found.ranks[loss])
+            yield {
+                "loss": loss,
+                "against": against,
+                "difference": difference,
+                "p_holm": p,
+                "significant": p <= alpha and not found.p_friedman > alpha,
+            }
+
+
+def performance_profiles(scores: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """Return, by loss and ``score``, the share of runs that reach it, with its interval.
+
+    ``scores`` has a row per (dataset, seed) and a column per loss, NaN where a run diverged and
+    reaches nothing. They are divided by the best mean of their dataset, so that easy and hard
+    datasets count alike. The interval is that of seeds drawn anew within each dataset, point by
+    point.
     """
     dataset = scores.index.get_level_values(0)
     best = scores.groupby(dataset).mean().max(axis=1)
     relative = scores.div(best.reindex(dataset).to_numpy(), axis=0)
-    grid = np.unique(relative.to_numpy()[np.isfinite(relative.to_numpy())])
-    reached = {loss: (relative[loss].to_numpy()[:, None] >= grid).mean(axis=0) for loss in scores}
-    return pd.DataFrame({"score": grid, **reached})
+    values = relative.to_numpy()
+    grid = np.unique(values[np.isfinite(values)])
+    grid = grid[np.unique(np.linspace(0, len(grid) - 1, LEVELS).astype(int))] if len(grid) else grid
+    reached = (values[..., None] >= grid).astype(float)  # (R, L, G); NaN is below everything
+    drawn = np.tensordot(drawn_weights(dataset.to_numpy(), DRAWS), reached, 1) / max(len(scores), 1)
+    low, high = percentile_interval(drawn, confidence)
+    columns = {"share": reached.mean(axis=0), "low": low, "high": high}
+    return pd.DataFrame(
+        {
+            "loss": np.repeat(list(scores.columns), len(grid)),
+            "score": np.tile(grid, scores.shape[1]),
+            **{name: part.ravel() for name, part in columns.items()},
+            "runs": len(scores),
+            "datasets": len(best),
+        }
+    )

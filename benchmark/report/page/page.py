@@ -59,6 +59,10 @@ SECTIONS = {
         ("table:comparison", "figure:metric_by_batch_size", "table:best_epoch"),
     ),
     "tests": ("Tests", ("table:paired", "figure:seed_differences", "table:all_pairs")),
+    "datasets": (
+        "Over datasets",
+        ("figure:critical_difference", "table:ranks", "figure:performance_profiles"),
+    ),
     "ablation": ("Ablation", ("table:ablation", "figure:calibration_gain")),
     GALLERY: ("Retrieval gallery", ()),
     "curves": ("Learning curves", ("figure:learning_curves",)),

@@ -1,0 +1,104 @@
+"""Average ranks over datasets on one axis; bars join losses that the tests do not tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from benchmark.report.drawing.drawing import Drawing
+from benchmark.report.drawing.panels import keys_of, left_out, panel_grid, rows_of
+from benchmark.report.drawing.style import BAND, DOUBLE, FAINT, INK, line, styled
+from benchmark.report.figures import FIGURES
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import loss_label, metric_label, metric_order
+from benchmark.report.numbers import p_value
+from benchmark.report.pairs import is_true
+from benchmark.report.render.table import NothingToShow
+from benchmark.report.tables.ranks import FEW
+
+TITLE = "Average ranks over datasets"
+PLACE = ["setting", "batch_size"]
+
+
+@FIGURES.register("critical_difference", display=TITLE)
+def build(inputs: Inputs) -> Drawing:
+    """Return one panel per setting, batch size and metric."""
+    data, study = inputs.ranks, inputs.study
+    if data.empty:
+        raise NothingToShow(FEW)
+    metrics = metric_order(data["metric"], study)
+    panels = [(*place, metric) for place in keys_of(data, PLACE) for metric in metrics]
+    columns = min(len(metrics), 3) if len(panels) > 1 else 1
+    height = 0.9 + 0.17 * (int(data["losses"].max()) + 2)
+    with styled():
+        figure, grid = panel_grid(panels, columns, (DOUBLE, height), 0.1)
+        for axes, (setting, size, metric) in grid:
+            here = {"setting": setting, "batch_size": size, "metric": metric}
+            ranks = rows_of(data, **here).sort_values("rank", kind="stable")
+            if ranks.empty:
+                axes.remove()
+                continue
+            names = {loss: loss_label(loss, study) for loss in ranks["loss"]}
+            draw_ranks(axes, ranks, rows_of(inputs.rank_tests, **here), names, inputs.base_losses)
+            p = p_value(ranks["p_friedman"].iloc[0])
+            title = [f"{setting} · batch size {size}"] * (len(keys_of(data, PLACE)) > 1)
+            axes.set_title("\n".join([*title, metric_label(metric), f"Friedman p {p}"]), loc="left")
+    first = data.iloc[0]
+    caption = (
+        f"Average rank of each loss over {first['datasets']} datasets, 1 for the best. A grey bar "
+        "at the right joins losses whose ranks are not told apart after Holm's correction over all "
+        "pairs. The line at the top is Nemenyi's critical difference: with few datasets it can be "
+        f"as long as the axis, and then nothing can be told apart.{left_out(panels)}"
+    )
+    leaders = ", ".join(
+        f"{loss_label(rows['loss'].iloc[0], study)} ({metric_label(metric)})"
+        for metric in metrics
+        if len(rows := rows_of(data, metric=metric).sort_values("rank"))
+    )
+    alt = f"Dot plot of average ranks of {first['losses']} losses; first: {leaders}."
+    return Drawing(TITLE, caption, alt, figure, data)
+
+
+def draw_ranks(
+    axes: Any,
+    ranks: pd.DataFrame,
+    tests: pd.DataFrame,
+    names: dict[str, str],
+    bases: dict[str, str],
+) -> None:
+    """Draw ``ranks`` (rows of ranks.csv of one place, best first) with their ``tests``.
+
+    A row for each loss with its name at the left; ``names`` are those to print, ``bases`` the
+    registry names that give colours.
+    """
+    losses, most = list(ranks["loss"]), int(ranks["losses"].iloc[0])
+    critical = min(float(ranks["critical"].iloc[0]), most - 1)
+    axes.plot([1, 1 + critical], [-1, -1], "|-", color=INK, linewidth=1.2, markersize=5)
+    whole = "" if ranks["critical"].iloc[0] <= most - 1 else ", longer than the axis"
+    axes.text(1, -1.3, f"critical difference{whole}", color=FAINT, va="bottom")
+    for row, (loss, rank) in enumerate(zip(losses, ranks["rank"], strict=True)):
+        axes.plot([rank], [row], **line(loss, bases.get(loss)) | {"markersize": 6}, zorder=3)
+    apart = {(t.loss, t.against) for t in tests.itertuples() if is_true(t.significant)}
+    joined = list(cliques(losses, apart))
+    for number, (first, last) in enumerate(joined):
+        at = most + 0.5 + 0.4 * number
+        axes.plot([at, at], [first - 0.2, last + 0.2], color=BAND, linewidth=3)
+    axes.set_yticks(range(len(losses)), [names[loss] for loss in losses])
+    axes.set_ylim(len(losses) - 0.4, -2.1)
+    axes.set_xlim(0.7, most + 0.5 + 0.4 * len(joined))
+    axes.set_xticks(range(1, most + 1))
+    axes.set_xlabel("average rank (1 = best)")
+
+
+def cliques(losses: list[str], apart: set[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of the longest stretches of ``losses``, by rank, that no test divides."""
+    reach = -1
+    for first in range(len(losses)):
+        last = first
+        while last + 1 < len(losses) and (losses[first], losses[last + 1]) not in apart:
+            last += 1
+        if last > max(first, reach):
+            yield first, last
+        reach = max(reach, last)
