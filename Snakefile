@@ -40,7 +40,7 @@ localrules:
 rule all:
     default_target: True
     input:
-        FLOW.files("result.json"),
+        of_all_runs("result.json"),
         f"{OUT}/report/index.html",
         f"{OUT}/imported.txt",
 

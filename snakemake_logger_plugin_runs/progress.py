@@ -17,11 +17,13 @@ class StudyFacts:
     """What is said of a study: the number of its runs, the headline's metric, and the last words.
 
     ``last_words(finished)`` are called for where there is nothing to do: no hook runs then.
+    ``later`` of the runs are jobs only once others have finished.
     """
 
     runs: int
     metric: str
     last_words: Callable[[bool], str]
+    later: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Progress:
 
     def begin(self, to_do: int) -> None:
         """Take the number of runs to train; the study's others are done already."""
-        self._to_do = to_do
+        self._to_do = to_do = to_do + (self.study.later if self.study else 0)
         self.total = self.study.runs if self.study else to_do
         self.done = self.total - to_do
         self._begun = time.monotonic()

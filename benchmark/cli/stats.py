@@ -25,10 +25,15 @@ def stats(
     """
     from benchmark.runs.table import RunTable
     from benchmark.stats.analysis import analyse, write_stats
+    from benchmark.stats.budgets.analysis import analyse_budgets
     from benchmark.study import load_study
 
     loaded = load_study(study)
-    folder = loaded.folder(results)
-    tables = analyse(RunTable.read(folder), loaded.comparison, loaded.metrics)
+    folder, comparison = loaded.folder(results), loaded.comparison
+    table = RunTable.read(folder)
+    tables = analyse(table, comparison, loaded.metrics)
+    if loaded.references.trials:
+        trials = RunTable.read(Path(results) / loaded.references.trials)
+        tables |= analyse_budgets(trials, table, loaded.metrics[0], comparison.alpha)
     for path in write_stats(tables, folder / "stats"):
         typer.echo(f"wrote {path}")

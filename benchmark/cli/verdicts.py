@@ -148,6 +148,9 @@ def simulate(
         bool, typer.Option("--frontier", help="other rules: what they get wrong and what they see")
     ] = False,
     of_claims: Annotated[bool, typer.Option("--claims", help="the tests of claims")] = False,
+    budgets: Annotated[
+        bool, typer.Option("--budgets", help="planted losses, ranked as published and by trials")
+    ] = False,
     seed: Annotated[int, typer.Option(help="seed of the simulation")] = 0,
     figure: Annotated[
         Path | None, typer.Option(help="SVG file to draw the rates in", dir_okay=False)
@@ -160,14 +163,19 @@ def simulate(
     """
     from benchmark.stats.simulations.report import missed_goals, percent, rule_table
 
-    chosen = [stress, looks, frontier, of_claims]
+    chosen = [stress, looks, frontier, of_claims, budgets]
     if sum(chosen) > 1 or (figure and any(chosen)):
         raise typer.BadParameter(
-            "choose one of --stress, --looks, --frontier, --claims, --figure; without any, the "
-            "rates of the rule itself are printed"
+            "choose one of --stress, --looks, --frontier, --claims, --budgets, --figure; without "
+            "any, the rates of the rule itself are printed"
         )
     if of_claims:
         _simulate_claims(tables, seed)
+        return
+    if budgets:
+        from benchmark.stats.simulations.budgets import rank_worlds
+
+        _print(rank_worlds(tables, seed))
         return
     if any(chosen):
         _simulate_others(tables, seed, stress=stress, looks=looks)

@@ -12,13 +12,14 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError
 from jsonschema.validators import extend
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.search import checked
 
 _TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 _BOUNDS = {
@@ -57,10 +58,13 @@ def option(
     *,
     help: str,
     schema: Mapping[str, Any] | None = None,
+    search: Mapping[str, Sequence[float]] | None = None,
     added: bool = False,
     **bounds: float,
 ) -> Any:
     """Return a dataclass field with help and bounds: above, at_least, below, at_most.
+
+    ``search`` is the range that trials draw the value from (``benchmark.core.search``).
 
     ``schema`` holds further keywords of JSON Schema. ``added``: the option is younger than results
     that are to remain valid, and its default is what was done before it; ``stated`` leaves it out
@@ -70,6 +74,8 @@ def option(
     if unknown:
         raise TypeError(f"unknown bounds {sorted(unknown)}; allowed: {sorted(_BOUNDS)}")
     extra = {**{_BOUNDS[name]: value for name, value in bounds.items()}, **(schema or {})}
+    if search:
+        extra["search"] = checked(search)
     metadata = {"help": help, "schema": extra, "added": added}
     if isinstance(default, (list, dict)):
         return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)

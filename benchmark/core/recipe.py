@@ -55,11 +55,18 @@ class OptimizerConfig:
     """Optimiser and its step size."""
 
     name: Literal["adam", "adamw"] = option("adam", help="optimiser")
-    lr: float = option(1e-5, above=0.0, help="learning rate of the backbone")
-    head_lr_multiplier: float = option(
-        1.0, above=0.0, help="head and loss parameters learn this much faster"
+    lr: float = option(
+        1e-5, above=0.0, help="learning rate of the backbone", search={"times": [0.1, 10.0]}
     )
-    weight_decay: float = option(0.0, at_least=0.0, help="weight decay")
+    head_lr_multiplier: float = option(
+        1.0,
+        above=0.0,
+        help="head and loss parameters learn this much faster",
+        search={"log": [1.0, 100.0]},
+    )
+    weight_decay: float = option(
+        0.0, at_least=0.0, help="weight decay", search={"log": [1e-6, 1e-2]}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,12 @@ class ApproxNDCG(SmoothNDCG):
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
-        alpha: float = option(100.0, above=0.0, help="steepness of the sigmoid, per unit of cosine")
+        alpha: float = option(
+            100.0,
+            above=0.0,
+            help="steepness of the sigmoid, per unit of cosine",
+            search={"times": [0.1, 10.0]},
+        )
         include_query: bool = option(
             False, help="count a query of the batch as its own positive, as image retrieval does"
         )

@@ -40,9 +40,17 @@ class BlackBoxAP(RankingLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config(RankingLoss.Config):
-        lambda_val: float = option(4.0, above=0.0, help="size of the step that perturbs the scores")
+        lambda_val: float = option(
+            4.0,
+            above=0.0,
+            help="size of the step that perturbs the scores",
+            search={"times": [0.1, 10.0]},
+        )
         margin: float = option(
-            0.02, at_least=0.0, help="scale of what is added against the right ranking"
+            0.02,
+            at_least=0.0,
+            help="scale of what is added against the right ranking",
+            search={"linear": [0.0, 0.1]},
         )
         fixed_margin: bool = option(
             False, help="add half the margin itself, not random amounts of that scale"

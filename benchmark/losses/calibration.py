@@ -31,10 +31,18 @@ class Calibration(ScoreLoss):
     @dataclass(frozen=True, kw_only=True)
     class Config:
         alpha: float = option(
-            0.9, at_least=-1.0, at_most=1.0, help="positives below it are pushed up"
+            0.9,
+            at_least=-1.0,
+            at_most=1.0,
+            help="positives below it are pushed up",
+            search={"linear": [0.7, 1.0]},
         )
         beta: float = option(
-            0.6, at_least=-1.0, at_most=1.0, help="negatives above it are pushed down"
+            0.6,
+            at_least=-1.0,
+            at_most=1.0,
+            help="negatives above it are pushed down",
+            search={"linear": [0.2, 0.8]},
         )
         reduction: Literal["pairs", "nonzero"] = option(
             "pairs", help="mean over all pairs of a query (paper), or non-zero pairs of the batch"

@@ -30,7 +30,11 @@ class CosineContrastive(ComparingLoss):
     @dataclass(frozen=True, kw_only=True)
     class Config:
         neg_margin: float = option(
-            0.5, at_least=-1.0, at_most=1.0, help="cosine up to which negative pairs cost nothing"
+            0.5,
+            at_least=-1.0,
+            at_most=1.0,
+            help="cosine up to which negative pairs cost nothing",
+            search={"linear": [0.0, 0.9]},
         )
         memory_weight: float = option(1.0, at_least=0.0, help="factor of the term of the memory")
 

@@ -23,7 +23,12 @@ class FastAP(RankingLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
-        bins: int = option(10, at_least=1, help="intervals of squared distance on [0, 4]")
+        bins: int = option(
+            10,
+            at_least=1,
+            help="intervals of squared distance on [0, 4]",
+            search={"times": [0.25, 4.0]},
+        )
 
     def rank(self, scores, relation, scale, gradient, generator):
         centers = self.config.bins + 1

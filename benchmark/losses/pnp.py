@@ -32,8 +32,12 @@ class PNP(SoftRankLoss):
     @dataclass(frozen=True, kw_only=True)
     class Config(SoftRankLoss.Config):
         variant: Literal["D_s", "D_q", "I_u", "I_b", "O"] = option("D_q", help="penalty of R")
-        tau: float = option(0.01, above=0.0, help="sigmoid temperature, cosine units")
-        alpha: float = option(4.0, above=0.0, help="exponent of variant D_q")
+        tau: float = option(
+            0.01, above=0.0, help="sigmoid temperature, cosine units", search={"times": [0.1, 10.0]}
+        )
+        alpha: float = option(
+            4.0, above=0.0, help="exponent of variant D_q", search={"linear": [1.0, 8.0]}
+        )
         b: float = option(2.0, above=0.0, help="boundary of variant I_b")
 
     def soft_ranks(self):

@@ -32,7 +32,9 @@ class ProxyNCAOthers(ComparingLoss):
     class Config:
         """Hyperparameters."""
 
-        softmax_scale: float = option(9.0, above=0.0, help="multiplies the squared distances")
+        softmax_scale: float = option(
+            9.0, above=0.0, help="multiplies the squared distances", search={"times": [0.1, 10.0]}
+        )
 
     def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
         super().__init__(config)

@@ -39,7 +39,12 @@ class RecallAtK(SoftRankLoss):
         include_query: bool = option(
             True, help="rank the query of the batch with the others, as the published code does"
         )
-        tau: float = option(0.01, above=0.0, help="sigmoid temperature of ranks, cosine units")
+        tau: float = option(
+            0.01,
+            above=0.0,
+            help="sigmoid temperature of ranks, cosine units",
+            search={"times": [0.1, 10.0]},
+        )
         ks: list[int] = option([1, 2, 4, 8, 16], help="the k of Recall@k", schema=CUTOFFS)
         temperatures: list[float] = option(
             [1.0], help="sigmoid temperature t_k of each k, or one for all, in ranks", schema=WIDTHS

@@ -22,7 +22,13 @@ class Roadmap(Composite):
 
     @dataclass(frozen=True, kw_only=True)
     class Config(SupAP.Config, Calibration.Config):
-        lambda_: float = option(0.5, at_least=0.0, at_most=1.0, help="share of calibration")
+        lambda_: float = option(
+            0.5,
+            at_least=0.0,
+            at_most=1.0,
+            help="share of calibration",
+            search={"linear": [0.1, 0.9]},
+        )
         weights: list[float] | None = option(
             None, help="weights of SupAP and calibration; null: [1 - lambda_, lambda_]"
         )

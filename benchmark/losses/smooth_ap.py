@@ -25,7 +25,9 @@ class SmoothAP(SoftRankLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config(SoftRankLoss.Config):
-        tau: float = option(0.01, above=0.0, help="sigmoid temperature, cosine units")
+        tau: float = option(
+            0.01, above=0.0, help="sigmoid temperature, cosine units", search={"times": [0.1, 10.0]}
+        )
 
     def soft_ranks(self):
         return SoftRanks(self.config.tau, Sigmoid(), Sigmoid(), AveragePrecision())

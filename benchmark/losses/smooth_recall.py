@@ -28,9 +28,16 @@ class SmoothRecall(SoftRankLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config(SoftRankLoss.Config):
-        tau: float = option(0.01, above=0.0, help="sigmoid temperature of ranks, cosine units")
+        tau: float = option(
+            0.01,
+            above=0.0,
+            help="sigmoid temperature of ranks, cosine units",
+            search={"times": [0.1, 10.0]},
+        )
         ks: list[int] = option([1, 2, 4, 8, 16], help="the k of Recall@k", schema=CUTOFFS)
-        temperature: float = option(1.0, above=0.0, help="sigmoid temperature of k - rank")
+        temperature: float = option(
+            1.0, above=0.0, help="sigmoid temperature of k - rank", search={"times": [0.1, 10.0]}
+        )
 
     def measure(self) -> Recall:
         """Return what the loss makes of ranks."""

@@ -22,7 +22,12 @@ class SoftBinAP(RankingLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config(RankingLoss.Config):
-        bins: int = option(20, at_least=2, help="bin centers on [-1, 1], both ends included")
+        bins: int = option(
+            20,
+            at_least=2,
+            help="bin centers on [-1, 1], both ends included",
+            search={"times": [0.25, 4.0]},
+        )
         query_weights: Literal["uniform", "class"] = option(
             "uniform",
             help="uniform: every query of the batch weighs the same; class: every class does",

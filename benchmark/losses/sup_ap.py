@@ -33,8 +33,15 @@ class SupAP(SoftRankLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config(SoftRankLoss.Config):
-        tau: float = option(0.01, above=0.0, help="sigmoid temperature, cosine units")
-        rho: float = option(100.0, at_least=0.0, help="slope beyond delta, per unit of cosine")
+        tau: float = option(
+            0.01, above=0.0, help="sigmoid temperature, cosine units", search={"times": [0.1, 10.0]}
+        )
+        rho: float = option(
+            100.0,
+            at_least=0.0,
+            help="slope beyond delta, per unit of cosine",
+            search={"times": [0.1, 10.0]},
+        )
         delta: float = option(
             0.05, at_least=0.0, help="score difference where the linear part begins"
         )

@@ -31,7 +31,12 @@ class TripletPerAnchor(ComparingLoss):
     class Config:
         """Hyperparameters."""
 
-        margin: float = option(0.2, above=0.0, help="required gap between squared distances")
+        margin: float = option(
+            0.2,
+            above=0.0,
+            help="required gap between squared distances",
+            search={"times": [0.1, 10.0]},
+        )
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         Positives.from_labels(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Inputs:
     scores      one row per finished run, test split and metric of the study, after the last epoch
     summary and the others   the files of their names (``benchmark.stats.analysis``)
     missing     names of the files that are not there: the page says so
+    budgets     the tables of a study whose settings trials chose (``benchmark.stats.budgets``)
     """
 
     study: Study
@@ -62,6 +63,7 @@ class Inputs:
     printed: Printed = field(default_factory=Printed)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    budgets: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -109,6 +111,13 @@ class Inputs:
             raise NothingToShow("no finished run has a value of the study's metrics yet")
         return self.summary[self.summary["selection"] == "last"]
 
+    def budget(self, name: str) -> pd.DataFrame:
+        """Return a table of ``budgets``; raise NothingToShow where there is none."""
+        table = self.budgets.get(name)
+        if table is None or table.empty:
+            raise NothingToShow("no setting was chosen by trials: the study has no 'rules'")
+        return table
+
     def tests(self, kind: str) -> pd.DataFrame:
         """Return the tests of a kind: "baseline", "pairs" or "ablation"; NothingToShow if none."""
         name = "ablation" if kind == "ablation" else "paired"
@@ -144,7 +153,11 @@ def read_inputs(study: Study, results: Path) -> Inputs:
     else:
         missing.append("provenance.json")
     present = {name: table for name, table in tables.items() if table is not None}
-    return Inputs.of(study, runs, present, printed, provenance, tuple(missing))
+    inputs = Inputs.of(study, runs, present, printed, provenance, tuple(missing))
+    if not study.references.trials:
+        return inputs
+    budgets = {path.stem: _read(path) for path in sorted((folder / "stats").glob("budget_*.csv"))}
+    return replace(inputs, budgets={key: each for key, each in budgets.items() if each is not None})
 
 
 def _read(path: Path) -> pd.DataFrame | None:

@@ -13,7 +13,8 @@ from benchmark.core.options import defaults_of, problems
 from benchmark.core.records import RESERVED, RESERVED_START
 from benchmark.study.blocks import BlockReader
 from benchmark.study.conflicts import conflicts
-from benchmark.study.model import Block, Study, Variant
+from benchmark.study.model import Block, Study, Trials, Variant
+from benchmark.study.trials.grid import sampler_problems, with_trials
 
 
 class Checker(BlockReader):
@@ -37,9 +38,14 @@ class Checker(BlockReader):
         self.check_names("published", self.file.references.published, "published table")
         for message in conflicts(blocks):
             self.add("blocks", message)
+        trials = None
+        self.check_instead(self.file.rules.instead if self.file.rules else {})
+        if (rules := self.file.rules) is not None and rules.trials and not self.problems:
+            blocks, trials = with_trials(blocks, rules, self.known)
+            self.check_trials(blocks)
         if self.problems:
             raise ConfigError(str(self.document.path), self.problems)
-        return self.build(blocks)
+        return self.build(blocks, trials)
 
     def check_name(self) -> None:
         """Check that the study's name is that of its file, and free in the folder of results."""
@@ -136,7 +142,21 @@ class Checker(BlockReader):
             if name and name not in known:
                 self.add(f"{above}.{number}", unknown_name(word, name, known))
 
-    def build(self, blocks: list[Block]) -> Study:
+    def check_instead(self, instead: dict[str, str]) -> None:
+        """Check the datasets that may take the place of the study's, and their recipes."""
+        for dataset, name in instead.items():
+            key = f"rules.instead.{dataset}"
+            if dataset not in self.known.datasets:
+                self.add(key, unknown_name("dataset", dataset, self.known.datasets))
+            for problem in self.recipe(name).problems:
+                self.add(key, str(problem))
+
+    def check_trials(self, blocks: list[Block]) -> None:
+        """Check that every trial can fill its batches."""
+        for problem in sampler_problems(blocks, self.known):
+            self.add("rules.trials", problem)
+
+    def build(self, blocks: list[Block], trials: Trials | None) -> Study:
         """Return the study from a file that has passed every check."""
         file = self.file
         resolved = [
@@ -145,8 +165,9 @@ class Checker(BlockReader):
                 [vars(loss) for loss in block.losses],
                 *filter(None, [block.loss_precision]),
             ]
-            for block in blocks
+            for block in (trials.blocks if trials else blocks)
         ]
+        resolved += [[block.overrides for block in blocks]] if trials else []
         content = json.dumps([self.document.data, resolved], sort_keys=True, default=str)
         return Study(
             name=file.study,
@@ -161,5 +182,7 @@ class Checker(BlockReader):
             figures=file.figures,
             references=file.references,
             resources=file.resources,
+            trials=trials,
+            instead=file.rules.instead if file.rules else {},
             digest=hashlib.sha256(content.encode()).hexdigest()[:16],
         )

@@ -142,6 +142,31 @@ class References:
 
     published: tuple[str, ...] = option((), help="published tables")
     frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
+    trials: str | None = option(
+        None, help="study whose trials chose these settings, below the same results"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """Equal chances: every loss gets the same number of trials, then runs with its best setting."""
+
+    trials: tuple[int, ...] = option(
+        help="numbers of trials; the largest is made, and the best setting of the first 1, 4, ... "
+        "is run again on the test classes",
+        schema={**DISTINCT, "items": {"type": "integer", "minimum": 1, "maximum": 99}},
+    )
+    folds: int = option(
+        2, at_least=2, at_most=20, help="parts of the training classes, each held out in turn"
+    )
+    final_seeds: int = option(
+        5, at_least=2, at_most=1000, help="seeds of the final runs, other than those of the trials"
+    )
+    instead: dict[str, str] = option(
+        {},
+        help="dataset that may take the place of the study's (--config dataset=) -> its recipe",
+        schema={"additionalProperties": {"type": "string", "pattern": LABEL}},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +196,9 @@ class StudyFile:
         None, help="names of figures; null means all", schema={"uniqueItems": True}
     )
     references: References = option(References(), help="what the results are judged against")
+    rules: Rules | None = option(
+        None, help="the same number of trials for every loss; null: as the recipes say"
+    )
     resources: Resources = option(Resources(), help="what one run needs")
 
 

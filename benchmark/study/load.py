@@ -12,6 +12,7 @@ from benchmark.study.format import ROOT
 from benchmark.study.known import load_known
 from benchmark.study.model import Study
 from benchmark.study.stand_in import JOINT, base_of, on_stand_in
+from benchmark.study.trials.grid import on_other_dataset
 
 
 def config_folders() -> list[Path]:
@@ -59,13 +60,16 @@ def study_names() -> list[str]:
 def load_study(path_or_name: str | Path) -> Study:
     """Returns a validated study; raises one ConfigError with all its problems.
 
-    ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own. Nothing here
-    imports torch: losses are known through their catalogue, the rest through registries that need
-    none.
+    ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own, or, of a study
+    with rules, on another that it allows. Nothing here imports torch: losses are known through
+    their catalogue, the rest through registries that need none.
     """
     path = find_study(path_or_name)
     known = load_known()
     if path.is_file():
         return Checker(read_document(path), known).study()
-    study = Checker(read_document(Path(base_of(str(path)))), known).study()
-    return on_stand_in(study, path.stem.rpartition(JOINT)[2], known)
+    document, dataset = read_document(Path(base_of(str(path)))), path.stem.rpartition(JOINT)[2]
+    study = Checker(document, known).study()
+    if study.trials:
+        return Checker(on_other_dataset(document, study.instead, dataset), known).study()
+    return on_stand_in(study, dataset, known)

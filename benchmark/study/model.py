@@ -89,6 +89,27 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Trials:
+    """The rules of a study whose blocks are trials.
+
+    budgets      numbers of trials whose best settings are compared, rising; the last was made
+    final_seeds  seeds of the final runs, which no trial has
+    blocks       the blocks as they were written, with the published settings
+    """
+
+    budgets: tuple[int, ...]
+    folds: int
+    final_seeds: tuple[int, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def final_runs(self) -> int:
+        """The number of final runs, before it is known which they are."""
+        specs = sum(len(list(replace(block, seeds=(0,)).specs())) for block in self.blocks)
+        return specs * (1 + len(self.budgets)) * len(self.final_seeds)
+
+
+@dataclass(frozen=True)
 class Study:
     """A study without problems. ``tables`` and ``figures`` are None when all are wanted."""
 
@@ -106,6 +127,8 @@ class Study:
     resources: Resources
     digest: str = ""  # of the file and its recipes: derived files follow it
     stand_in: str | None = None  # the proxy dataset, which the report must name
+    trials: Trials | None = None  # the rules, where the blocks are trials
+    instead: dict[str, str] = field(default_factory=dict)  # dataset -> recipe that trains on it
 
     @property
     def losses(self) -> dict[str, Variant]:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
 from benchmark.study.papers import named_papers
 from benchmark.study.stand_in import stand_in_name
+from benchmark.study.trials.selection import selected_path
 
 DEFAULT_STUDY = "embedded"
 SETTINGS = ("study", "results", "dataset")
@@ -54,9 +55,37 @@ class Flow:
         by_name = any(path.parent.resolve() == folder.resolve() for folder in config_folders())
         return path.stem if by_name else path.as_posix()
 
+    @property
+    def imported(self) -> list[str]:
+        """Return the arguments of each study whose runs go to MLflow."""
+        return [self.arguments]
+
+    @property
+    def count(self) -> int:
+        """The number of runs, those that are not known yet included."""
+        return len(self.runs) + self.later
+
+    @property
+    def later(self) -> int:
+        """The number of runs that are known only once others have finished."""
+        return 0
+
+    @property
+    def reported(self) -> Study:
+        """The study that the last words are about."""
+        return self.study
+
+    def run(self, run_id: str) -> Run:
+        """Return one run."""
+        return self.runs[run_id]
+
     def files(self, name: str) -> list[str]:
-        """Return the path of file ``name`` of every run."""
-        return [f"{self.results}/runs/{run}/{name}" for run in self.runs]
+        """Return the path of file ``name`` of every run that the report is made of."""
+        return self.paths(self.runs, name)
+
+    def paths(self, runs: Collection[str], name: str) -> list[str]:
+        """Return the path of file ``name`` of these runs."""
+        return [f"{self.results}/runs/{run}/{name}" for run in runs]
 
     @cached_property
     def papers(self) -> set[str]:
@@ -82,10 +111,88 @@ class Flow:
 
     def attempt(self, *verb: str) -> None:
         """Run a verb whose failure must not stop the workflow; show its errors alone."""
-        command = [sys.executable, "-m", "benchmark", *verb, *shlex.split(self.arguments)]
+        for arguments in self.imported if verb[0] == "track" else [self.arguments]:
+            self._attempt(verb, arguments)
+
+    def _attempt(self, verb: Sequence[str], arguments: str) -> None:
+        command = [sys.executable, "-m", "benchmark", *verb, *shlex.split(arguments)]
         done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
         if done.returncode:
             print(f"'{' '.join(verb)}' ended with status {done.returncode}", file=sys.stderr)
+
+
+class TrialsFlow(Flow):
+    """A study with rules: its trials first, then the final runs that follow from their results.
+
+    ``runs`` are the trials. Everything behind them is made of the final runs, whose study file is
+    there once the checkpoint ``select`` has written it.
+    """
+
+    @property
+    def selected(self) -> Path:
+        """The study file of the final runs."""
+        return selected_path(self.study, Path(self.results))
+
+    @property
+    def folder(self) -> str:
+        """Return the folder of everything derived for the final runs."""
+        return (Path(self.results) / self.selected.stem).as_posix()
+
+    @property
+    def asked(self) -> str:
+        """Return the arguments of verbs that are about the trials."""
+        return super().arguments
+
+    @property
+    def arguments(self) -> str:
+        """Return the arguments of verbs that are about the final runs."""
+        return shlex.join([self.selected.as_posix(), "--results", self.results])
+
+    @property
+    def imported(self) -> list[str]:
+        """Return the arguments of the trials, and of the final runs once they are known."""
+        return [self.asked, self.arguments][: 1 + self.selected.is_file()]
+
+    @property
+    def count(self) -> int:
+        """The number of trials and final runs."""
+        return super().count + len(self.final_runs)
+
+    @property
+    def later(self) -> int:
+        """The number of final runs while it is not known which they are."""
+        trials = self.study.trials
+        return 0 if trials is None or self.selected.is_file() else trials.final_runs
+
+    @property
+    def reported(self) -> Study:
+        """The study of the final runs; before they are known, that of the trials."""
+        return load_study(self.selected) if self.selected.is_file() else self.study
+
+    @property
+    def final_runs(self) -> dict[str, Run]:
+        """The final runs; none before they are known."""
+        if not self.selected.is_file():
+            return {}
+        return _final_runs(self.selected, self.selected.stat().st_mtime_ns)
+
+    def run(self, run_id: str) -> Run:
+        """Return a trial or a final run."""
+        return self.runs.get(run_id) or self.final_runs[run_id]
+
+    def files(self, name: str) -> list[str]:
+        """Return the path of file ``name`` of every final run."""
+        return self.paths(self.final_runs, name)
+
+    def attempt(self, *verb: str) -> None:
+        """Do as ``Flow`` does, but for the final runs only once they are known."""
+        if verb[0] == "track" or self.selected.is_file():
+            super().attempt(*verb)
+
+
+@cache
+def _final_runs(path: Path, _: int) -> dict[str, Run]:
+    return expand(load_study(path))
 
 
 def _content(folder: Path) -> str:
@@ -113,7 +220,8 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
         asked = stand_in_name(asked, stand_in)
     study = load_study(asked)
     os.environ[STUDY.name] = study.name
-    return Flow(study, expand(study), Path(config.get("results", RESULTS)).as_posix())
+    kind = Flow if study.trials is None else TrialsFlow
+    return kind(study, expand(study), Path(config.get("results", RESULTS)).as_posix())
 
 
 def _unchanged(config: Mapping[str, Any], path: Path) -> str:

@@ -39,7 +39,10 @@ if DEPLOYED:  # neither the environment nor the image holds the project itself
 
 # What lies on the disk counts by its content: where it is of another specification, the run is as good as forced,
 # whatever the dates say and whether or not Snakemake remembers it. The job of one run has nothing to decide.
-OUTDATED = set(outdated(RUNS, RESULTS)) if workflow.is_main_process else set()
+FINAL = FLOW.final_runs if FLOW.study.trials else {}
+OUTDATED = (
+    set(outdated({**RUNS, **FINAL}, RESULTS)) if workflow.is_main_process else set()
+)
 
 
 def as_if_forced(path):
@@ -64,10 +67,22 @@ def write_specification(run, log):
             os.getpid(), signal.SIGTERM
         )  # Snakemake starts no other run in its place
     FOLDER.require()
-    changed = write_spec(RUNS[run], Path(RESULTS))
+    changed = write_spec(FLOW.run(run), Path(RESULTS))
     Path(log).write_text(
-        f"specification {RUNS[run].digest} {'written' if changed else 'unchanged'}\n"
+        f"specification {FLOW.run(run).digest} {'written' if changed else 'unchanged'}\n"
     )
+
+
+def of_all_runs(name):
+    """Return the file of every run, as an input; of a study with trials, of every run that they lead to."""
+    if not FLOW.study.trials:
+        return FLOW.files(name)
+
+    def files(wildcards):
+        checkpoints.select.get()
+        return FLOW.files(name)
+
+    return files
 
 
 # A server that is away fails no study, but what it missed is not done: the list stays empty, and the next call
@@ -82,7 +97,7 @@ def last_words(finished):
     """Return what a person wants to read when the workflow ends, warnings of the import into MLflow included."""
     from benchmark.report.summary import closing_words
 
-    words = closing_words(FLOW.study, Path(RESULTS), finished=finished)
+    words = closing_words(FLOW.reported, Path(RESULTS), finished=finished)
     warnings = Path(f"{LOGS}/import_runs.log")
     return f"{words}\n{warnings.read_text()}".rstrip() if warnings.is_file() else words
 

@@ -10,9 +10,11 @@ if workflow.is_main_process:
     # One Ctrl-C stops the workflow without a traceback, further ones do no harm; see snakemake_logger_plugin_runs.
     INTERRUPT = Interrupt(words_after_interrupt, local=lambda: workflow.local_exec)
     logger.info(
-        f"study {FLOW.study.name}: {len(RUNS)} runs",
+        f"study {FLOW.study.name}: {FLOW.count} runs",
         extra={
-            "study": StudyFacts(len(RUNS), next(iter(FLOW.study.metrics)), last_words)
+            "study": StudyFacts(
+                FLOW.count, next(iter(FLOW.study.metrics)), last_words, FLOW.later
+            )
         },
     )
 

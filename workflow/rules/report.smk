@@ -6,9 +6,9 @@ from benchmark.papers.printed.study import FILES as PRINTED
 
 rule collect:
     input:
-        FLOW.files("result.json"),
-        FLOW.files("metrics.jsonl"),
-        FLOW.files("provenance.json"),
+        of_all_runs("result.json"),
+        of_all_runs("metrics.jsonl"),
+        of_all_runs("provenance.json"),
     output:
         runs=f"{OUT}/runs.csv",
         scores=f"{OUT}/scores.csv",

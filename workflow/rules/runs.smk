@@ -2,7 +2,31 @@
 # snakemake ... runs: trains everything, and stops before the report.
 rule runs:
     input:
-        FLOW.files("result.json"),
+        of_all_runs("result.json"),
+
+
+# A study with trials: what is run in the end follows from their results. The checkpoint writes an ordinary study file.
+if FLOW.study.trials:
+
+    localrules:
+        select,
+
+    checkpoint select:
+        input:
+            FLOW.paths(RUNS, "result.json"),
+            FLOW.paths(RUNS, "provenance.json"),
+        output:
+            f"{RESULTS}/{FLOW.study.name}/selection.json",
+            FLOW.selected.as_posix(),
+        log:
+            f"{RESULTS}/{FLOW.study.name}/logs/select.log",
+        conda:
+            ENVIRONMENT
+        params:
+            study=FLOW.asked,
+            digest=DIGEST,
+        shell:
+            "python -m benchmark select {params.study} > {log:q} 2>&1"
 
 
 # 'update' keeps the old specification until the result made from it has been put aside.
@@ -15,7 +39,7 @@ rule spec:
     log:
         f"{RUN}/spec.log",
     params:
-        digest=lambda wildcards: RUNS[wildcards.run].digest,
+        digest=lambda wildcards: FLOW.run(wildcards.run).digest,
     run:
         write_specification(wildcards.run, log[0])
 
@@ -33,11 +57,11 @@ rule train:
         f"{RUN}/train.log",
     conda:
         ENVIRONMENT
-    threads: lambda wildcards: RUNS[wildcards.run].threads
+    threads: lambda wildcards: FLOW.run(wildcards.run).threads
     resources:
-        mem_mb=lambda wildcards: RUNS[wildcards.run].resources.mem_mb,
-        runtime=lambda wildcards: RUNS[wildcards.run].resources.minutes,
-        gpu=lambda wildcards: RUNS[wildcards.run].resources.gpus,
+        mem_mb=lambda wildcards: FLOW.run(wildcards.run).resources.mem_mb,
+        runtime=lambda wildcards: FLOW.run(wildcards.run).resources.minutes,
+        gpu=lambda wildcards: FLOW.run(wildcards.run).resources.gpus,
     # Without 'exec' a SIGTERM to the job would end the shell, and with it the job, before the run has saved its state.
     shell:
         "exec python -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
@@ -46,7 +70,7 @@ rule train:
 rule import_runs:
     input:
         missed_import,
-        FLOW.files("result.json"),
+        of_all_runs("result.json"),
     output:
         f"{OUT}/imported.txt",
     log:
@@ -54,6 +78,6 @@ rule import_runs:
     conda:
         ENVIRONMENT
     params:
-        study=ARGUMENTS,
+        studies=lambda wildcards: FLOW.imported,
     shell:
-        "python -m benchmark track import {params.study} > {output:q} 2> {log:q}"
+        "for study in {params.studies:q}; do eval python -m benchmark track import $study; done > {output:q} 2> {log:q}"

@@ -27,7 +27,9 @@ class MPerClassSampler(Sampler):
     class Config:
         """Options of the sampler."""
 
-        samples_per_class: int = option(4, at_least=2, help="images of each class in a batch")
+        samples_per_class: int = option(
+            4, at_least=2, help="images of each class in a batch", search={"among": [2, 4, 8]}
+        )
         classes: Literal["uniform", "walk"] = option(
             "uniform", help="uniform: any classes; walk: the first of one order (the papers' code)"
         )

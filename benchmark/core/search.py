@@ -1,0 +1,56 @@
+"""Ranges that trials draw values from, declared beside the option that they belong to.
+
+A range is one word and its values: ``{"log": [0.001, 0.1]}`` and ``{"linear": [0.0, 0.5]}`` from
+low to high, ``{"times": [0.1, 10.0]}`` from low to high times the published value, on a log scale,
+and ``{"among": [2, 4, 8]}`` one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmark.core.seeding import derive
+
+SCALES = ("log", "linear", "times", "among")
+DIGITS = 3  # of a drawn value: readable, and the same on every machine
+SEED = 0
+
+
+def checked(search: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """Return ``search`` as plain data; raise TypeError for what is no range."""
+    words = f"{dict(search)} is no range; write one of {', '.join(SCALES)}: [low, high]"
+    if len(search) != 1:
+        raise TypeError(words)
+    (scale, values), *_ = search.items()
+    rising = list(values) == sorted(set(values)) and len(values) > 1
+    ends = scale == "among" or (len(values) == 2 and (scale == "linear" or values[0] > 0))
+    if scale not in SCALES or not rising or not ends:
+        raise TypeError(words)
+    return {scale: list(values)}
+
+
+def value_at(schema: Mapping[str, Any], share: float, published: Any) -> Any:
+    """Return the value at ``share`` in [0, 1) of the range of an option, by its JSON Schema."""
+    ((scale, values),) = schema["search"].items()
+    if scale == "among":
+        return values[int(share * len(values))]
+    low, high = values
+    value = low + share * (high - low) if scale == "linear" else low * (high / low) ** share
+    if scale == "times":
+        value *= published
+    return round(value) if schema.get("type") == "integer" else float(f"{value:.{DIGITS}g}")
+
+
+def sobol(name: str, dimensions: int, points: int) -> list[list[float]]:
+    """Return the first ``points`` of the scrambled Sobol sequence of ``name``, in [0, 1).
+
+    The scrambling (Owen's, by scipy) is seeded by the name: every loss has points of its own, and
+    those of a small budget are the first of a larger one.
+    """
+    from scipy.stats import qmc
+
+    if not dimensions:
+        return [[] for _ in range(points)]
+    sequence = qmc.Sobol(dimensions, scramble=True, rng=derive(SEED, "trials", name))
+    return sequence.random_base2((points - 1).bit_length()).tolist()[:points]

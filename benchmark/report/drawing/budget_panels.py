@@ -1,0 +1,70 @@
+"""Panels of losses over a number of trials: a row per dataset, a column per kind of loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.report.drawing.drawing import new_figure
+from benchmark.report.drawing.panels import dodge, errorbars, rows_of
+from benchmark.report.drawing.style import DOUBLE, line, styled
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import dataset_label, loss_label, loss_order
+
+KINDS = {"ranking": "ranking losses", "pair": "pairs and triplets", "proxy": "proxies"}
+WHERE = ["dataset", "setting", "batch_size"]
+
+
+def draw_budgets(inputs: Inputs, table: pd.DataFrame, label: str, *, bars: bool) -> tuple[Any, int]:
+    """Return (figure, number of losses) of ``table``: WHERE, loss, trials, mean, ci_low, ci_high.
+
+    With ``bars`` the numbers of trials are categories and intervals are bars, else bands.
+    """
+    kinds = {name: facts.kind for name, facts in load_catalogue().items()}
+    kind_of = {
+        loss: kinds.get(inputs.base_losses.get(loss, loss), "pair") for loss in table["loss"]
+    }
+    shown = [kind for kind in KINDS if kind in kind_of.values()]
+    places = list(table[WHERE].drop_duplicates().itertuples(index=False, name=None))
+    scaled = table.rename(columns={"ci_low": "low", "ci_high": "high"})
+    scaled[["mean", "low", "high"]] *= 100
+    with styled():
+        figure, grid = new_figure(
+            DOUBLE, 2.9 * len(places) + 0.2, len(places), len(shown), sharey="row"
+        )
+        for row, place in zip(grid, places, strict=True):
+            here = rows_of(scaled, **dict(zip(WHERE, place, strict=True)))
+            for axes, kind in zip(row, shown, strict=True):
+                losses = [loss for loss in here["loss"].unique() if kind_of[loss] == kind]
+                _draw(axes, here, loss_order(losses, inputs.study), inputs, bars)
+                axes.set_title(KINDS[kind], loc="left")
+                axes.set_xlabel("trials")
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+            row[0].set_ylabel(f"{dataset_label(place[0])}\n{label}")
+    return figure, table["loss"].nunique()
+
+
+def _draw(axes: Any, table: pd.DataFrame, losses: list[str], inputs: Inputs, bars: bool) -> None:
+    budgets = sorted(table["trials"].unique())
+    for loss, offset in zip(losses, dodge(len(losses), 0.4), strict=True):
+        points = rows_of(table, loss=loss).sort_values("trials")
+        style = line(loss, inputs.base_losses.get(loss))
+        label = loss_label(loss, inputs.study)
+        if bars:
+            places = [budgets.index(trials) + offset for trials in points["trials"]]
+            errorbars(axes, places, points, style, label=label)
+        else:
+            axes.plot(points["trials"], points["mean"], **style | {"marker": ""}, label=label)
+            axes.fill_between(
+                points["trials"], points["low"], points["high"],
+                color=style["color"], alpha=0.12, linewidth=0,
+            )  # fmt: skip
+    if bars:
+        axes.set_xticks(range(len(budgets)), [str(each) if each else "A" for each in budgets])
+        axes.grid(axis="x", visible=False)
+    else:
+        axes.set_xscale("log", base=2)
+        ticks = [each for each in (1, 2, 4, 8, 16, 32, 64) if each <= max(budgets)]
+        axes.set_xticks(ticks, [str(each) for each in ticks])

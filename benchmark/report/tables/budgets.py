@@ -1,0 +1,116 @@
+"""Losses at their authors' settings and at equal budgets: scores, ranks, and what trials gained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from benchmark.report.inputs import Inputs, records
+from benchmark.report.labels import condition_label, confidence, loss_label, metric_label
+from benchmark.report.numbers import duration, interval, p_value, percent, plain, points
+from benchmark.report.render.table import (
+    Column,
+    Section,
+    Table,
+    TableCell,
+    marks,
+    number_cell,
+    text_column,
+)
+from benchmark.report.tables import TABLES
+from benchmark.study.trials.selection import AUTHORS
+
+TITLE = "Losses at equal budgets"
+WHERE = ["dataset", "setting", "batch_size"]
+
+
+@TABLES.register("budgets", display=TITLE, of_trials=True)
+def build(inputs: Inputs) -> Table:
+    """Return one row per loss: the score under each rule set, best after all trials first."""
+    ranks, gaps = inputs.budget("budget_ranks"), inputs.budget("budget_gaps")
+    budgets = sorted(ranks["trials"].unique())
+    most = budgets[-1]
+    sections = []
+    for where, part in ranks.groupby(WHERE, sort=False):
+        tests = gaps[(gaps[WHERE] == list(where)).all(axis=1) & (gaps["trials"] == most)]
+        title = condition_label(where[0], where[1], "test", where[2])
+        sections.append(Section(title, _rows(part, tests.set_index("loss"), budgets, inputs)))
+    metric = metric_label(inputs.headline)
+    scores = [Column((metric, _rule(budget)), parts=("mean", "low", "high")) for budget in budgets]
+    columns = [
+        text_column("", "Loss"),
+        *scores,
+        Column(("Rank [interval]", _rule(most)), parts=("rank", "low", "high")),
+        Column(("Rank [interval]", _rule(0)), parts=("rank", "low", "high")),
+        Column((f"{most} trials − authors", "Points"), parts=("difference", "low", "high")),
+        Column((f"{most} trials − authors", "p (Holm)"), parts=("p",)),
+        Column(("Time", f"of {most} trials"), parts=("seconds",)),
+    ]
+    caption = (
+        f"Test {metric} in percent with its {confidence(inputs.study)} t interval over "
+        f"{int(ranks['n'].max())} fresh seeds. “Authors”: as published. “k trials”: the "
+        "best of the first k trials, chosen on training classes that were held out, never on the "
+        "test classes. Rank intervals come from drawing trials and seeds again. Bold: best of the "
+        "column; underlined: second."
+    )
+    notes = [
+        f"The difference is tested seed by seed (paired t-test, Holm over the losses), at "
+        f"{most} trials.",
+        "A loss with more hyperparameters of its own spreads its trials over more options.",
+    ]
+    return Table(TITLE, caption, columns, sections, notes)
+
+
+def _rule(trials: int) -> str:
+    if not trials:
+        return AUTHORS.capitalize()
+    return f"{trials} trial{'s' if trials > 1 else ''}"
+
+
+def _rows(
+    part: pd.DataFrame, tests: pd.DataFrame, budgets: list[int], inputs: Inputs
+) -> list[list[TableCell]]:
+    by_rule = {budget: part[part["trials"] == budget].set_index("loss") for budget in budgets}
+    order = by_rule[budgets[-1]].sort_values("rank").index
+    columns = []
+    for table in by_rule.values():
+        rows = list(records(table.loc[order]))
+        marked = marks([round(row.mean, 4) if row.n else None for row in rows])
+        columns.append([_score(row, mark) for row, mark in zip(rows, marked, strict=True)])
+    cells = []
+    for number, loss in enumerate(order):
+        last, first = by_rule[budgets[-1]].loc[loss], by_rule[budgets[0]].loc[loss]
+        test = tests.loc[loss] if loss in tests.index else None
+        cells.append(
+            [
+                TableCell(loss_label(loss, inputs.study)),
+                *(column[number] for column in columns),
+                _rank(last),
+                _rank(first),
+                *_gap(test),
+                number_cell(duration, last["seconds"]),
+            ]
+        )
+    return cells
+
+
+def _score(row: Any, mark: str) -> TableCell:
+    numbers = (row.mean, row.ci_low, row.ci_high)
+    text = f"{percent(row.mean)} {interval(row.ci_low, row.ci_high, percent)}"
+    return TableCell(text, mark, numbers=numbers) if row.n else TableCell("diverged", tone="bad")
+
+
+def _rank(row: pd.Series) -> TableCell:
+    text = f"{row['rank']:.0f} [{row['rank_low']:.0f}, {row['rank_high']:.0f}]"
+    return TableCell(text, numbers=(row["rank"], row["rank_low"], row["rank_high"]))
+
+
+def _gap(test: pd.Series | None) -> list[TableCell]:
+    if test is None:
+        return [TableCell(plain(None), tone="muted")] * 2
+    mean, bounds = test["difference"], (test["ci_low"], test["ci_high"])
+    tone = ("good" if mean > 0 else "bad") if test["significant"] else ""
+    text = f"{points(mean)} {interval(*bounds)}"
+    cell = TableCell(text, numbers=(mean, *bounds), tone=tone)
+    return [cell, number_cell(p_value, test["p_holm"])]

@@ -1,0 +1,85 @@
+"""The scores of trials on held-out training classes, and the settings that they choose."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from benchmark.core.cells import Setting
+from benchmark.core.errors import RunError
+from benchmark.runs.table import RunTable
+from benchmark.study.model import Study
+from benchmark.study.trials.grid import FOLD
+from benchmark.study.trials.selection import Choice, Selection
+from benchmark.study.trials.space import trial_of
+
+PLACE = ["dataset", "setting", "batch_size", "loss"]  # of a table of trials
+
+
+def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
+    """Return the score of every trial: a row per dataset, setting, batch size, loss and trial.
+
+    Columns are (fold, seed). ``setting`` is that of the blocks as written. A run without a score
+    (diverged) leaves NaN.
+    """
+    scores = table.test_scores("last", [metric])
+    runs = table.attempts().merge(
+        scores.drop(columns=["run_id", "epoch"]), how="left",
+        on=["dataset", "setting", "loss", "base_loss", "batch_size", "seed"],
+    )  # fmt: skip
+    settings = [Setting.from_label(label) for label in runs["setting"]]
+    whole = runs["dataset"].str.rpartition(FOLD)
+    runs = runs.assign(
+        trial=[trial_of(setting) for setting in settings],
+        setting=[Setting(each.backbone, each.options[:-1]).label for each in settings],
+        dataset=whole[0],
+        fold=whole[2].astype(int),
+    )
+    index = [*PLACE, "trial"]
+    return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
+
+
+def select(study: Study, table: RunTable) -> Selection:
+    """Return the best setting of each loss after each number of trials of ``study``.
+
+    The published setting is chosen from no trial. Raise RunError when a trial has no result.
+    """
+    assert study.trials is not None
+    absent = table.runs[~table.runs["status"].isin(["ok", "diverged"])]
+    if len(absent):
+        raise RunError(
+            f"{len(absent)} of {len(table.runs)} trials of study '{study.name}' have no result "
+            f"(first: {absent['run_id'].iloc[0]}); run the study again before choosing"
+        )
+    means = trial_scores(table, study.metrics[0]).mean(axis=1, skipna=False)
+    overrides = {
+        (block.name, loss.label, trial_of(block.setting)): block.overrides
+        for block in study.blocks
+        for loss in block.losses
+    }
+    choices = []
+    for block in study.trials.blocks:
+        places = [
+            (dataset.label, block.setting.label, size, loss.label)
+            for dataset in block.datasets
+            for size in block.batch_sizes
+            for loss in block.losses
+        ]
+        for dataset, setting, size, loss in places:
+            scores = means.loc[dataset, setting, size, loss]
+            for budget in (0, *study.trials.budgets):
+                trial = best_trial(scores, budget)
+                score = None if pd.isna(scores[trial]) else float(scores[trial])
+                override = overrides[block.name, loss, trial]
+                choices.append(
+                    Choice(block.name, dataset, size, loss, budget, trial, score, override)
+                )
+    return Selection.of(study, choices)
+
+
+def best_trial(scores: pd.Series, budget: int) -> int:
+    """Return the best of the first ``budget`` trials, which start at 1; 0 for a budget of none.
+
+    A trial without a score is worse than any other; the earlier of two equal ones is taken.
+    """
+    drawn = scores.loc[1:budget].fillna(-1.0)
+    return int(drawn.to_numpy().argmax()) + 1 if budget else 0

@@ -1,0 +1,137 @@
+"""What was chosen by the trials (``selection.json``), and the study file of the final runs."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmark.core.files import write_json, write_text
+from benchmark.core.record_files import read_record
+from benchmark.core.records import SCHEMA
+from benchmark.study.format import ROOT
+from benchmark.study.model import Block, Study
+
+FILE = "selection.json"
+SUFFIX = "-selected"
+AUTHORS, EQUAL = "authors", "equal"  # options of the final runs: "authors", "equal16"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The setting of one loss on one dataset that is best after so many trials.
+
+    block       name of the block in the study file
+    trials      number of trials it was chosen from; 0 is the published setting, chosen from none
+    trial       number of the chosen one
+    score       mean over folds of the study's first metric, on held-out training classes; None
+                where the trial has no score
+    override    the partial recipe of the setting
+    """
+
+    block: str
+    dataset: str
+    batch_size: int
+    loss: str
+    trials: int
+    trial: int
+    score: float | None
+    override: dict[str, Any]
+
+    @property
+    def option(self) -> str:
+        """The option of the final runs: the rule set, with its number of trials."""
+        return f"{EQUAL}{self.trials}" if self.trials else AUTHORS
+
+
+@dataclass(frozen=True)
+class Selection:
+    """All choices of a study."""
+
+    schema: int
+    study: str
+    metric: str
+    choices: list[Choice]
+
+    @classmethod
+    def of(cls, study: Study, choices: list[Choice]) -> Selection:
+        """Return the selection of ``study``."""
+        return cls(SCHEMA, study.name, study.metrics[0], choices)
+
+    def write(self, path: Path) -> None:
+        """Write the record atomically."""
+        write_json(path, asdict(self))
+
+    @classmethod
+    def read(cls, path: Path) -> Selection:
+        """Return the record at ``path``; raise RunError when it is absent or damaged."""
+        return read_record(cls, path, "a selection of settings")
+
+
+def selected_path(study: Study, results: Path) -> Path:
+    """Return where the study file of the final runs lies; its name is the study's with a suffix."""
+    return study.folder(results) / f"{study.name}{SUFFIX}.yaml"
+
+
+def write_selected(study: Study, selection: Selection, results: Path) -> Path:
+    """Write the study file of the final runs beside the selection, and return its path.
+
+    Recipes that lie beside the study are copied, so that the file stands by itself.
+    """
+    path = selected_path(study, results)
+    recipes = study.path.parent / "recipes"
+    if recipes.is_dir() and recipes.resolve() != ROOT / "workflow" / "config" / "recipes":
+        shutil.copytree(recipes, path.parent / "recipes", dirs_exist_ok=True)
+    text = yaml.safe_dump(final_study(study, selection), sort_keys=False, width=100)
+    write_text(path, f"# Final runs with the settings of {FILE}; written by 'select'.\n{text}")
+    return path
+
+
+def final_study(study: Study, selection: Selection) -> dict[str, Any]:
+    """Return the content of the study file of the final runs."""
+    trials = study.trials
+    assert trials is not None
+    variants = {
+        loss.label: {"loss": loss.name, **{key: loss.params[key] for key in loss.own}}
+        for block in trials.blocks
+        for loss in block.losses
+        if loss.label != loss.name
+    }
+    return {
+        "study": f"{study.name}{SUFFIX}",
+        "title": study.title,
+        "question": study.question,
+        "seeds": list(trials.final_seeds),
+        "losses": variants,
+        "blocks": [
+            _block(block, choice)
+            for block in trials.blocks
+            for choice in selection.choices
+            if choice.block == block.name
+            and choice.dataset in [dataset.label for dataset in block.datasets]
+        ],
+        "metrics": list(study.metrics),
+        "comparison": asdict(study.comparison) | {"ablation": []},
+        "tables": study.tables and list(study.tables),
+        "figures": study.figures and list(study.figures),
+        "references": {"trials": study.name},
+        "resources": asdict(study.resources),
+    }
+
+
+def _block(block: Block, choice: Choice) -> dict[str, Any]:
+    (dataset,) = (each for each in block.datasets if each.label == choice.dataset)
+    optimizer = {"lr": block.recipe.optimizer.lr, **choice.override.get("optimizer", {})}
+    return {
+        "name": f"{choice.dataset}.{choice.loss}.bs{choice.batch_size}.{choice.option}",
+        "datasets": [asdict(dataset)],
+        "recipe": block.recipe_name,
+        "losses": [choice.loss],
+        "batch_sizes": [choice.batch_size],
+        "option": "~".join((*block.setting.options, choice.option)),
+        "override": {**choice.override, "optimizer": optimizer},
+        **({"resources": asdict(block.resources)} if block.resources else {}),
+    }

@@ -1,0 +1,132 @@
+"""A study with rules expands to trials, and its selection to a study of final runs."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.search import checked, sobol, value_at
+from benchmark.study import load_study
+from benchmark.study.grid import expand
+from benchmark.study.stand_in import stand_in_name
+from benchmark.study.trials.selection import Choice, Selection, write_selected
+from benchmark.study.workflow import load_flow
+
+
+@pytest.fixture
+def ruled(study_data, write_study):
+    """Return the path of a small study with rules."""
+    study_data["rules"] = {"trials": [2, 1], "folds": 2, "final_seeds": 2}
+    study_data["comparison"]["ablation"] = []
+    study_data["blocks"][0] |= {"batch_sizes": [16]}
+    return write_study(study_data)
+
+
+def settings_of(study, loss):
+    blocks = [block for block in study.blocks if loss in [each.label for each in block.losses]]
+    return [(block.recipe.optimizer, block.losses[0].params) for block in blocks]
+
+
+def test_every_loss_gets_the_same_number_of_trials_on_every_fold(ruled):
+    study = load_study(ruled)
+    runs = expand(study)
+    assert len(runs) == 3 * (1 + 2) * 2 * 2  # losses, settings, folds, seeds
+    assert {run.spec.dataset.name for run in runs.values()} == {"class_folds"}
+    assert "glyphs_tiny.fold1/tinynet~trial02/roadmap/bs16/seed1" in runs
+
+
+def test_the_first_setting_is_the_published_one_and_what_the_study_sets_stays(ruled):
+    study = load_study(ruled)
+    published, *drawn = settings_of(study, "smooth_ap_wide")
+    assert published == (
+        study.trials.blocks[0].recipe.optimizer,
+        {"tau": 0.1, "include_query": True},
+    )
+    assert all(params["tau"] == 0.1 for _, params in drawn)
+    assert len({params["tau"] for _, params in settings_of(study, "smooth_ap")}) == 3
+
+
+def test_drawn_values_lie_in_their_ranges_and_small_budgets_are_parts_of_large_ones():
+    points = sobol("some_loss", 3, 16)
+    assert points[:4] == sobol("some_loss", 3, 4) and points != sobol("other_loss", 3, 16)
+    rates = [value_at({"search": {"times": [0.1, 10.0]}}, x, 0.01) for x, _, _ in points]
+    assert 0.001 <= min(rates) < 0.005 and 0.03 < max(rates) <= 0.1
+    whole = {"type": "integer", "search": {"linear": [1, 9]}}
+    assert all(isinstance(value_at(whole, x, 4), int) for _, x, _ in points)
+    assert {value_at({"search": {"among": [2, 4, 8]}}, x, 4) for *_, x in points} == {2, 4, 8}
+
+
+@pytest.mark.parametrize("wrong", [{"log": [0, 1]}, {"cube": [1, 2]}, {"linear": [2, 1]}, {}])
+def test_what_is_no_range_is_refused(wrong):
+    with pytest.raises(TypeError, match="no range"):
+        checked(wrong)
+
+
+def test_all_problems_of_rules_are_told_at_once(study_data, write_study):
+    study_data["rules"] = {"trials": [0], "folds": 1, "finalseeds": 2, "instead": {"cubs": "tiny"}}
+    with pytest.raises(ConfigError) as error:
+        load_study(write_study(study_data))
+    for words in ("rules.trials.0", "rules.folds", "rules.finalseeds", "did you mean"):
+        assert words in str(error.value)
+
+
+def test_a_batch_that_a_trial_cannot_fill_is_found_before_anything_starts(study_data, write_study):
+    study_data["rules"] = {"trials": [8]}
+    study_data["blocks"][0]["batch_sizes"] = [20]
+    with pytest.raises(ConfigError, match=r"rules.trials .* batch size 20"):
+        load_study(write_study(study_data))
+
+
+def test_the_same_study_runs_on_another_dataset_that_it_names(study_data, write_study):
+    study_data["rules"] = {"trials": [1], "instead": {"glyphs_1k": "tiny"}}
+    path = write_study(study_data)
+    study = load_study(stand_in_name(path, "glyphs_1k"))
+    assert study.name == "small-on-glyphs_1k" and study.stand_in is None
+    assert {dataset.label for block in study.blocks for dataset in block.datasets} == {
+        "glyphs_1k.fold0",
+        "glyphs_1k.fold1",
+    }
+    with pytest.raises(ConfigError, match=r"rules\.instead"):
+        load_study(stand_in_name(path, "glyphs"))
+
+
+def test_the_selection_becomes_an_ordinary_study_of_fresh_seeds(ruled, tmp_path):
+    study = load_study(ruled)
+    override = {"optimizer": {"lr": 0.5}, "losses": {"smooth_ap": {"tau": 0.3}}}
+    choices = [
+        Choice("main", "glyphs_tiny", 16, loss, trials, 2 * trials, 0.5, override if trials else {})
+        for loss in ("smooth_ap", "smooth_ap_wide")
+        for trials in (0, 1)
+    ]
+    selection = Selection.of(study, choices)
+    selection.write(tmp_path / "selection.json")
+    assert Selection.read(tmp_path / "selection.json") == selection
+    final = load_study(write_selected(study, selection, tmp_path / "results"))
+    runs = expand(final)
+    assert set(final.seeds) == {2, 3} and final.references.trials == "small"
+    chosen = runs["glyphs_tiny/tinynet~equal1/smooth_ap/bs16/seed2"].spec
+    assert (chosen.loss.params["tau"], chosen.recipe.optimizer.lr) == (0.3, 0.5)
+    wide = runs["glyphs_tiny/tinynet~equal1/smooth_ap_wide/bs16/seed2"].spec
+    assert wide.loss.params["tau"] == 0.1, "what the study itself sets is no option of the trials"
+    published = runs["glyphs_tiny/tinynet~authors/smooth_ap/bs16/seed3"].spec
+    assert published.recipe == study.trials.blocks[0].recipe
+
+
+def test_a_damaged_selection_is_one_error(tmp_path):
+    (tmp_path / "selection.json").write_text('{"schema": 1, "study": "small"}')
+    with pytest.raises(RunError, match="a selection of settings"):
+        Selection.read(tmp_path / "selection.json")
+
+
+def test_the_workflow_knows_the_final_runs_once_they_are_chosen(ruled, tmp_path):
+    flow = load_flow({"study": str(ruled), "results": str(tmp_path / "results")})
+    assert flow.files("result.json") == [] and flow.later == 3 * 3 * 2
+    assert flow.imported == [flow.asked]
+    losses = ("smooth_ap", "smooth_ap_wide", "roadmap")
+    choices = [Choice("main", "glyphs_tiny", 16, loss, 0, 0, 0.5, {}) for loss in losses]
+    write_selected(flow.study, Selection.of(flow.study, choices), tmp_path / "results")
+    assert len(flow.files("result.json")) == 3 * 2 and flow.later == 0
+    assert flow.run("glyphs_tiny/tinynet~authors/roadmap/bs16/seed2").spec.seed == 2
+    text = yaml.safe_load(flow.selected.read_text())
+    assert text["study"] == "small-selected" and flow.folder.endswith("results/small-selected")
