@@ -61,17 +61,19 @@ def errors_of(steps: list[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
     import torch
 
     from benchmark.losses import create_loss
+    from benchmark.losses.base import RankingLoss
 
     prepared = []
     for embeddings, labels in steps:
         rows = embeddings.astype(np.float64)
-        scores = rows @ rows.T
-        prepared.append((torch.from_numpy(scores), labels, batch_ap(scores, labels)))
+        products = rows @ rows.T
+        prepared.append((torch.from_numpy(products), labels, batch_ap(products, labels)))
     errors = []
     for name in DEFAULTS:
         own = {} if name == "fast_ap" else {"include_query": False}
         for width, words, params in settings(name):
             loss = create_loss(name, **params, **own)
+            assert isinstance(loss, RankingLoss)
             for step, (scores, labels, exact) in enumerate(prepared):
                 generator = torch.Generator().manual_seed(derive(0, "analysis noise", step))
                 targets = torch.from_numpy(labels[:, None] == labels[None])
@@ -141,8 +143,8 @@ def _claims(data: pd.DataFrame, means: pd.DataFrame) -> list[Finding]:
 def _notes(means: pd.DataFrame) -> list[str]:
     at_default = (means["width"] - means["loss"].map(DEFAULTS)).abs() < 1e-9
     words = ", ".join(
-        f"{loss_name(row.loss)} {row.error:.4f} ({row.setting})"
-        for row in means[at_default].sort_values("error").itertuples()
+        f"{loss_name(row['loss'])} {row['error']:.4f} ({row['setting']})"
+        for row in means[at_default].sort_values("error").to_dict("records")
     )
     return [f"Mean error at each loss's default smoothing, from the tightest: {words}."]
 
@@ -152,9 +154,10 @@ def _table(means: pd.DataFrame, runs: str) -> Table:
         "width (cosine)", "mean |AP_pred - AP|", "mean AP_pred - AP",
         "share of queries with AP_pred > AP",
     )  # fmt: skip
+    shown = ("setting", "width", "error", "signed", "over")
     rows = [
-        cells(loss_name(row.loss), row.setting, row.width, row.error, row.signed, row.over)
-        for row in means.itertuples()
+        cells(loss_name(row["loss"]), *(row[column] for column in shown))
+        for row in means.to_dict("records")
     ]
     caption = (
         f"AP approximation error over the last training epoch of SmoothAP ({runs}). Every loss is "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from benchmark.analyses.words import cells, numeric
@@ -44,8 +43,8 @@ def _rows(
         for loss in LOSSES:
             yield title, cells(loss_name(loss), *gaps.loc[loss])
         yield title, cells("relative decrease", *(1 - gaps.loc[CALIBRATED] / gaps.loc[PLAIN]))
-    for loss, part in bounds.groupby("loss"):
-        title = f"Bounds where all batches are ranked perfectly, {loss_name(str(loss))}"
+    for name, part in bounds.groupby("loss"):
+        title = f"Bounds where all batches are ranked perfectly, {loss_name(str(name))}"
         by_size = part.groupby("measured_at")[[*_BOUNDS]].mean().reindex(sizes)
         for key, words in _BOUNDS.items():
             yield title, cells(words, *by_size[key])
@@ -112,10 +111,10 @@ def _draw_bounds(axes: Any, means: pd.DataFrame, bounds: pd.DataFrame, sizes: li
         axes.plot(where, 100 * part["own_gap"], **line(loss))
         axes.plot(where, 100 * part["worst"], **(line(loss) | {"markerfacecolor": "none"}))
     plain = 100 * bounds.groupby("measured_at")["plain"].mean()
-    where = np.array([sizes.index(size) for size in plain.index])
-    axes.plot(where, plain, linestyle=":", color=FAINT)
+    middle = [sizes.index(size) for size in plain.index]
+    axes.plot(middle, plain, linestyle=":", color=FAINT)
     if len(plain):
-        start = (where[0], plain.iloc[0])
+        start = (middle[0], plain.iloc[0])
         axes.annotate("Eq. 8", start, xytext=(0, 4), textcoords="offset points")
     axes.set_title("Bounds", loc="left")
     batch_axis(axes, sizes)

@@ -105,7 +105,8 @@ def measure(context: Context, width: float) -> pd.DataFrame:
 
 
 def _mean(steps: Iterable[tuple[np.ndarray, np.ndarray]], width: float) -> dict[str, float]:
-    return pd.DataFrame([shares(rows, labels, width) for rows, labels in steps]).mean().to_dict()
+    means = pd.DataFrame([shares(rows, labels, width) for rows, labels in steps]).mean()
+    return {str(name): float(value) for name, value in means.items()}
 
 
 @ANALYSES.register(
@@ -163,13 +164,13 @@ def _table(data: pd.DataFrame, runs: str, width: float) -> Table:
         (
             HEADINGS[source],
             [
-                *cells(size, digits=6),
-                *cells(*row[list(KINDS)]),
+                *cells(row["batch_size"], digits=6),
+                *cells(*(row[kind] for kind in KINDS)),
                 *cells(row["entries"], digits=4),
             ],
         )
         for source in HEADINGS
-        for size, row in means.loc[source].iterrows()
+        for row in means.loc[source].reset_index().to_dict("records")
     )
     caption = (
         f"Share of the difference matrix whose sigmoid has a derivative above {NEGLIGIBLE:g}, that "

@@ -29,10 +29,10 @@ KEYS = ("batches", "batch_labels", "sizes", "query", "query_labels", "gallery", 
 class Recording:
     """Float32 embeddings with unit rows and int64 labels of one run.
 
-    batches, batch_labels   (T, D), (T,): the batches that the loss saw in the last epoch, one after
-    another sizes                   (S,): images of each of the S batches, T in all query,
-    query_labels     (Q, D), (Q,): the first protocol, after training gallery, gallery_labels (G,
-    D), (G,); empty when the queries are searched among themselves
+    batches, batch_labels     (T, D), (T,): what the loss saw in the last epoch, batch after batch
+    sizes                     (S,): images of each of the S batches, T in all
+    query, query_labels       (Q, D), (Q,): the first protocol, after training
+    gallery, gallery_labels   (G, D), (G,); empty when the queries are searched among themselves
     """
 
     batches: np.ndarray
@@ -98,14 +98,15 @@ def _train(spec: RunSpec) -> Recording:
     finally:
         hook.remove()
     item = next(iter(embedded.values()))
-    gallery = item.protocol.gallery
-    width = item.query.shape[1]
+    gallery, gallery_labels = np.zeros((0, item.query.shape[1]), np.float32), np.zeros(0, np.int64)
+    if item.gallery is not None and item.protocol.gallery is not None:
+        gallery, gallery_labels = item.gallery, item.protocol.gallery.labels
     return Recording(
         batches=np.concatenate([rows for rows, _ in seen]).astype(np.float32),
         batch_labels=np.concatenate([labels for _, labels in seen]).astype(np.int64),
         sizes=np.array([len(labels) for _, labels in seen]),
         query=item.query,
         query_labels=item.protocol.query.labels,
-        gallery=np.zeros((0, width), np.float32) if gallery is None else item.gallery,
-        gallery_labels=np.zeros(0, np.int64) if gallery is None else gallery.labels,
+        gallery=gallery,
+        gallery_labels=gallery_labels,
     )

@@ -135,7 +135,7 @@ def _probes() -> dict[str, np.ndarray]:
 
     where = np.array(list(PROBES.values()))
     names = ("smooth_ap", "sup_ap", "fast_ap", "softbin_ap", "blackbox_ap")
-    without_noise = {"blackbox_ap": {"margin": 0.0}}
+    without_noise: dict[str, dict[str, Any]] = {"blackbox_ap": {"margin": 0.0}}
     return {
         name: pair(create_loss(name, **without_noise.get(name, {})), where)[1] for name in names
     }
@@ -230,11 +230,12 @@ def _draw_panel(upper: Any, lower: Any, panel: str, data: pd.DataFrame) -> None:
         tones = shades(colour, len(names))
         for words, tone, dash in zip(names, tones, ("-", "--", ":"), strict=True):
             curve = own[own["curve"] == words]
+            look: dict[str, Any] = {"color": tone, "linestyle": dash}
             if soft:  # one look for the bins of a loss, which the legend names once
-                tone, dash = colour, "-" if base == "fast_ap" else "--"
+                look = {"color": colour, "linestyle": "-" if base == "fast_ap" else "--"}
                 words = f"{loss_name(str(base))}, {BINNED[str(base)]}"
-            upper.plot(curve["x"], curve["value"], color=tone, linestyle=dash, label=words)
-            lower.plot(curve["x"], curve["derivative"], color=tone, linestyle=dash)
+            upper.plot(curve["x"], curve["value"], label=words, **look)
+            lower.plot(curve["x"], curve["derivative"], **look)
     if not soft:
         upper.step([-SPAN, 0, SPAN], [0, 1, 1], where="post", color=FAINT, linewidth=0.7)
     if panel != "SupAP":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -44,7 +44,7 @@ def shades(colour: str, count: int) -> list[tuple[float, float, float]]:
     return tones
 
 
-def listed(values: Sequence[Any], form: str = "g") -> str:
+def listed(values: Iterable[Any], form: str = "g") -> str:
     """Return "1, 2 and 3"."""
     return joined([format(value, form) for value in values])
 

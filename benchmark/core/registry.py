@@ -12,7 +12,7 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -35,17 +35,27 @@ class Entry:
 
 
 class Registry:
-    """Named components of one kind, found in ``package`` and in plugin folders."""
+    """Named components of one kind, found in ``package`` and in plugin folders.
 
-    def __init__(self, kind: str, package: str):
+    ``facts``: what an entry may say of itself, with the defaults; None: anything.
+    """
+
+    def __init__(self, kind: str, package: str, facts: Mapping[str, Any] | None = None):
         self.kind = kind
         self.package = package
+        self.facts = facts
         self._entries: dict[str, Entry] = {}
         self._discovered = False
 
     def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable[[T], T]:
-        """Return a decorator that files its target under ``name``; a second use of a name is an
-        error."""
+        """Return a decorator that files its target under ``name``.
+
+        A second use of a name, or a fact that the registry does not know, is an error.
+        """
+        unknown = [] if self.facts is None else sorted(facts.keys() - self.facts.keys())
+        if unknown:
+            words = [unknown_name("fact", fact, self.facts or ()) for fact in unknown]
+            raise ConfigError(f"{self.kind} '{name}'", words)
 
         def decorate(target: T) -> T:
             known, module = self._entries.get(name), getattr(target, "__module__", "")
@@ -54,7 +64,9 @@ class Registry:
                 raise ConfigError(
                     f"{self.kind} registry", [f"'{name}' is registered twice: in {where}"]
                 )
-            self._entries[name] = Entry(name, target, display or name, facts)
+            self._entries[name] = Entry(
+                name, target, display or name, {**(self.facts or {}), **facts}
+            )
             return target
 
         return decorate

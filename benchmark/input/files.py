@@ -161,9 +161,11 @@ class _Views(Dataset):
         choice = _Choice(job, job.offset + offset, self.config)
         if self.config.decoding == "reduced" and hasattr(opener, "reduced"):
             image = opener.reduced(number, choice)
+        elif self.config.decoding == "stored" and hasattr(opener, "stored"):
+            image = opener.stored(number)
+            choice(_size(image))
         else:
-            stored = self.config.decoding == "stored" and hasattr(opener, "stored")
-            image = opener.stored(number) if stored else self.image_set.image(number)
+            image = self.image_set.image(number)
             choice(_size(image))
         return choice.view.of(_in_mode(image, self.mode))
 

@@ -143,16 +143,17 @@ def random_resized_box(size: Size, config: InputConfig, generator: np.random.Gen
     When no draw fits, the largest centre crop within the allowed aspects is taken.
     """
     width, height = size
-    logs = [math.log(value) for value in config.crop_aspect]
+    (least, most), aspects = config.crop_area, config.crop_aspect
+    narrow, wide = (math.log(value) for value in aspects)
     for _ in range(TRIES):
-        area = width * height * generator.uniform(*config.crop_area)
-        aspect = math.exp(generator.uniform(*logs))
+        area = width * height * generator.uniform(least, most)
+        aspect = math.exp(generator.uniform(narrow, wide))
         crop_width, crop_height = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if 0 < crop_width <= width and 0 < crop_height <= height:
             left = int(generator.integers(0, width - crop_width + 1))
             top = int(generator.integers(0, height - crop_height + 1))
             return left, top, left + crop_width, top + crop_height
-    aspect = min(max(width / height, config.crop_aspect[0]), config.crop_aspect[1])
+    aspect = min(max(width / height, aspects[0]), aspects[1])
     crop_width, crop_height = min(width, round(height * aspect)), min(height, round(width / aspect))
     left, top = (width - crop_width) // 2, (height - crop_height) // 2
     return left, top, left + crop_width, top + crop_height

@@ -5,8 +5,7 @@ Importing this package does not import torch, so that ``catalogue`` can be used 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from benchmark.core.options import build
 from benchmark.core.registry import Registry
@@ -15,30 +14,11 @@ if TYPE_CHECKING:
     from benchmark.losses.base import Loss
 
 
-class LossRegistry(Registry):
-    """Registry whose entries declare what training and tables need to know of a loss."""
-
-    def register(
-        self,
-        name: str,
-        *,
-        display: str | None = None,
-        paper: str = "",
-        kind: Literal["ranking", "pair", "proxy", "none"] = "ranking",
-        stochastic: bool = False,
-        accepts_references: bool = True,
-    ) -> Callable:
-        """Return a decorator that files a loss class under ``name``.
-
-        ``stochastic``: the value depends on the generator. ``accepts_references``: separate
-        reference embeddings (a memory) can be ranked instead of the batch itself.
-        """
-        facts = {"paper": paper, "kind": kind}
-        facts |= {"stochastic": stochastic, "accepts_references": accepts_references}
-        return super().register(name, display=display, **facts)
-
-
-LOSSES = LossRegistry("loss", "benchmark.losses")
+# What training and tables need to know of a loss. ``kind``: ranking, pair, proxy or none.
+# ``stochastic``: the value depends on the generator. ``accepts_references``: separate reference
+# embeddings (a memory) can be ranked instead of the batch itself.
+FACTS = {"paper": "", "kind": "ranking", "stochastic": False, "accepts_references": True}
+LOSSES = Registry("loss", "benchmark.losses", FACTS)
 
 
 def create_loss(

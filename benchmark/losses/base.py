@@ -126,8 +126,10 @@ class ScoreLoss(ComparingLoss):
     # (``benchmark.losses.kernels.fused``), beyond that as many as have TILE_ENTRIES.
     rows_per_tile: int | None = None
 
-    # Whether the derivative of a row depends on ``totals`` of all rows.
-    needs_totals = False
+    @property
+    def needs_totals(self) -> bool:
+        """Whether the derivative of a row depends on ``totals`` of all rows."""
+        return False
 
     def totals(self, scores: Tensor, relation: Relation) -> Tensor:
         """Return the sums over these rows that ``on_scores`` needs of all rows in

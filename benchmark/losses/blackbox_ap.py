@@ -71,16 +71,14 @@ class BlackBoxAP(RankingLoss):
                 own -= push.gather(1, block.columns)
             return rows, own
 
-        def evaluate(
-            block: Group, own: Tensor, negatives: Tensor
-        ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        def evaluate(block: Group, own: Tensor, negatives: Tensor) -> tuple[Tensor, ...]:
             count = own.shape[1]
             ranker = _Sorted if count >= SORT_FROM_POSITIVES else _Compared
             ranks = ranker(own, negatives, elements)
             rank = ranks.positive + ranks.negative
             losses = 1.0 - measure.gain(ranks.positive, rank, block, every) / count
             if not gradient:
-                return losses, None, None
+                return (losses,)
             factor = step * scale * ranked / count
             _, falls = measure.slopes(ranks.positive, rank, factor, block, every)
             changes = ranks.changes(own + falls)

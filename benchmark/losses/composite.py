@@ -32,8 +32,8 @@ class Composite(ScoreLoss):
         return ranking.query_losses(scores, targets, self_pairs=self_pairs, generator=generator)
 
     def components(self):
-        return [
-            (weight * inner, component)
-            for weight, loss in zip(self.weights, self.losses, strict=True)
-            for inner, component in loss.components()
-        ]
+        found = []
+        for weight, loss in zip(self.weights, self.losses, strict=True):
+            assert isinstance(loss, ScoreLoss)  # composition names no other kind
+            found += [(weight * inner, component) for inner, component in loss.components()]
+        return found

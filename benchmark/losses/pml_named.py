@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import make_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -38,8 +38,11 @@ def named_loss(entry: dict[str, Any]) -> type[LibraryLoss]:
         for name, setting in entry.get("options", {}).items()
     ]
 
+    bases = (LibraryLoss.Config,)
+    made = make_dataclass("Config", fields, bases=bases, frozen=True, kw_only=True)
+
     class NamedLoss(LibraryLoss):
-        Config = make_dataclass("Config", fields, frozen=True, kw_only=True)
+        Config = cast(type[LibraryLoss.Config], made)
         needs_positives = entry.get("needs_positives", False)
 
         def setting(self):

@@ -58,7 +58,7 @@ def parameters_of(target: type) -> dict[str, inspect.Parameter]:
     for base in target.__mro__:
         if "__init__" not in vars(base) or base is object:
             continue
-        own = list(inspect.signature(base.__init__).parameters.values())[1:]
+        own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
         for parameter in own:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 result.setdefault(parameter.name, parameter)
@@ -76,7 +76,7 @@ def supplied_to(target: type) -> list[str]:
 def takes_references(target: type) -> bool:
     """Say whether a loss can compare a batch with other embeddings than itself."""
     return target.__name__ not in BATCH_ONLY and "ref_not_supported" not in "".join(
-        inspect.getsource(base.compute_loss)
+        inspect.getsource(vars(base)["compute_loss"])
         for base in target.__mro__
         if "compute_loss" in vars(base) and base.__name__ != "BaseMetricLossFunction"
     )
@@ -102,7 +102,7 @@ def part_properties(module: str, help: str) -> tuple[dict[str, Any], list[dict[s
         "class": {"enum": list(names), "description": help},
         "params": {"type": "object", "default": {}, "description": "parameters of the class"},
     }
-    rules = []
+    rules: list[dict[str, Any]] = []
     for name, target in names.items():
         then: dict[str, Any] = {"params": _params_schema(target)}
         if name in REFUSED:

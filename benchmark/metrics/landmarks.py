@@ -101,8 +101,10 @@ def _check(judgements: Judgements, queries: int, items: int) -> None:
         )
     found = [
         f"query {number}: {problem}"
-        for number, lists in enumerate(zip(judgements.relevant, judgements.ignored, strict=True))
-        if (problem := _problem(*lists, items))
+        for number, (relevant, ignored) in enumerate(
+            zip(judgements.relevant, judgements.ignored, strict=True)
+        )
+        if (problem := _problem(relevant, ignored, items))
     ]
     if found:
         more = f"\n  ... and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
@@ -111,7 +113,7 @@ def _check(judgements: Judgements, queries: int, items: int) -> None:
         )
 
 
-def _problem(relevant: Sequence[int], ignored: Sequence[int], items: int) -> str | None:
+def _problem(relevant: np.ndarray, ignored: np.ndarray, items: int) -> str | None:
     """Return what is wrong with the judgements of one query, or None."""
     if len(relevant) == 0:
         return "no relevant item; leave the query out"

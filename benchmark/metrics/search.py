@@ -6,6 +6,7 @@ Galleries of a million images are searched in blocks, without a copy of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -90,19 +91,21 @@ def _blocks(parts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
         offset += len(part)
 
 
-def flat_index(items: np.ndarray):
+def flat_index(items: np.ndarray) -> Any:
     """Return an exact inner-product index of ``items`` float32 (N, D), on the GPUs if faiss has
     any."""
     import faiss  # a quarter of a second that only searching should cost
 
-    index = faiss.IndexFlatIP(items.shape[1])
+    index: Any = faiss.IndexFlatIP(items.shape[1])
     if hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0:
         index = faiss.index_cpu_to_all_gpus(index)
     index.add(items)
     return index
 
 
-def _search(index, rows: np.ndarray, own: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+def _search(
+    index: Any, rows: np.ndarray, own: np.ndarray, wanted: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return indices and scores (Q, wanted) without ``own`` (-1: none), equal scores in order of
     index.
 

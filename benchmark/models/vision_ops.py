@@ -31,7 +31,7 @@ def _operators_load() -> bool:
     if hasattr(torch.ops.torchvision, "nms"):
         return True
     spec = importlib.util.find_spec("torchvision")
-    if spec is None:
+    if spec is None or spec.origin is None:
         return False
     for path in sorted(Path(spec.origin).parent.glob("_C*")):
         try:

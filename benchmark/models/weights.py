@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -93,14 +94,14 @@ def load_head(head: nn.Module, weights: dict[str, torch.Tensor], source: str) ->
     head.load_state_dict(own)
 
 
-def _classifier_prefixes(backbone: nn.Module) -> tuple[str, ...]:
+def _classifier_prefixes(backbone: Any) -> tuple[str, ...]:
     names = backbone.default_cfg.get("classifier") or ()
     names = [names] if isinstance(names, str) else list(names)
     return tuple(f"{name}{suffix}." for name in names for suffix in ("", "_dist"))
 
 
 def _fit_channels(
-    backbone: nn.Module, weights: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]
+    backbone: Any, weights: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]
 ) -> None:
     from timm.models import adapt_input_conv
 

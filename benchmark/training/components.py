@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import nn
 
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
@@ -19,6 +19,7 @@ from benchmark.input.base import Input
 from benchmark.input.create import create_input
 from benchmark.input.samplers import Sampler, create_sampler
 from benchmark.losses import LOSSES, create_loss
+from benchmark.losses.base import Loss
 from benchmark.models import EmbeddingModel, create_model
 from benchmark.training.checkpoint import Identity
 from benchmark.training.evaluate import Evaluator
@@ -39,7 +40,7 @@ class Components:
     sampler: Sampler
     train_input: Input
     model: EmbeddingModel
-    loss: nn.Module
+    loss: Loss
     evaluator: Evaluator
 
     @property
@@ -77,7 +78,9 @@ def build_components(spec: RunSpec, device: torch.device) -> Components:
         batch_size=spec.batch_size,
         seed=spec.seed,
     )
-    model = create_model(recipe.model, spec.seed).to(device, memory_format=torch.channels_last)
+    # torch's annotations of ``to`` leave the memory format out
+    place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
+    model = create_model(recipe.model, spec.seed).to(**place)
     check_micro_batch(model, recipe.training.micro_batch, spec.batch_size)
     loss = create_loss(
         spec.loss.name,

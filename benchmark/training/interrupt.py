@@ -25,7 +25,9 @@ def handling_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[dict[
     Signals that this process was told to ignore (by nohup, say) stay ignored.
     """
     handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    before = {number: old for number, old in handlers.items() if old != signal.SIG_IGN}
+    before: dict[int, Any] = {
+        number: old for number, old in handlers.items() if old != signal.SIG_IGN
+    }
     for number in before:
         signal.signal(number, handler)
     try:

@@ -32,6 +32,7 @@ class Memory:
         dtype: torch.dtype = torch.float32,
     ):
         """Make an empty memory for images with ``labels`` (N,) and embeddings of ``width``."""
+        assert config.size is not None  # else a run has no memory
         size = len(labels) if config.size == -1 else config.size
         self._by_image = config.key == "image"
         self.write_first = config.write_first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def write_neighbours(
     gallery_set = _searched(item.protocol)
     categories = np.full(total, -1) if query_set.categories is None else query_set.categories
     names = [[gallery_set.names[i] for i in row] for row in neighbours]
-    arrays = {
+    arrays: dict[str, Any] = {
         "queries": queries,
         "neighbours": neighbours,
         "scores": scores.astype(np.float32),

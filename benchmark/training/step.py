@@ -11,6 +11,7 @@ from torch import nn
 
 from benchmark.core.recipe import TrainingConfig
 from benchmark.core.seeding import derive
+from benchmark.losses.base import Loss
 from benchmark.training.components import Components
 from benchmark.training.memory import Memory
 from benchmark.training.micro_batches import MicroBatches
@@ -33,7 +34,7 @@ class Stepper:
     """
 
     model: nn.Module
-    loss: nn.Module
+    loss: Loss
     optimizer: torch.optim.Optimizer
     scaler: torch.amp.GradScaler
     config: TrainingConfig
@@ -147,20 +148,22 @@ class Stepper:
         """
         leaves = embeddings.detach().requires_grad_()
         memory = None if remembered is None else self.memory
+        images = np.empty(0, np.int64) if remembered is None else remembered
         if memory is not None and memory.write_first:
-            memory.store(leaves, remembered)
+            memory.store(leaves, images)
         with self.stopwatch.running():
             with autocast(self.config, self.device):
                 if memory is None or not reads:
                     value = self.loss(leaves, labels, generator=self._generator)
                 else:
-                    others, other_labels = memory.references(remembered)
+                    others, other_labels = memory.references(images)
                     other_labels = self._for_loss(other_labels)
                     value = self.loss.with_memory(
                         leaves, labels, others, other_labels, generator=self._generator
                     )
             self.scaler.scale(value).backward()
         if memory is not None and not memory.write_first:
-            memory.store(leaves, remembered)
+            memory.store(leaves, images)
         self._pending.append(value.detach())
+        assert leaves.grad is not None  # the loss depends on the embeddings
         return leaves.grad

@@ -51,7 +51,7 @@ class Candidate:
             return None
         return next((pair for pair in REFERENCE_ARGUMENTS if set(pair) <= set(names)), None)
 
-    def value(self, embeddings: Tensor, labels: Tensor, **references: Tensor) -> Tensor:
+    def value(self, embeddings: Tensor, labels: Tensor, **references: Tensor | None) -> Tensor:
         """Return the loss as a tensor of one number; raise WrongResultError for anything else."""
         result = self.function(embeddings, labels, **references)
         if not isinstance(result, Tensor):
@@ -96,8 +96,8 @@ def load(source: str, name_of_loss: str, options: Mapping[str, Any]) -> Candidat
         target: Any = module
         for part in name.split("."):
             if not hasattr(target, part):
-                public = ", ".join(sorted(_losses_of(module))) or "none"
-                raise _error(source, f"{place} has no '{name}' (functions and classes: {public})")
+                listed = ", ".join(sorted(_losses_of(module))) or "none"
+                raise _error(source, f"{place} has no '{name}' (functions and classes: {listed})")
             target = getattr(target, part)
     else:
         public = _losses_of(module)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from benchmark.losses.conformance import cases
 from benchmark.losses.conformance.cases import Case
-from benchmark.losses.conformance.findings import Finding, Problem, examine
+from benchmark.losses.conformance.findings import Finding, examine
 from benchmark.losses.conformance.subject import (
     Mismatch,
     Subject,
@@ -52,17 +53,15 @@ def check_agreement(subject: Subject) -> Iterator[Finding]:
         finding = examine(
             f"{name}, float64",
             batches,
-            lambda case, w=wrong: w(case, FLOAT64),
+            partial(wrong, dtype=FLOAT64),
             crash="not applicable",
         )
         if finding.result == "failed":
-            problem: Problem = lambda case, w=wrong: w(case, FLOAT64, FLOAT32)  # noqa: E731
+            problem = partial(wrong, dtype=FLOAT64, precision=FLOAT32)
             rough = examine(finding.check, batches, problem)
             finding = rough if rough.case else replace(rough, note="to float32 precision only")
         yield finding
-        yield examine(
-            f"{name}, float32", batches, lambda case, w=wrong: w(case, FLOAT32), refusal="failed"
-        )
+        yield examine(f"{name}, float32", batches, partial(wrong, dtype=FLOAT32), refusal="failed")
     if subject.reference.perturbs:
         note = "the gradient is a difference quotient, which a factor may change"
         yield Finding("factor on the loss", "not applicable", note)
@@ -79,7 +78,7 @@ def check_invariances(subject: Subject) -> Iterator[Finding]:
         ("names of labels", _renamed),
         ("rotation of the space", _rotated),
     ):
-        problem: Problem = lambda case, t=transform: _changed(subject, case, t)  # noqa: E731
+        problem = partial(_changed, subject, transform=transform)
         finding = examine(name, equal, problem)
         if finding.result == "passed":
             other = examine(name, mixed, problem)

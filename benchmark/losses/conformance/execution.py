@@ -101,6 +101,7 @@ def _mixes(subject: Subject, case: Case, other: Case) -> Mismatch | None:
     if not value.requires_grad or expected is None:
         return None
     value.backward()
+    assert free.grad is not None  # the candidate has a gradient on this batch
     change = float((free.grad.double() - expected).abs().max())
     text = f"the gradient changes by {change:.3g} when another batch comes in between"
     return Mismatch(text) if change else None

@@ -55,13 +55,14 @@ class Reference:
         generator = torch.Generator().manual_seed(seed)
         free = case.embeddings.clone().requires_grad_()
         queries = torch.nn.functional.normalize(free, dim=1)
-        own = case.references is None
-        pool, pool_labels = (queries, case.labels) if own else (case.pool(), case.reference_labels)
+        pool, pool_labels = queries, case.labels
+        if case.reference_labels is not None:
+            pool, pool_labels = case.pool(), case.reference_labels
         scores = queries @ pool.T
         scores = scores + noise * torch.randn(scores.shape, generator=generator).double()
         positives = case.labels.unsqueeze(1) == pool_labels
         ranked = torch.ones_like(positives)
-        if own:
+        if case.references is None:
             ranked.fill_diagonal_(False)
         value = self.of_scores(scores, positives, ranked)
         if not value.isfinite():

@@ -89,10 +89,9 @@ def all_findings(subject: Subject, processes: bool) -> Iterator[Finding]:
 
 def shown(case: Case, most: int = 12) -> str:
     """Return a batch as Python reads it, its first rows when it is large."""
-    rows = [("embeddings", case.embeddings), ("labels", case.labels)]
-    rows += [("references", case.references), ("reference_labels", case.reference_labels)]
     lines = []
-    for name, values in rows:
+    for name in ("embeddings", "labels", "references", "reference_labels"):
+        values = getattr(case, name)
         if values is None:
             continue
         if values.ndim == 1:

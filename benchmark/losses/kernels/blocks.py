@@ -21,10 +21,10 @@ LEFT_OUT_FROM = 64
 
 # From a block to its rows of scores (b, R), as a copy, and the scores of its positives (b, P).
 Read = Callable[[Group], tuple[Tensor, Tensor]]
-# From a block, scores of positives (b, P) and of negatives (b, N) to losses (b,), and the
+# From a block, scores of positives (b, P) and of negatives (b, N) to losses (b,), followed by the
 # derivatives with respect to both scores where a gradient is asked for. A negative of HIDDEN is no
 # item.
-Evaluate = Callable[[Group, Tensor, Tensor], tuple[Tensor, Tensor | None, Tensor | None]]
+Evaluate = Callable[[Group, Tensor, Tensor], tuple[Tensor, ...]]
 
 
 def block_losses(
@@ -41,9 +41,10 @@ def block_losses(
     for block in blocks:
         rows, positives = read(block)
         negatives, columns = _negatives(rows, relation.hidden(block))
-        losses, of_positives, of_negatives = evaluate(block, positives, negatives)
+        losses, *slopes = evaluate(block, positives, negatives)
         values[block.queries] = losses
         if derivative is not None:
+            of_positives, of_negatives = slopes
             if columns is not None:
                 of_negatives = rows.zero_().scatter_(1, columns, of_negatives)
             derivative[block.queries] = of_negatives.scatter_(1, block.columns, of_positives)

@@ -120,6 +120,8 @@ def _at_once(
     queries, pool = rows.queries, rows.pool
     value, slope, radial = rows.sums(0, len(queries), {})
     of_queries = of_references = None
+    if slope is None:
+        return value, None, None
     if needs[0] and alone:
         # d(E E^T) meets both factors: one product with the symmetric sum instead of two
         of_queries = symmetric_sum(slope) @ queries
@@ -152,14 +154,14 @@ def _in_tiles(
     queries, pool = rows.queries, rows.pool
     own = len(queries) if alone else inside  # references that are queries
     pulled = slice(0 if needs[0] else own, len(pool) if needs[1] else own)
-    of_pool = torch.zeros_like(pool[pulled]) if rows.gradient else None
+    of_pool = torch.zeros_like(pool[pulled])  # no rows without a gradient
     of_queries = of_pool[: len(queries)] if own and needs[0] else torch.zeros_like(queries)
     value, totals = queries.new_zeros(()), rows.totals(tiles)
     for start, stop in tiles:
         part = queries[start:stop]
         term, slope, radial = rows.sums(start, stop, totals)
         value += term
-        if of_pool is None:
+        if slope is None:
             continue
         of_pool.addmm_(slope[:, pulled].T, part)
         if needs[0]:
@@ -175,7 +177,7 @@ def _weighted_sum(queries, pool, components, relation, gradient, generator, tota
     """Return the value, its derivative with respect to the scores (Q, R), and what cosines take off
     along queries (Q,) and references (M,), or None without cosines."""
     scores = queries @ pool.T
-    value, derivative, radial, cosines = None, None, None, None
+    value, derivative, radial, cosines = scores.new_zeros(()), None, None, None
     for number, (weight, loss) in enumerate(components):
         if loss.cosine and cosines is None:
             per_query, per_reference = _inverse_lengths(queries), _inverse_lengths(pool)
@@ -185,7 +187,7 @@ def _weighted_sum(queries, pool, components, relation, gradient, generator, tota
         term, slope = loss.on_scores(
             cosines if loss.cosine else scores, relation, gradient, generator
         )
-        value = term * weight if value is None else value + term * weight
+        value = value + term * weight
         if not gradient:
             continue
         if weight != 1.0:

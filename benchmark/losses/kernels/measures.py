@@ -18,11 +18,13 @@ class Measure(ABC):
     """A loss of each query of a block: 1 - (sum over its positives of their gain) / ``best``.
 
     ``among`` (b, p) is the rank of a positive among the positives, ``rank`` (b, p) among all items.
-    They belong to the columns ``part`` of the block's positives (b, P). ``whole``: a gain depends
-    on other positives of the query, so that ``part`` has to be all of them.
+    They belong to the columns ``part`` of the block's positives (b, P).
     """
 
-    whole = False
+    @property
+    def whole(self) -> bool:
+        """Whether a gain depends on other positives of the query: ``part`` has to be all then."""
+        return False
 
     @abstractmethod
     def best(self, block: Group) -> float:
@@ -86,14 +88,16 @@ class Recall(RankMeasure):
         return 1.0
 
     def gain(self, among, rank, block, part):
-        rank, total = rank[:, self._own(block) :], 0.0
+        rank = rank[:, self._own(block) :]
+        total = rank.new_zeros(len(rank))
         for k, temperature, weight in self._cutoffs(block):
             hits = torch.sigmoid((k - rank) / temperature).sum(1)
             total = total + (hits.clamp(max=k) if self.saturating else hits) * weight
         return total
 
     def fall(self, rank, block, part):
-        rank, total = rank[:, self._own(block) :], 0.0
+        rank = rank[:, self._own(block) :]
+        total = torch.zeros_like(rank)
         for k, temperature, weight in self._cutoffs(block):
             hits = torch.sigmoid((k - rank) / temperature)
             slope = (hits - hits.square()) * (weight / temperature)

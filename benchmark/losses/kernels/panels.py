@@ -98,7 +98,7 @@ class Kernel:
         self.at_bend = [grid.coefficients(curve, grid.steps) for curve in (below, above or below)]
         blocks = []
         for step in range(1 - grid.panels, grid.panels):
-            if not self.bends or step < grid.steps:
+            if above is None or step < grid.steps:
                 blocks.append(grid.coefficients(below, step))
             elif step > grid.steps:
                 blocks.append(grid.coefficients(above, step))
@@ -170,7 +170,7 @@ class Points:
         middle = _pick(running, split)
         left, right = middle - _pick(running, first), _pick(running, last) - middle
         below, above = (left, right) if rising else (right, left)
-        total = 0.0
+        total: Tensor | float = 0.0
         for block, moments in zip(kernel.at_bend, (below, above), strict=True):
             local = torch.einsum("xy,xbm->ybm" if rising else "yx,xbm->ybm", block, moments)
             total = total + (local * at.terms).sum(0)
@@ -223,13 +223,14 @@ class Panels:
         if step.jump:
             total += step.jump * items.at_or_above(anchors.values)
         total = base + anchors.unsort(total)
-        if step.slope is None:
+        slope = step.slope
+        if slope is None:
             return total, None
 
         def derivative(weights: Tensor) -> tuple[Tensor, Tensor]:
             weights = anchors.sort(weights)
-            of_items = anchors.sums(step.slope, items, rising=False, weights=weights)
-            of_anchors = weights * items.sums(step.slope, anchors, rising=True)
+            of_items = anchors.sums(slope, items, rising=False, weights=weights)
+            of_anchors = weights * items.sums(slope, anchors, rising=True)
             return items.unsort(of_items), anchors.unsort(of_anchors)
 
         return total, derivative

@@ -52,7 +52,7 @@ class SoftRanks:
             rows = scores[block.queries] / self.tau
             return rows, rows.gather(1, block.columns)
 
-        def evaluate(block: Group, *sides: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        def evaluate(block: Group, *sides: Tensor) -> tuple[Tensor, ...]:
             best = self.measure.best(block)
             step = scale / (best * self.tau) if gradient else None
             if grid is not None and sides[POSITIVES].shape[1] >= MANY_POSITIVES:
@@ -82,6 +82,7 @@ class SoftRanks:
             if scale is None:
                 continue
             grows, falls = self.measure.slopes(among, rank, scale, block, part)
+            assert push is not None  # the step of negatives has a slope, or nothing is learned
             change, anchors = push(falls)
             of_negatives += change
             of_anchors = -anchors

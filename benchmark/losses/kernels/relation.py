@@ -86,7 +86,8 @@ class Relation:
             targets = targets.clone().fill_diagonal_(False)
         count = targets.sum(1)
         groups = _groups(count.cumsum(0) - count, count, targets.nonzero()[:, 1], None, device)
-        return Relation(groups, *targets.shape, own, int((count > 0).sum()))
+        valid = int((count > 0).sum())
+        return Relation(groups, len(targets), targets.shape[1], own, valid)
 
     def counts(self, include_query: bool) -> Tensor:
         """Return the number of positives of each query (Q,), 0 for queries of no group."""
@@ -254,6 +255,7 @@ def _groups(
         if drop is not None:
             others = columns != queries.unsqueeze(1) + drop
             columns = columns[others].view(len(queries), size - 1)
-        on_device = (part.to(device, non_blocking=True) for part in (queries, columns))
-        groups.append(Group(*on_device))
+        groups.append(
+            Group(queries.to(device, non_blocking=True), columns.to(device, non_blocking=True))
+        )
     return tuple(groups)

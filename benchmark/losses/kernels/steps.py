@@ -26,12 +26,15 @@ PairCount = tuple[Tensor, Callable[[], Tensor] | None]
 class Step(ABC):
     """A function h of the difference of two scores.
 
-    at_tie      h(0), by which an item counts against itself
     bend        difference at which h changes its formula; a grid of panels needs it
     """
 
-    at_tie: float
     bend: float
+
+    @property
+    @abstractmethod
+    def at_tie(self) -> float:
+        """h(0), by which an item counts against itself."""
 
     @abstractmethod
     def count(self, items: Tensor, anchors: Tensor, base: Tensor | float) -> PairCount:

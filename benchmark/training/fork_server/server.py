@@ -83,8 +83,8 @@ class Server:
             _, streams, _, _ = socket.recv_fds(connection, 1, 3)
             with connection.makefile("rb") as stream:
                 request = Request(**json.loads(stream.readline()))
-            for number, descriptor in zip((0, 1, 2), streams, strict=True):
-                os.dup2(descriptor, number)
+            for stream_number, descriptor in enumerate(streams):
+                os.dup2(descriptor, stream_number)
                 os.close(descriptor)
             if self._fits(request):
                 _die_with(connection)
