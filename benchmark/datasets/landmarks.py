@@ -102,7 +102,9 @@ class CroppedOpener(Opener):
 
     def stored(self, index: int) -> Image.Image:
         """Return image number i as it is stored, cropped to its box."""
-        return self._cropped(super().stored(index), index)
+        picture = super().stored(index)
+        whole = Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture
+        return self._cropped(whole, index)
 
     def _cropped(self, image: Image.Image, index: int) -> Image.Image:
         box = [round(edge) for edge in self.boxes[index].tolist()]

@@ -59,16 +59,18 @@ class View:
         The sides of an image of Pillow may have been divided by ``divisor`` when it was decoded.
         """
         left, top, right, bottom = self.box
-        whole = isinstance(picture, np.ndarray) or picture.size == self.full
-        part = 1 if whole else self.divisor
-        if part > 1 and self.resized == self.full and not self.degrees:
+        divided = None
+        if isinstance(picture, Image.Image) and picture.size != self.full:
+            divided = picture
+        part = 1 if divided is None else self.divisor
+        if divided is not None and part > 1 and self.resized == self.full and not self.degrees:
             box = (left / part, top / part, right / part, bottom / part)
-            pixels = pixels_of(picture.resize(self.size, Image.Resampling.BILINEAR, box=box))
+            pixels = pixels_of(divided.resize(self.size, Image.Resampling.BILINEAR, box=box))
         else:
-            if any(length % part for length in self.full):
+            if divided is not None and any(length % part for length in self.full):
                 # Divided sides are rounded up: what sticks out beyond the image is left out.
                 extent = (0, 0, self.full[0] / part, self.full[1] / part)
-                picture = picture.resize(self.resized, Image.Resampling.BILINEAR, box=extent)
+                picture = divided.resize(self.resized, Image.Resampling.BILINEAR, box=extent)
             pixels = resize(pixels_of(picture), self.resized)
             if self.degrees:
                 pixels = turn(pixels, self.degrees)

@@ -43,13 +43,14 @@ class Trainer:
         Without epochs the network is evaluated as it starts.
         """
         if not self.epochs:
-            embedded, scores = self._evaluate()
-            self.progress.finish_epoch(self.state.before_training(scores), 0.0)
-            return embedded
+            untrained, before = self._evaluate()
+            self.progress.finish_epoch(self.state.before_training(before), 0.0)
+            return untrained
         self._resume()
-        embedded = {}
+        embedded: dict[str, EmbeddedProtocol] = {}
         while self.state.epoch < self.epochs:
-            rate, scores = self._train_epoch(stop), None
+            rate = self._train_epoch(stop)
+            scores: Scores | None = None
             done = self.state.epoch + 1
             if done == self.epochs or done % self.recipe.evaluation.every == 0:
                 embedded, scores = self._evaluate()

@@ -66,7 +66,7 @@ def open_pixels(path: Path, divisor: Divisor | None = None, *, stored: bool = Fa
 
 def _jpeg_pixels(image: Image.Image) -> np.ndarray | None:
     """Return the pixels of a whole JPEG in RGB; None for what Pillow has to look at."""
-    if not isinstance(image, JpegImageFile) or image.mode != "RGB":
+    if not isinstance(image, JpegImageFile) or image.mode != "RGB" or image.fp is None:
         return None
     image.fp.seek(0)
     data = image.fp.read(LARGEST_AT_ONCE)

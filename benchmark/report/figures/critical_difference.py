@@ -11,7 +11,7 @@ from benchmark.report.drawing.drawing import Drawing
 from benchmark.report.drawing.panels import keys_of, left_out, panel_grid, rows_of
 from benchmark.report.drawing.style import BAND, DOUBLE, FAINT, INK, line, styled
 from benchmark.report.figures import FIGURES
-from benchmark.report.inputs import Inputs
+from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import loss_label, metric_label, metric_order
 from benchmark.report.numbers import p_value
 from benchmark.report.pairs import is_true
@@ -80,7 +80,7 @@ def draw_ranks(
     axes.text(1, -1.3, f"critical difference{whole}", color=FAINT, va="bottom")
     for row, (loss, rank) in enumerate(zip(losses, ranks["rank"], strict=True)):
         axes.plot([rank], [row], **line(loss, bases.get(loss)) | {"markersize": 6}, zorder=3)
-    apart = {(t.loss, t.against) for t in tests.itertuples() if is_true(t.significant)}
+    apart = {(t.loss, t.against) for t in records(tests) if is_true(t.significant)}
     joined = list(cliques(losses, apart))
     for number, (first, last) in enumerate(joined):
         at = most + 0.5 + 0.4 * number

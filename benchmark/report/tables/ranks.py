@@ -36,7 +36,8 @@ def build(inputs: Inputs) -> Table:
     order = ranks[["setting", "batch_size", "metric"]].assign(
         metric=ranks["metric"].map(metrics.index), rank=ranks["rank"]
     )
-    rows, best = [], {}
+    rows = []
+    best: dict[tuple[str, int, str], str] = {}
     for row in records(ranks.loc[order.sort_values([*order], kind="stable").index]):
         place = (row.setting, row.batch_size, row.metric)
         first = best.setdefault(place, row.loss)

@@ -82,6 +82,7 @@ def test_queries_are_cropped_when_opened_and_gallery_images_are_whole(root):
     ]
     whole = np.asarray(open_image(root / protocol.query.names[0]))
     assert np.array_equal(np.asarray(protocol.query.image(0)), whole[2:30, 4:40])
+    assert np.array_equal(np.asarray(protocol.query.opener.stored(0)), whole[2:30, 4:40])
     assert protocol.gallery.image(0).size == archives.SIZE
     easy = pickle.loads(pickle.dumps(load(root).protocols[f"{NAME}_easy"].query))
     assert easy.image(1).size == (24, 18), "boxes stay with their queries when some are left out"

@@ -70,6 +70,11 @@ def test_plugin_file_enters_the_catalogue(cache, tmp_path, monkeypatch):
     assert len(list(cache.iterdir())) == 2
 
 
+def test_a_fact_that_no_loss_has_is_named():
+    with pytest.raises(ConfigError, match="did you mean 'stochastic'"):
+        LOSSES.register("toy_two", stochastik=True)
+
+
 def test_broken_plugin_is_named(cache, tmp_path, monkeypatch):
     (tmp_path / "broken_loss.py").write_text("import no_such_module_anywhere\n")
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
