@@ -7,6 +7,7 @@ code version.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 from collections import deque
@@ -17,12 +18,21 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.core.array_file import read_arrays
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
 from benchmark.core.records import RunSpec
 
-KEYS = ("batches", "batch_labels", "sizes", "query", "query_labels", "gallery", "gallery_labels")
+ARRAYS = {
+    "batches": ("f", 2),
+    "batch_labels": ("i", 1),
+    "sizes": ("i", 1),
+    "query": ("f", 2),
+    "query_labels": ("i", 1),
+    "gallery": ("f", 2),
+    "gallery_labels": ("i", 1),
+}
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,8 @@ def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recordi
     version = re.sub(r"[^\w.]", "-", code_version())
     path = Path(folder) / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"
     if path.is_file():
-        with np.load(path) as stored:
-            if set(stored.files) == set(KEYS):
-                return Recording(**{key: stored[key] for key in KEYS})
+        with contextlib.suppress(OSError, ValueError):  # a damaged one is made again
+            return Recording(**read_arrays(path, ARRAYS))
     say(f"training {spec.run_id} ({spec.recipe.training.epochs} epochs) to look at its embeddings")
     recording = _train(spec)
     with replacing(path) as temporary, open(temporary, "wb") as stream:

@@ -38,6 +38,7 @@ def gallery(
 
     Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
     """
+    from benchmark.core.errors import derived_files
     from benchmark.report.gallery import write_gallery
     from benchmark.report.gallery.pairs import Choice
     from benchmark.report.inputs import read_inputs
@@ -45,7 +46,8 @@ def gallery(
 
     loaded = load_study(study)
     choice = Choice(first, second, batch_size, seed)
-    made = write_gallery(read_inputs(loaded, results), results, choice)
+    with derived_files(loaded.folder(results)):
+        made = write_gallery(read_inputs(loaded, results), results, choice)
     if made.reason:
         typer.echo(f"nothing to show: {made.reason}")
     for each in made.pairs:

@@ -54,7 +54,7 @@ def report(
 
     Example: python -m benchmark report embedded --pdf
     """
-    from benchmark.core.errors import RunError
+    from benchmark.core.errors import RunError, derived_files
     from benchmark.report.page import write_report
     from benchmark.study import load_study
 
@@ -65,7 +65,8 @@ def report(
             f"{table} does not exist, so there is nothing to report; run 'python -m benchmark "
             f"collect {study}' first, or add --partial for a page that says what is missing"
         )
-    page = write_report(loaded, results)
+    with derived_files(table.parent):
+        page = write_report(loaded, results)
     typer.echo(page)
     if pdf:
         from benchmark.report.page.pdf import write_pdf
@@ -74,6 +75,7 @@ def report(
 
 
 def _write(kind: str, study: str, results: Path) -> None:
+    from benchmark.core.errors import derived_files
     from benchmark.report import steps
     from benchmark.report.inputs import read_inputs
     from benchmark.study import load_study
@@ -81,8 +83,10 @@ def _write(kind: str, study: str, results: Path) -> None:
     loaded = load_study(study)
     folder = loaded.folder(results) / kind
     write = steps.write_tables if kind == "tables" else steps.write_figures
+    with derived_files(folder.parent):
+        made = write(read_inputs(loaded, results), folder)
     typer.echo(f"{folder}:")
-    for artefact in write(read_inputs(loaded, results), folder):
+    for artefact in made:
         typer.echo(f"  {artefact.name}: {artefact.summary}")
     if not (folder.parent / "runs.csv").is_file():
         typer.echo(

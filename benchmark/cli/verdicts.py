@@ -102,11 +102,15 @@ def papers(study: StudyName, results: Results = Path("results")) -> None:
 
     Example: python -m benchmark papers roadmap
     """
+    from benchmark.core.errors import derived_files
     from benchmark.papers.printed.study import compute_printed
     from benchmark.study import load_study
 
     loaded = load_study(study)
-    for path in compute_printed(loaded, results).write(loaded.folder(results)):
+    folder = loaded.folder(results)
+    with derived_files(folder):
+        printed = compute_printed(loaded, results)
+    for path in printed.write(folder):
         typer.echo(f"wrote {path}")
 
 

@@ -3,11 +3,14 @@ do."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class BenchmarkError(Exception):
@@ -62,6 +65,25 @@ class ReferenceDataError(BenchmarkError):
 
 class RunError(BenchmarkError):
     """A run that cannot start, continue or be written."""
+
+
+@contextlib.contextmanager
+def derived_files(folder: Path) -> Iterator[None]:
+    """Turn what goes wrong in the block, which reads what steps derived, into a RunError.
+
+    Each file is checked where it is read. That files of several steps contradict each other shows
+    only in use, as a name or a number that is not there.
+    """
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        place = next((f for f in frames[::-1] if "benchmark" in Path(f.filename).parts), frames[-1])
+        where = f"{type(error).__name__} {error} in {Path(place.filename).name}:{place.lineno}"
+        raise RunError(
+            f"the files in {folder} are damaged or do not belong together ({where}); derive them "
+            "again with 'python -m benchmark collect STUDY' and 'python -m benchmark finish STUDY'"
+        ) from error
 
 
 def print_error(error: BenchmarkError) -> int:

@@ -76,6 +76,12 @@ def open_regular(path: Path) -> BinaryIO:
     return open(path, "rb", opener=_open_regular)
 
 
+def read_regular(path: Path) -> bytes:
+    """Return the content of a regular file; raise OSError as ``open_regular`` does."""
+    with open_regular(path) as stream:
+        return stream.read()
+
+
 def _open_regular(path: str, flags: int) -> int:
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(handle).st_mode):

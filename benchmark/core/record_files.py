@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from benchmark.core.errors import RunError
+from benchmark.core.paths import read_regular
 from benchmark.core.records import SCHEMA
 
 Record = TypeVar("Record")
@@ -17,7 +18,7 @@ Record = TypeVar("Record")
 def read_record(kind: type[Record], path: Path, what: str) -> Record:
     """Return the JSON file at ``path`` as a ``kind``, called ``what``; raise RunError."""
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(Path(path))
     except FileNotFoundError as error:
         raise RunError(f"{path} does not exist; expected {what}") from error
     except OSError as error:

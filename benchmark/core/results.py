@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from benchmark.core.files import write_json, write_text
+from benchmark.core.paths import read_regular
 from benchmark.core.record_files import parse_record, read_record, unreadable
 
 # A mean of values up to 1 may be a rounding error above 1.
@@ -149,7 +150,7 @@ class EpochRecord:
     def read_all(cls, path: Path) -> list[EpochRecord]:
         """Return the lines of ``metrics.jsonl``; raise RunError for anything else."""
         try:
-            lines = Path(path).read_bytes().splitlines()
+            lines = read_regular(Path(path)).splitlines()
         except OSError as error:
             raise unreadable(path, "metrics", str(error)) from error
         return [parse_record(cls, line, path, "metrics") for line in lines]

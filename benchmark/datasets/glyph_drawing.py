@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib.util
 import unicodedata
-import zipfile
 from collections import Counter
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from benchmark.core.array_file import read_arrays
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import DataError
 from benchmark.core.files import replacing
@@ -32,7 +32,7 @@ LARGEST = 30  # pixels that a character may take of SIDE
 MIN_FONTS = 6
 # placeholders, and fragments of large symbols
 SKIPPED_FONTS = ("LastResort", "STIXSiz", "STIXNonUni")
-ARRAYS = {"pixels", "codes", "fonts", "font_names"}
+ARRAYS = {"pixels": ("u", 3), "codes": ("i", 1), "fonts": ("i", 1), "font_names": ("U", 1)}
 
 
 def glyph_images() -> dict[str, np.ndarray]:
@@ -57,12 +57,11 @@ def glyph_images() -> dict[str, np.ndarray]:
 
 def _read(path: Path) -> dict[str, np.ndarray] | None:
     try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError):
+        arrays = read_arrays(path, ARRAYS)
+    except (OSError, ValueError):
         return None
-    valid = set(arrays) == ARRAYS and len(arrays["pixels"]) == len(arrays["codes"])
-    return arrays if valid else None
+    fits = len(arrays["pixels"]) == len(arrays["codes"]) == len(arrays["fonts"])
+    return arrays if fits else None
 
 
 def _font_files() -> list[Path]:

@@ -11,10 +11,10 @@ import pandas as pd
 
 from benchmark.core.errors import RunError
 from benchmark.core.privacy import public, without_paths
-from benchmark.core.records import read_json
 from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
 from benchmark.report.render.table import NothingToShow
+from benchmark.runs.study_provenance import read_study_provenance
 from benchmark.runs.table import RUNS_TABLE, RunTable
 from benchmark.study import Study
 
@@ -149,7 +149,7 @@ def read_inputs(study: Study, results: Path) -> Inputs:
     printed = Printed() if absent else Printed.read(folder)
     provenance: Mapping[str, Any] = {}
     if (folder / "provenance.json").is_file():
-        provenance = public(read_json(folder / "provenance.json", "the provenance of a study"))
+        provenance = public(read_study_provenance(folder / "provenance.json"))
     else:
         missing.append("provenance.json")
     present = {name: table for name, table in tables.items() if table is not None}

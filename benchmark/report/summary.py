@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmark.core.errors import RunError, derived_files
 from benchmark.core.records import STATE, STATUSES
 from benchmark.papers.verdicts.summary import summary_text
 from benchmark.runs.plan import plan
@@ -28,7 +29,11 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     lines += [f"  {status} {run_id}: {reason}" for run_id, status, reason in found.problems[:10]]
     verdicts = study.folder(results) / "verdicts.csv"
     if verdicts.is_file():
-        lines += ["", summary_text(pd.read_csv(verdicts)), ""]
+        try:
+            with derived_files(verdicts.parent):
+                lines += ["", summary_text(pd.read_csv(verdicts)), ""]
+        except RunError as error:
+            lines += ["", str(error), ""]
     report = study.folder(results) / "report" / "index.html"
     if report.is_file():
         state = "report" if finished else "report (with what there is)"

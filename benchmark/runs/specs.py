@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.paths import file_below, read_regular
 from benchmark.core.plain_json import parse_json
 from benchmark.core.records import (
     DIGEST,
@@ -74,7 +75,7 @@ def keep_previous(folder: Path, digest: str) -> Path | None:
     old = _json(folder / RESULT).get("spec_digest")
     if not isinstance(old, str) or not DIGEST.fullmatch(old) or old == digest:
         return None
-    target = folder / PREVIOUS / old
+    target = file_below(folder, f"{PREVIOUS}/{old}")
     target.mkdir(parents=True, exist_ok=True)
     names = KEPT if digest_of(folder / SPEC) != old else (*KEPT, SPEC)
     for name in names:
@@ -86,7 +87,7 @@ def keep_previous(folder: Path, digest: str) -> Path | None:
 def _fits(result: Path, digest: str) -> bool:
     """Returns whether a result is of this specification, absent, or not ours to read."""
     try:
-        value = parse_json(result.read_bytes())
+        value = parse_json(read_regular(result))
     except OSError:
         return True
     except ValueError:
@@ -96,7 +97,7 @@ def _fits(result: Path, digest: str) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = parse_json(path.read_text(encoding="utf-8"))
+        value = parse_json(read_regular(path))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

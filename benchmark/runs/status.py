@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.errors import RunError
+from benchmark.core.paths import read_regular
 from benchmark.core.records import LOG, PROVENANCE, RESULT
 from benchmark.core.results import Provenance, Result
 from benchmark.study.grid import Run
@@ -53,7 +54,7 @@ def status_of(run: Run, results: Path) -> RunStatus:
 def _without_result(folder: Path) -> RunStatus:
     log = folder / LOG
     try:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_regular(log).decode(errors="replace").splitlines()
     except OSError:
         return RunStatus("missing", "not run yet")
     reason = failure_in(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import zipfile
 import zlib
@@ -80,7 +81,7 @@ def remove_checkpoint(folder: Path) -> None:
     """Delete the checkpoint of a finished run, and its folder when that is left empty."""
     path = folder / CHECKPOINT
     path.unlink(missing_ok=True)
-    if path.parent.is_dir() and not any(path.parent.iterdir()):
+    with contextlib.suppress(OSError):  # it may hold other files, or be a link to another disk
         path.parent.rmdir()
 
 

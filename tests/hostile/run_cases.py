@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import struct
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC
 from hostile.cases import Case, cases
-from hostile.run_targets import record_seeds, table_seeds
+from hostile.run_targets import neighbours_seeds, record_seeds, table_seeds
 
 
 def edited(file: str, change: Callable[[dict[str, Any]], object]) -> bytes:
@@ -185,3 +190,51 @@ CHECKPOINTS = {
 }
 CASES += cases("checkpoint", CHECKPOINTS)
 CASES += cases("weights", CHECKPOINTS, "not a state dict")
+
+
+def arrays(**changes: Any) -> bytes:
+    """Return recorded neighbours with some arrays replaced, or left out by None."""
+    with np.load(io.BytesIO(neighbours_seeds()["npz"])) as good:
+        content = {name: good[name] for name in good.files} | changes
+    stream = io.BytesIO()
+    np.savez(stream, **{name: value for name, value in content.items() if value is not None})
+    return stream.getvalue()
+
+
+def huge(name: str) -> bytes:
+    """Return neighbours one of whose arrays announces 10^15 bytes."""
+    header = str({"descr": "|u1", "fortran_order": False, "shape": (10**15,)}).encode()
+    stream = io.BytesIO(arrays(**{name: None}))
+    with zipfile.ZipFile(stream, "a") as archive:
+        length = struct.pack("<H", len(header) + 1)
+        archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + length + header + b"\n")
+    return stream.getvalue()
+
+
+CASES += cases(
+    "neighbours",
+    {
+        "nothing": b"",
+        "text": b"hello",
+        "a zip of nothing": b"PK\x05\x06" + bytes(18),
+        "cut": neighbours_seeds()["npz"][:-300],
+        "no matches": arrays(matches=None),
+        "objects": arrays(query_names=np.array([{}] * 12, dtype=object)),
+        "records": arrays(queries=np.zeros(12, dtype=[("a", "i4")])),
+        "10^15 queries": huge("queries"),
+        "pictures of 10^15 bytes": huge("query_images"),
+        "ranks of NaN": arrays(positive_ranks=np.full(90, np.nan)),
+        "ranks of zero": arrays(positive_ranks=np.zeros(200, np.int64)),
+        "too few ranks": arrays(positive_ranks=np.arange(1, 3)),
+        "negative positives": arrays(positives=np.full(12, -1)),
+        "another number of names": arrays(query_names=np.array(["a"])),
+        "another number of pictures": arrays(neighbour_images=np.zeros((3, 64, 64, 3), np.uint8)),
+        "pictures without colours": arrays(query_images=np.zeros((12, 64, 64), np.uint8)),
+        "pictures of real numbers": arrays(query_images=np.zeros((12, 64, 64, 3))),
+        "no queries": arrays(queries=np.zeros(0, np.int64)),
+        "matches of text": arrays(matches=np.full((12, 6), "x")),
+    },
+    "neighbours.npz cannot be read",
+)
+
+CASES += cases("study provenance", SHAPES, "x.json cannot be read")

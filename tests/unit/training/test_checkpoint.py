@@ -88,3 +88,13 @@ def test_removing_leaves_no_empty_folder(tmp_path):
     save_checkpoint(tmp_path, IDENTITY, {"epoch": 0, "position": 0})
     remove_checkpoint(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_states_that_is_a_link_stays(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / CHECKPOINT).parent.symlink_to(tmp_path / "elsewhere")
+    save_checkpoint(run, IDENTITY, {"epoch": 0, "position": 0})
+    remove_checkpoint(run)
+    assert (run / CHECKPOINT).parent.is_symlink() and not (run / CHECKPOINT).exists()

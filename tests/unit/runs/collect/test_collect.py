@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, replace
 
 import pandas as pd
@@ -120,6 +121,20 @@ def test_a_torn_record_is_a_failure_of_its_run_alone(runs, finish, table_of, nam
     assert row["status"] == "failed" and "delete it and run the study again" in row["reason"]
     assert name in row["reason"] and scores_of(table, first).empty
     assert row_of(table, second)["status"] == "ok"
+
+
+@pytest.mark.parametrize("name", ["result.json", "provenance.json", "train.log"])
+def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(runs, finish, table_of, name):
+    first, second, *_ = runs.values()
+    folder = finish(first)
+    finish(second)
+    if name == "train.log":
+        (folder / "result.json").unlink()
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    statuses = table_of().runs.set_index("run_id")["status"]
+    assert statuses[first.spec.run_id] == ("missing" if name == "train.log" else "failed")
+    assert statuses[second.spec.run_id] == "ok"
 
 
 def test_a_result_of_another_schema_is_a_failure_that_names_both(first, finish, table_of):

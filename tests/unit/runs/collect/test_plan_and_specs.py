@@ -10,6 +10,7 @@ from made_up_records import TIMING
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
+from benchmark.core.errors import DataError
 from benchmark.core.records import RunSpec
 from benchmark.report.summary import closing_words
 from benchmark.runs.plan import as_text, duration, plan, sources_text
@@ -96,6 +97,16 @@ def test_a_finished_result_of_another_specification_is_kept(results, runs, finis
     assert RunSpec.read(kept / "spec.json") == old
     assert (kept / "provenance.json").is_file()
     assert RunSpec.read(folder / "spec.json") == run.spec
+
+
+def test_nothing_is_kept_through_a_link_that_leads_out(results, runs, finish, tmp_path):
+    run = next(iter(runs.values()))
+    folder = finish(run, spec_digest="0123456789abcdef")
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "previous").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match=r"previous.* through a link"):
+        write_spec(run, results)
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 @pytest.mark.parametrize("digest", ["../../elsewhere", "/tmp/elsewhere", "0123456789ABCDEF", "x"])
