@@ -92,6 +92,9 @@ def test_smooth_ap_of_the_library_is_as_wrong_as_the_refusal_says():
     perfect = torch.eye(96)[labels]
     assert SmoothAPLoss(temperature=0.01)(perfect, labels).item() == pytest.approx(0.71, abs=0.005)
     assert create_loss("smooth_ap")(perfect, labels).item() == pytest.approx(0.0, abs=1e-5)
+    centres = torch.randn(96, 64, generator=torch.Generator().manual_seed(0))
+    perfect = torch.nn.functional.normalize(centres, dim=1)[labels]
+    assert SmoothAPLoss(temperature=0.01)(perfect, labels).item() == pytest.approx(0.68, abs=0.01)
 
 
 def test_parts_of_parts_reach_the_library():
