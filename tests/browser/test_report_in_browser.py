@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from made_up_inputs import WENT_WRONG, made_up_inputs, written_page
-from workplace import ROOT, small_study
+from workplace import ROOT, STUCK, small_study
 
 from benchmark.core.files import write_text
 
@@ -52,7 +52,7 @@ def real_report(tmp_path_factory) -> Path:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=STUCK,
         check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]

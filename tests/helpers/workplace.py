@@ -14,6 +14,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ROOT / "tests" / "workflow" / "quick_training"
 LOCAL = ROOT / "workflow" / "profiles" / "local"
+STUCK = 1800  # seconds after which a program counts as stuck, on a busy machine too
 
 
 def small_study(name: str, losses: list[str], tau: float = 0.1) -> dict[str, Any]:
@@ -45,7 +46,6 @@ class Workplace:
     folder: Path
     code: Path = ROOT  # where the Snakefile and the package lie
     environment: dict[str, str] = field(default_factory=dict)
-    seconds: int = 300  # after which a workflow counts as stuck
 
     @property
     def runs(self) -> Path:
@@ -78,7 +78,7 @@ class Workplace:
             env=self.variables,
             capture_output=True,
             text=True,
-            timeout=self.seconds,
+            timeout=STUCK,
             check=False,
         )
 

@@ -61,7 +61,7 @@ def timed_pass(place: Workplace) -> tuple[float, dict[str, int], str]:
 def measure(losses: int, seeds: int) -> dict[str, Any]:
     """Returns the numbers of both passes; ``wrong`` lists what is not as it should be."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Workplace(Path(folder), seconds=3600)
+        place = Workplace(Path(folder))
         place.write(wide_study(losses, seeds))
         total = losses * seeds
         place.environment = {

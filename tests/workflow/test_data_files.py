@@ -86,7 +86,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         shutil.copytree(ROOT / name, folder / "code" / name, ignore=ignored)
     shutil.copy(ROOT / "Snakefile", folder / "code")
     variables = {"BENCHMARK_PLUGINS": str(folder / "plugins")}
-    work = Workplace(folder, folder / "code", variables, seconds=900)
+    work = Workplace(folder, folder / "code", variables)
     with DryRuns(folder, work.variables) as dry_runs:
         study = Judged(work, dry_runs)
         write_paper(study.plugins)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from workplace import LOCAL, QUICK, ROOT, Workplace, small_study
+from workplace import LOCAL, QUICK, ROOT, STUCK, Workplace, small_study
 
 RUN = r"glyphs_tiny/test_resnet_smoke/\w+/bs32/seed[01]"
 CTRL_C = b"\x03"
@@ -81,7 +81,7 @@ def test_a_log_has_one_line_a_run_then_the_verdicts_and_nothing_else(fresh: Work
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=STUCK,
             check=False,
         )
         assert done.returncode == 0, done.stdout
@@ -152,7 +152,7 @@ def test_the_results_folder_of_run_keeps_its_name(name, fresh: Workplace):
         env=environment(quick=True),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=STUCK,
         check=False,
     )
     assert done.returncode == 0, done.stderr

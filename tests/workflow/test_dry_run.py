@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import yaml
-from workplace import ROOT, Workplace, jobs, small_study
+from workplace import ROOT, STUCK, Workplace, jobs, small_study
 
 from benchmark.study import load_study, study_names
 from benchmark.study.grid import expand
@@ -43,7 +43,7 @@ def dry_run(*arguments: str, folder=ROOT) -> subprocess.CompletedProcess:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=STUCK,
         check=False,
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from workplace import ROOT, small_study
+from workplace import ROOT, STUCK, small_study
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study import load_study
@@ -60,7 +60,7 @@ def snakemake(
         env=everything,
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=STUCK,
         check=False,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ FLOAT32, FLOAT64 = torch.float32, torch.float64
 Transform = Callable[[Case], tuple[Case, Callable[[Tensor], Tensor]]]
 
 
+@cache
 def ordinary_batches() -> list[Case]:
     """Return batches that every implementation has to take: equal classes, sorted by label."""
     return [
@@ -38,12 +39,36 @@ def ordinary_batches() -> list[Case]:
     ]
 
 
+@cache
 def unequal_batches() -> list[Case]:
     """Return batches whose classes have different sizes, in random order."""
     return [
         cases.mixed("classes of 7, 5, 4 and 2", [7, 5, 4, 2], 12, 5),
         cases.mixed("classes of 20, 3 and 2", [20, 3, 2], 10, 6, narrow=True),
     ]
+
+
+@cache
+def unusual_batches() -> dict[str, list[Case]]:
+    """Return by check the batches that implementations tend to forget."""
+    duplicates = [cases.lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)]
+    return {
+        "perfect ranking": [
+            cases.perfect("six perfect classes of four", [4] * 6),
+            cases.perfect("96 perfect classes of four", [4] * 96),
+        ],
+        "unequal classes": unequal_batches(),
+        "classes of one image": [
+            cases.mixed("classes of 4, 3, 1, 1 and 1", [4, 3, 1, 1, 1], 8, 7),
+            cases.mixed("one pair among ten", [2] + [1] * 8, 6, 8, narrow=True),
+        ],
+        "one class": [
+            cases.mixed("eight images of one class", [8], 8, 9),
+            cases.mixed("two images of one class", [2], 4, 10),
+        ],
+        "ties": [cases.lattice("tied scores", [4] * 3, seed, 6) for seed in (1, 2, 3)],
+        "duplicates": [*duplicates, cases.collapsed("all images equal", [4] * 3)],
+    }
 
 
 def check_agreement(subject: Subject) -> Iterator[Finding]:
@@ -92,32 +117,8 @@ def check_unusual(subject: Subject) -> Iterator[Finding]:
     def wrong(case: Case) -> Mismatch | None:
         return subject.wrong_value(case, FLOAT32) or subject.wrong_gradient(case, FLOAT32)
 
-    perfect = [
-        cases.perfect("six perfect classes of four", [4] * 6),
-        cases.perfect("96 perfect classes of four", [4] * 96),
-    ]
-    yield examine("perfect ranking", _small_if_random(subject, perfect), wrong)
-    yield examine("unequal classes", unequal_batches(), wrong)
-    yield examine(
-        "classes of one image",
-        [
-            cases.mixed("classes of 4, 3, 1, 1 and 1", [4, 3, 1, 1, 1], 8, 7),
-            cases.mixed("one pair among ten", [2] + [1] * 8, 6, 8, narrow=True),
-        ],
-        wrong,
-    )
-    yield examine(
-        "one class",
-        [
-            cases.mixed("eight images of one class", [8], 8, 9),
-            cases.mixed("two images of one class", [2], 4, 10),
-        ],
-        wrong,
-    )
-    ties = [cases.lattice("tied scores", [4] * 3, seed, 6) for seed in (1, 2, 3)]
-    yield examine("ties", ties, wrong)
-    duplicates = [cases.lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)]
-    yield examine("duplicates", [*duplicates, cases.collapsed("all images equal", [4] * 3)], wrong)
+    for name, batches in unusual_batches().items():
+        yield examine(name, _small_if_random(subject, batches), wrong)
     if subject.candidate.reference_arguments is None:
         note = "takes embeddings and labels only"
         yield Finding("references", "not applicable", note)
