@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmark.losses.base import Loss
 
 
-# What training and tables need to know of a loss. ``kind``: ranking, pair, proxy or none.
+# What training and tables need to know of a loss. ``kind``: ranking, pair, proxy, triplets or none.
 # ``stochastic``: the value depends on the generator. ``accepts_references``: separate reference
 # embeddings (a memory) can be ranked instead of the batch itself.
 FACTS = {"paper": "", "kind": "ranking", "stochastic": False, "accepts_references": True}

@@ -30,6 +30,10 @@ class Loss(nn.Module):
     # Whether labels may have a column for each level of relevance, (B, L), the finest first.
     hierarchical = False
 
+    # Images of a group, where the loss of a batch is the mean over groups of consecutive images.
+    # Micro-batches of whole groups then go through the network once instead of twice.
+    group: int | None = None
+
     @dataclass(frozen=True, kw_only=True)
     class Config:
         """No hyperparameters."""

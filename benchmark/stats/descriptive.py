@@ -70,7 +70,8 @@ def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.Data
 def costs(table: RunTable) -> pd.DataFrame:
     """Return what training cost, means over the finished runs of a cell that took a step.
 
-    ``loss_share`` is the time of the loss over the time of a step (batch size / images per second).
+    ``loss_share`` is the time of the loss over the time of a step (images of a batch / images per
+    second).
     """
     cell = ["dataset", "setting", "batch_size", "loss"]
     runs = table.costs()
@@ -84,7 +85,10 @@ def costs(table: RunTable) -> pd.DataFrame:
             loss_ms_maximum=cells["loss_ms"].max(),
         )
     )
-    means = means.reset_index()
-    step_ms = 1000 * means["batch_size"] / means["images_per_second"]
+    # a batch of triplets has more images than its size says
+    images = cells["images_backward"].sum(min_count=1) / cells["updates"].sum(min_count=1)
+    means = means.assign(images=images).reset_index()
+    images = means["images"].fillna(means["batch_size"])
+    step_ms = 1000 * images / means["images_per_second"]
     means["loss_share"] = means["loss_ms"] / step_ms
     return means.reindex(columns=COST_COLUMNS)

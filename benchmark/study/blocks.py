@@ -16,6 +16,8 @@ from benchmark.study.known import Known
 from benchmark.study.model import Block, DatasetChoice, Variant
 from benchmark.study.recipes import RecipeFile, merge, overlay, read_recipe, without_losses
 
+TRIPLETS = "mined_triplets"  # the sampler of batches that are laid out as triplets
+
 
 class BlockReader:
     """Reads the blocks of one study document; ``problems`` collects what is wrong with them.
@@ -122,6 +124,7 @@ class BlockReader:
         if recipe is not None:
             self.check_sampler(number, block, recipe)
             self.check_memory(number, block, recipe, losses)
+            self.check_triplets(number, block, recipe, losses)
             self.check_metrics(number, block, recipe, datasets)
         sizes = written(block.batch_sizes)
         seeds = written(self.file.seeds if block.seeds is None else block.seeds)
@@ -203,6 +206,15 @@ class BlockReader:
             if problem := memory_problem(recipe, loss.name, ranks):
                 key = f"blocks.{number}.losses"
                 self.add(key, problem, self.runs_of(block, loss=loss.label))
+
+    def check_triplets(
+        self, number: int, block: BlockFile, recipe: Recipe, losses: Sequence[Variant]
+    ) -> None:
+        """Check that losses of triplets get batches of triplets."""
+        for loss in losses:
+            if loss.name in self.known.of_triplets and recipe.sampler.name != TRIPLETS:
+                words = f"'{loss.name}' needs the sampler '{TRIPLETS}', not '{recipe.sampler.name}'"
+                self.add(f"blocks.{number}.losses", words, self.runs_of(block, loss=loss.label))
 
     def check_metrics(
         self, number: int, block: BlockFile, recipe: Recipe, datasets: Sequence[DatasetChoice]

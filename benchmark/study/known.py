@@ -22,6 +22,7 @@ class Known:
     datasets           {registry name: metric families it can give}
     samplers           registry names
     without_references names of the losses that rank nothing but the batch or their proxies
+    of_triplets        names of the losses that only take batches laid out as triplets
     without_training   names of the datasets that are for evaluation only
     check_params       (dataset, params) -> problems, with a key for each wrong parameter
     sampler_problems   (name, params, batch_size) -> problems
@@ -31,6 +32,7 @@ class Known:
     datasets: dict[str, tuple[str, ...]]
     samplers: tuple[str, ...]
     without_references: tuple[str, ...]
+    of_triplets: tuple[str, ...]
     without_training: tuple[str, ...]
     check_params: Callable[[str, dict[str, Any]], list[Problem]]
     sampler_problems: Callable[[str, dict[str, Any], int], list[Problem]]
@@ -99,6 +101,7 @@ def load_known() -> Known:
         without_references=tuple(
             name for name, facts in catalogue.items() if not facts.accepts_references
         ),
+        of_triplets=tuple(name for name, facts in catalogue.items() if facts.kind == "triplets"),
         without_training=tuple(entry.name for entry in DATASETS if not entry.target.trains),
         check_params=check_dataset_params,
         sampler_problems=check,

@@ -79,21 +79,28 @@ class Evaluator:
             scores |= item.measure(name, self.config, ranker)
         return scores
 
-    @torch.inference_mode()
     def _embed(
         self, image_set: ImageSet, model: EmbeddingModel, device: torch.device
     ) -> np.ndarray:
         if id(image_set) not in self._inputs:
             self._inputs[id(image_set)] = create_input(image_set, self._images, self._channels)
-        batches = self._inputs[id(image_set)].eval_batches(self.config.batch_size)
-        rows, start = np.empty((len(image_set), 0), np.float32), 0
-        for images in batches:  # filled in place: a million images fit only once
-            part = model(images.to(device)).float().cpu().numpy()
-            if start == 0:
-                rows = np.empty((len(image_set), part.shape[1]), np.float32)
-            rows[start : start + len(part)] = part
-            start += len(part)
-        return rows
+        images, size = self._inputs[id(image_set)], self.config.batch_size
+        return embed_images(model, images, len(image_set), size, device)
+
+
+@torch.inference_mode()
+def embed_images(
+    model: EmbeddingModel, images: Input, count: int, batch_size: int, device: torch.device
+) -> np.ndarray:
+    """Return the embeddings (count, D) float32 of all ``images``, seen as test images."""
+    rows, start = np.empty((count, 0), np.float32), 0
+    for batch in images.eval_batches(batch_size):  # filled in place: a million images fit once
+        part = model(batch.to(device)).float().cpu().numpy()
+        if start == 0:
+            rows = np.empty((count, part.shape[1]), np.float32)
+        rows[start : start + len(part)] = part
+        start += len(part)
+    return rows
 
 
 def sample_of(image_set: ImageSet, count: int) -> ImageSet:

@@ -6,6 +6,7 @@ import math
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from benchmark.core import provenance
@@ -17,6 +18,7 @@ from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_chec
 from benchmark.training.components import Components
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.mining import mine
 from benchmark.training.optimizer import set_learning_rate
 from benchmark.training.progress import Progress
 from benchmark.training.schedule import learning_rate_factor
@@ -60,7 +62,7 @@ class Trainer:
     def _train_epoch(self, stop: StopRequest) -> float:
         """Take the steps that are left of the epoch; return its last learning rate."""
         state, components, stepper = self.state, self.components, self.stepper
-        batches = components.sampler.epoch(state.epoch)
+        batches = self._batches()
         self.progress.start_epoch(state.epoch, len(batches), state.position)
         components.model.train()
         clock = time.perf_counter()
@@ -93,6 +95,17 @@ class Trainer:
                 clock = time.perf_counter()
         self._check_losses()
         return self._rate((len(batches) - 1) / len(batches))
+
+    def _batches(self) -> list[np.ndarray]:
+        """Return the batches of the epoch; mined ones are kept, as the network moves on."""
+        state = self.state
+        if state.mined:
+            return [np.array(batch) for batch in state.mined]
+        clock = time.perf_counter()
+        batches, embedded = mine(self.components, state.epoch)
+        if embedded:
+            state.count_mining(batches, embedded, time.perf_counter() - clock)
+        return batches
 
     def _rate(self, share: float) -> float:
         """Return the learning rate of the backbone at ``share`` of the epoch under way."""

@@ -24,6 +24,7 @@ class RunState:
     images_forward      training images that went through the network, each pass counted
     images_backward     training images that gave a gradient
     losses              the loss of every step of the epoch under way
+    mined               the batches of the epoch under way, where they were mined
     records             the finished epochs
     batch_digests       digests of the first batches, for the matched-pairs check
     machines            models of the machines that took part, first one first
@@ -34,6 +35,7 @@ class RunState:
     position: int = 0
     step: int = 0
     losses: list[float] = field(default_factory=list)
+    mined: list[list[int]] = field(default_factory=list)
     records: list[EpochRecord] = field(default_factory=list)
     batch_digests: list[str] = field(default_factory=list)
     epoch_seconds: float = 0.0
@@ -66,6 +68,12 @@ class RunState:
         self.step += 1
         self.position += 1
         self.epoch_images += images
+        self.epoch_seconds += seconds
+
+    def count_mining(self, batches: list[np.ndarray], images: int, seconds: float) -> None:
+        """Keep the batches of the epoch under way, for which so many images were embedded."""
+        self.mined = [batch.tolist() for batch in batches]
+        self.images_forward += images
         self.epoch_seconds += seconds
 
     def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
@@ -111,7 +119,7 @@ class RunState:
         )
         self.records.append(record)
         self.train_seconds += seconds
-        self.epoch, self.position, self.losses = self.epoch + 1, 0, []
+        self.epoch, self.position, self.losses, self.mined = self.epoch + 1, 0, [], []
         self.epoch_seconds = self.epoch_loss_seconds = 0.0
         self.epoch_images = 0
         return record

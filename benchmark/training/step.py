@@ -84,7 +84,9 @@ class Stepper:
         self._generator.manual_seed(derive(self.seed, "loss", step))
         labels = self._for_loss(labels)
         self.optimizer.zero_grad(set_to_none=True)
-        if self.config.micro_batch is not None and self.passes(len(images)) > 1:
+        if self._grouped(len(images)):
+            self._step_by_groups(images, labels)
+        elif self.config.micro_batch is not None and self.passes(len(images)) > 1:
             batch = MicroBatches(self._embed, images, self.config.micro_batch, seed)
             gradient = self._loss_gradient(batch.embeddings(), labels, remembered, reads)
             batch.backward(gradient)
@@ -97,7 +99,24 @@ class Stepper:
     def passes(self, images: int) -> int:
         """Return how often each of the images of a batch goes forward: twice in micro-batches."""
         size = self.config.micro_batch
-        return 2 if size is not None and size < images else 1
+        parts = size is not None and size < images and not self._grouped(images)
+        return 2 if parts else 1
+
+    def _grouped(self, images: int) -> bool:
+        """Return whether a batch goes through the network once, in parts of whole groups."""
+        size, group = self.config.micro_batch, getattr(self.loss, "group", None)
+        return bool(group and size is not None and size < images and self.memory is None)
+
+    def _step_by_groups(self, images: torch.Tensor, labels: torch.Tensor) -> None:
+        """Add the gradient of a batch part by part; note its loss, the mean over its groups."""
+        group, size = self.loss.group, self.config.micro_batch or 1
+        size, total = max(size // group, 1) * group, 0.0
+        for start in range(0, len(images), size):
+            part = slice(start, start + size)
+            embeddings, share = self._embed(images[part]), len(images[part]) / len(images)
+            embeddings.backward(share * self._loss_gradient(embeddings, labels[part], None, False))
+            total = total + share * self._pending.pop()
+        self._pending.append(total)
 
     def drain(self) -> list[float]:
         """Return the losses of the steps since the last call, with one transfer for all."""

@@ -10,12 +10,11 @@ from losses_formulas import SOFT_AMONG_POSITIVES
 
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError
 from benchmark.core.options import schema_of
-from benchmark.core.recipe import UNTRAINED
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss, RankingLoss, ScoreLoss
 
 DIM, CLASSES = 8, 6
-ENTRIES = {entry.name: entry for entry in LOSSES if entry.name != UNTRAINED}
+ENTRIES = {entry.name: entry for entry in LOSSES if entry.facts["kind"] not in ("none", "triplets")}
 EVERY = sorted(ENTRIES)
 RANKING = [name for name in EVERY if ENTRIES[name].facts["kind"] == "ranking"]
 REFERENCED = [name for name in EVERY if ENTRIES[name].facts["accepts_references"]]

@@ -9,7 +9,6 @@ from pathlib import Path
 from picture_files import save
 from tiny_runs import tiny_spec
 
-from benchmark.core.recipe import UNTRAINED
 from benchmark.core.records import DatasetChoice, RunSpec
 from benchmark.input.samplers import SAMPLERS
 from benchmark.losses import LOSSES
@@ -22,6 +21,7 @@ SAMPLER_PARAMS = {
     "category_pairs": {"samples_per_class": 8, "batches_per_pair": 2},
     "random": {},
     "category_and_rest": {"samples_per_class": 4},
+    "mined_triplets": {"pool": 60, "triplets": 64},
 }
 # Glyphs have no category of the classes without one: those of the folder ``plugins`` beside this
 # file have.
@@ -31,9 +31,8 @@ WITH_REST = {"name": "glyphs_with_rest", "params": {}}
 def cases() -> dict[str, RunSpec]:
     """Returns the specification of each case by its name; that of a loss alone is the loss's
     name."""
-    found = {
-        name: tiny_spec(name, training=TRAINING) for name in LOSSES.names() if name != UNTRAINED
-    }
+    trained = [each.name for each in LOSSES if each.facts["kind"] not in ("none", "triplets")]
+    found = {name: tiny_spec(name, training=TRAINING) for name in trained}
     found |= {
         f"sampler {name}": tiny_spec(
             "smooth_ap", training=TRAINING, sampler={"name": name, "params": params}

@@ -16,6 +16,8 @@ class Sampler(ABC):
     """Make the batches of an epoch; nothing is remembered between epochs or has to be saved."""
 
     Config: ClassVar[type]
+    # Whether batches are mined from embeddings of a pool of images: see ``mined_triplets``.
+    pooled: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -51,6 +53,14 @@ class Sampler(ABC):
     @abstractmethod
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch, int64 (B,) each."""
+
+    def pool(self, number: int) -> np.ndarray:
+        """Return the images (N,) that the network embeds for epoch ``number``, if ``pooled``."""
+        raise NotImplementedError
+
+    def mined(self, number: int, embeddings: np.ndarray) -> list[np.ndarray]:
+        """Return the batches of epoch ``number``, given the rows (N, D) of its pool."""
+        raise NotImplementedError
 
     def epoch(self, number: int) -> list[np.ndarray]:
         """Return the batches of epoch ``number`` (from 0)."""
