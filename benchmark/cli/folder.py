@@ -119,7 +119,7 @@ def _look(params: dict[str, object]) -> Look:
 def _network(backbone: str | None, checkpoint: Path | None) -> Network:
     """Returns the network asked for, or the default one; raises ConfigError for a wrong name."""
     from benchmark.core.errors import ConfigError
-    from benchmark.core.recipe import ModelConfig
+    from benchmark.core.recipe_model import ModelConfig
     from benchmark.models import packaged
     from benchmark.models.weight_facts import weight_facts
     from benchmark.study.from_folder.network import FROM_SCRATCH, Network

@@ -11,6 +11,7 @@ import ast
 import functools
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ DECISIVE = (
     "core/options.py",
     "core/recipe.py",
     "core/recipe_input.py",
+    "core/recipe_model.py",
     "core/records.py",
     "core/seeding.py",
 )
@@ -46,10 +48,14 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 def code_version() -> str:
     """Return ``<package version>+<12 hex digits>``: a digest of ``DECISIVE`` and the plugin files
     in use."""
-    digest = hashlib.sha256()
-    for name, path in _decisive_files():
-        digest.update(f"{name}\0{meaning(path)}\0".encode())
-    return f"{__version__}+{digest.hexdigest()[:12]}"
+    plugins = [(f"plugin/{path.name}", path) for path in plugin_files()]
+    return f"{__version__}+{_digest([*_files(DECISIVE), *plugins])}"
+
+
+@functools.cache
+def version_of(*parts: str) -> str:
+    """Return 12 hex digits: a digest of what some folders and files of the package do."""
+    return _digest(_files(parts))
 
 
 def meaning(path: Path) -> str:
@@ -114,12 +120,19 @@ def _is_text(statements: list[ast.stmt]) -> bool:
     )
 
 
-def _decisive_files() -> list[tuple[str, Path]]:
+def _digest(files: list[tuple[str, Path]]) -> str:
+    digest = hashlib.sha256()
+    for name, path in files:
+        digest.update(f"{name}\0{meaning(path)}\0".encode())
+    return digest.hexdigest()[:12]
+
+
+def _files(parts: Iterable[str]) -> list[tuple[str, Path]]:
     files = []
-    for part in DECISIVE:
+    for part in parts:
         place = PACKAGE / part
         paths = (
             [place] if place.is_file() else sorted([*place.rglob("*.py"), *place.rglob("*.yaml")])
         )
         files += [(path.relative_to(PACKAGE).as_posix(), path) for path in paths]
-    return files + [(f"plugin/{path.name}", path) for path in plugin_files()]
+    return files

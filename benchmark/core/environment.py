@@ -24,7 +24,8 @@ class Variable:
 
 CACHE = Variable(
     "BENCHMARK_CACHE",
-    "folder of what is computed once per machine: index tables, glyphs, the catalogue of losses",
+    "folder of what is computed once per machine: index tables, glyphs, features of frozen "
+    "networks, the catalogue of losses",
     "results/cache",
 )
 DATA = Variable(

@@ -14,40 +14,11 @@ from typing import Any, Literal
 from benchmark.core.errors import Problem
 from benchmark.core.options import make, option
 from benchmark.core.recipe_input import InputConfig, check_input
-
-# The backbone that timm does not have, and torchvision's names of its weights under tags in timm's
-# manner.
-GOOGLENET = "googlenet"
-GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
-
+from benchmark.core.recipe_model import ModelConfig, frozen_problems
 
 Precision = Literal["float32", "bfloat16", "float16"]
 # The loss of a network that is not trained: a row of its own beside the trained ones.
 UNTRAINED = "untrained"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelConfig:
-    """Backbone, pooling, head and normalisation of the embedding network."""
-
-    backbone: str = option(
-        help="timm model name, with its weight tag when pretrained: resnet50.tv_in1k"
-    )
-    pretrained: bool = option(False, help="load the weights of the tag (timm) or of 'checkpoint'")
-    checkpoint: str | None = option(
-        None, help="path of a state dict to load instead of timm's weights"
-    )
-    channels: int = option(3, at_least=1, help="input channels")
-    pooling: Literal["avg", "max", "gem", "token"] = option(
-        "avg", help="how a feature map becomes a vector"
-    )
-    layer_norm: bool = option(False, help="LayerNorm between pooling and head")
-    embedding_dim: int | None = option(
-        None, at_least=1, at_most=1_000_000, help="width of the linear head; null means no head"
-    )
-    freeze_batch_norm: bool = option(
-        False, help="keep batch-norm statistics fixed; weight and bias still train"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +176,7 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
         replace(problem, key=f"input.{problem.key}")
         for problem in check_input(recipe.input, recipe.model.channels)
     ]
+    found += frozen_problems(recipe.model, recipe.input.augmentation, recipe.training.epochs)
     size, start, epochs = recipe.memory.size, recipe.memory.start_epoch, recipe.training.epochs
     if size == 0:
         words = "0 remembers nothing; give null for no memory, -1 for the size of the training set"

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe import ModelConfig
+from benchmark.core.recipe_model import ModelConfig
 from benchmark.core.results import Weights
 from benchmark.models.pooling import Pooling
 
@@ -32,7 +32,7 @@ class EmbeddingModel(nn.Module):
                     "none; use 'avg'"
                 ],
             )
-        self.pooling = Pooling(
+        self.pooling: nn.Module = Pooling(
             config.pooling, prefix, getattr(backbone, "output_fmt", "NCHW") == "NHWC"
         )
         width = backbone.num_features
@@ -46,13 +46,25 @@ class EmbeddingModel(nn.Module):
         )
         self.embedding_dim: int = config.embedding_dim or width
         self._initial_digest = _digest(backbone)
+        self._parameters_in_all = sum(parameter.numel() for parameter in self.parameters())
         self.train()
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Return (B, embedding_dim), L2-normalised in at least float32."""
-        features = self.backbone.forward_features(images)
-        projected = self.head(self.norm(self.pooling(features)))
+        """Return (B, embedding_dim), L2-normalised in at least float32.
+
+        Without its backbone the model takes features (B, F) in place of images.
+        """
+        features = images
+        if not isinstance(self.backbone, nn.Identity):
+            features = self.pooling(self.backbone.forward_features(images))
+        projected = self.head(self.norm(features))
         return F.normalize(projected if projected.dtype == torch.float64 else projected.float())
+
+    def take_backbone(self) -> FrozenBackbone:
+        """Return backbone and pooling; norm and head alone stay, which take their features."""
+        taken = FrozenBackbone(self.backbone, self.pooling, self._initial_digest)
+        self.backbone, self.pooling = nn.Identity(), nn.Identity()
+        return taken
 
     def train(self, mode: bool = True) -> EmbeddingModel:
         """Set the mode; frozen batch norms keep their statistics whatever the mode."""
@@ -84,8 +96,7 @@ class EmbeddingModel(nn.Module):
         weights = self.config.backbone if self.config.pretrained else "from scratch"
         if self.config.checkpoint is not None:
             weights = "checkpoint"
-        parameters = sum(parameter.numel() for parameter in self.parameters())
-        return Weights(self.config.backbone, weights, self._initial_digest, parameters)
+        return Weights(self.config.backbone, weights, self._initial_digest, self._parameters_in_all)
 
     def _batch_norms(self) -> list[nn.Module]:
         return [
@@ -93,6 +104,22 @@ class EmbeddingModel(nn.Module):
             for layer in self.backbone.modules()
             if isinstance(layer, nn.modules.batchnorm._BatchNorm)
         ]
+
+
+class FrozenBackbone(nn.Module):
+    """Maps images (B, C, H, W) to features (B, F), always in evaluation mode.
+
+    ``digest`` is that of its weights.
+    """
+
+    def __init__(self, backbone: Any, pooling: nn.Module, digest: str):
+        super().__init__()
+        self.backbone, self.pooling, self.digest = backbone, pooling, digest
+        self.eval()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the pooled features, before LayerNorm and head."""
+        return self.pooling(self.backbone.forward_features(images))
 
 
 def _digest(module: nn.Module) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmark.core.recipe import GOOGLENET, ModelConfig
+from benchmark.core.recipe_model import GOOGLENET, ModelConfig
 from benchmark.models import googlenet
 from benchmark.models.backbone import check_backbone
 from benchmark.models.vision_ops import prepare_torchvision

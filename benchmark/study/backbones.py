@@ -8,7 +8,7 @@ import importlib.util
 from pathlib import Path
 
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
+from benchmark.core.recipe_model import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 
 
 def backbone_problem(config: ModelConfig) -> Problem | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +16,7 @@ from benchmark.core.recipe import UNTRAINED, Recipe, check_recipe, memory_proble
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
-from benchmark.datasets.base import Dataset
+from benchmark.datasets.base import Dataset, ImageSet
 from benchmark.input.base import Input
 from benchmark.input.create import create_input
 from benchmark.input.samplers import Sampler, create_sampler
@@ -23,6 +25,7 @@ from benchmark.losses.base import Loss
 from benchmark.models import EmbeddingModel, create_model
 from benchmark.training.checkpoint import Identity
 from benchmark.training.evaluate import Evaluator
+from benchmark.training.features import FrozenFeatures
 from benchmark.training.micro_batches import check_micro_batch
 
 
@@ -57,8 +60,13 @@ class Components:
         )
 
 
-def build_components(spec: RunSpec, device: torch.device) -> Components:
-    """Return the components of ``spec``; raise ConfigError or DataError with what to change."""
+def build_components(
+    spec: RunSpec, device: torch.device, report: Callable[[str], None] = print
+) -> Components:
+    """Return the components of ``spec``; raise ConfigError or DataError with what to change.
+
+    ``report`` is told how far the features of a frozen backbone are, and may raise to stop.
+    """
     recipe, loss_facts = spec.recipe, LOSSES[spec.loss.name].facts
     problem = memory_problem(recipe, spec.loss.name, loss_facts["accepts_references"])
     problems = check_recipe(recipe) + ([Problem(problem, "memory.size")] if problem else [])
@@ -78,6 +86,10 @@ def build_components(spec: RunSpec, device: torch.device) -> Components:
         batch_size=spec.batch_size,
         seed=spec.seed,
     )
+    if recipe.model.freeze_backbone and sampler.pooled:
+        words = f"'{recipe.sampler.name}' embeds images anew each epoch, which a frozen backbone "
+        words += "does once (model.freeze_backbone); give another sampler"
+        raise ConfigError(spec.run_id, [Problem(words, "sampler.name")])
     # torch's annotations of ``to`` leave the memory format out
     place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
     model = create_model(recipe.model, spec.seed).to(**place)
@@ -91,17 +103,21 @@ def build_components(spec: RunSpec, device: torch.device) -> Components:
     ).to(device)
     if getattr(loss, "hierarchical", False) and train.categories is not None:
         labels = torch.stack([labels, torch.from_numpy(train.categories)], dim=1)
-    channels = recipe.model.channels
+    make_input: Callable[[ImageSet], Input]
+    if recipe.model.freeze_backbone:
+        make_input = FrozenFeatures(
+            model.take_backbone(), dataset.fingerprint, recipe, device, report
+        )
+    else:
+        make_input = partial(create_input, config=recipe.input, channels=recipe.model.channels)
     return Components(
         spec=spec,
         device=device,
         dataset=dataset,
         labels=labels,
         sampler=sampler,
-        train_input=create_input(train, recipe.input, channels),
+        train_input=make_input(train),
         model=model,
         loss=loss,
-        evaluator=Evaluator(
-            dataset, recipe.input, recipe.evaluation, channels, model.embedding_dim
-        ),
+        evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim),
     )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import EvaluationConfig
-from benchmark.core.recipe_input import InputConfig
 from benchmark.core.results import Scores
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import Dataset, ImageSet
 from benchmark.input.base import Input
-from benchmark.input.create import create_input
 from benchmark.metrics import learn_whitening
 from benchmark.models import EmbeddingModel
 from benchmark.training.measure import EmbeddedProtocol
@@ -27,14 +27,12 @@ class Evaluator:
     def __init__(
         self,
         dataset: Dataset,
-        images: InputConfig,
+        make_input: Callable[[ImageSet], Input],
         config: EvaluationConfig,
-        channels: int,
         embedding_dim: int,
     ):
         """Raise ConfigError when whitening is to keep more dimensions than the embeddings have."""
-        self.dataset, self.config = dataset, config
-        self._images, self._channels = images, channels
+        self.dataset, self.config, self._make_input = dataset, config, make_input
         self._inputs: dict[int, Input] = {}
         self._sample: ImageSet | None = None
         if config.whitening is None:
@@ -83,14 +81,14 @@ class Evaluator:
         self, image_set: ImageSet, model: EmbeddingModel, device: torch.device
     ) -> np.ndarray:
         if id(image_set) not in self._inputs:
-            self._inputs[id(image_set)] = create_input(image_set, self._images, self._channels)
+            self._inputs[id(image_set)] = self._make_input(image_set)
         images, size = self._inputs[id(image_set)], self.config.batch_size
         return embed_images(model, images, len(image_set), size, device)
 
 
 @torch.inference_mode()
 def embed_images(
-    model: EmbeddingModel, images: Input, count: int, batch_size: int, device: torch.device
+    model: torch.nn.Module, images: Input, count: int, batch_size: int, device: torch.device
 ) -> np.ndarray:
     """Return the embeddings (count, D) float32 of all ``images``, seen as test images."""
     rows, start = np.empty((count, 0), np.float32), 0

@@ -19,6 +19,7 @@ def create_optimizer(
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
     if proxies:
         groups.append({"params": proxies, "lr_multiplier": config.head_lr_multiplier})
+    groups = groups or [{"params": []}]  # of a network without head that is only evaluated
     return OPTIMIZERS[config.name](
         groups, lr=config.lr, weight_decay=config.weight_decay, fused=True
     )

@@ -11,7 +11,7 @@ from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunS
 from benchmark.core.results import Result
 from benchmark.training.checkpoint import CHECKPOINT, remove_checkpoint
 from benchmark.training.components import build_components
-from benchmark.training.interrupt import StopRequest
+from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.loop import Trainer, write_metrics
 from benchmark.training.mirror import Mirror
 from benchmark.training.neighbours import write_neighbours
@@ -47,7 +47,14 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     prepare_folder(folder)
     abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
     with StopRequest() as stop:
-        components = build_components(spec, prepare_numerics(spec.recipe.training))
+
+        def report(text: str) -> None:
+            progress.say(text)
+            if stop.requested:
+                raise Interrupted("stopped on request; finished features are kept")
+
+        device = prepare_numerics(spec.recipe.training)
+        components = build_components(spec, device, report)
         startup = time.monotonic() - started
         trainer = Trainer(components, folder, progress)
         with Mirror.start(spec, folder):

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from benchmark.core.recipe import ModelConfig
+from benchmark.core.recipe_model import ModelConfig
 from benchmark.losses import LOSSES, create_loss
 from benchmark.models import create_model
 from benchmark.papers.paper import load_papers

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from benchmark.core.recipe import EvaluationConfig, QueryExpansionConfig
 from benchmark.core.recipe_input import InputConfig
 from benchmark.core.records import NEIGHBOURS, DatasetChoice
 from benchmark.datasets.base import Dataset, Judgements, Protocol, pixel_set
+from benchmark.input.create import create_input
 from benchmark.metrics import (
     device,
     expand_queries,
@@ -32,6 +34,7 @@ from benchmark.training.run import train
 CPU = torch.device("cpu")
 SIDE = 8
 IMAGES = InputConfig(augmentation="none", image_size=SIDE, mean=[0.5], std=[0.5])
+inputs = partial(create_input, config=IMAGES, channels=1)
 
 
 class Flatten(torch.nn.Module):
@@ -78,7 +81,7 @@ def rows_of(image_set) -> np.ndarray:
 
 def measured(dataset, model=None, **config):
     evaluator = Evaluator(
-        dataset, IMAGES, EvaluationConfig(recall_at=[1, 2], batch_size=7, **config), 1, 6
+        dataset, inputs, EvaluationConfig(recall_at=[1, 2], batch_size=7, **config), 6
     )
     return evaluator.measure(evaluator.embed(model or Flatten(), CPU), CPU)
 
@@ -153,7 +156,7 @@ def test_a_gpu_ranks_what_labels_judge_and_a_cpu_leaves_it_to_numpy(ranked_on):
         "judged": Protocol(query, gallery, judged(24, 30, 0)),
     }
     dataset = Dataset("several", images(10, 0), protocols, "0")
-    evaluator = Evaluator(dataset, IMAGES, EvaluationConfig(recall_at=[1, 2]), 1, 6)
+    evaluator = Evaluator(dataset, inputs, EvaluationConfig(recall_at=[1, 2]), 6)
     embedded = evaluator.embed(Flatten(), CPU)
     by_cpu = evaluator.measure(embedded, CPU)
     assert ranked_on == []
@@ -207,7 +210,7 @@ def test_more_whitened_dimensions_than_there_are_is_an_error_before_training(lan
 
 
 def test_neighbours_of_a_judged_query_leave_out_what_is_ignored(landmarks):
-    evaluator = Evaluator(landmarks, IMAGES, EvaluationConfig(), 1, 6)
+    evaluator = Evaluator(landmarks, inputs, EvaluationConfig(), 6)
     item = evaluator.embed(Flatten(), torch.device("cpu"))["medium"]
     judgements = item.protocol.judgements
     items, scores, matches = item.nearest(np.array([1, 4]), 12)

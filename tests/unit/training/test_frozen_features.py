@@ -1,0 +1,196 @@
+"""Heads trained on the features of a frozen backbone, which are computed once and kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from filelock import FileLock
+from tiny_runs import stop_after, tiny_spec, write_spec_in
+
+from benchmark.core.errors import ConfigError
+from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
+from benchmark.datasets import load_dataset
+from benchmark.input.create import create_input
+from benchmark.models import create_model
+from benchmark.training import features
+from benchmark.training.features import FrozenFeatures
+from benchmark.training.interrupt import Interrupted
+from benchmark.training.run import train
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """Return a cache of the test's own; files hold few images, so that there are several."""
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(features, "PART", 150)
+    return tmp_path / "cache" / "features"
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load_dataset("glyphs_tiny")
+
+
+def frozen_spec(loss="smooth_ap", seed=0, **sections):
+    model = {"freeze_backbone": True, **sections.pop("model", {})}
+    return tiny_spec(loss, seed, model=model, input={"augmentation": "none"}, **sections)
+
+
+def make(dataset, said=None, **sections):
+    recipe = frozen_spec(**sections).recipe
+    network = create_model(recipe.model, 0)
+    report = (lambda text: None) if said is None else said.append
+    return FrozenFeatures(network.take_backbone(), dataset.fingerprint, recipe, CPU, report)
+
+
+def rows(made, image_set):
+    return torch.cat([*made(image_set).eval_batches(100)])
+
+
+def test_features_are_what_the_backbone_gives_each_image(dataset):
+    recipe = frozen_spec().recipe
+    network = create_model(recipe.model, 0).eval()
+    images = torch.cat([*create_input(dataset.train, recipe.input, 1).eval_batches(64)])
+    with torch.inference_mode():
+        expected = network.pooling(network.backbone.forward_features(images))
+        embeddings = network(images)
+        network.take_backbone()
+        found = rows(make(dataset), dataset.train)
+        assert torch.allclose(found, expected, atol=1e-6)
+        assert torch.allclose(network(found), embeddings, atol=1e-6)
+
+
+def test_batches_are_rows_of_the_features_and_a_resumed_epoch_goes_on(dataset):
+    made = make(dataset)(dataset.train)
+    every = torch.cat([*made.eval_batches(7)])
+    batches = [np.array([3, 1]), np.array([0, 5]), np.array([2, 2])]
+    later = [*made.train_batches(batches, seed=9, epoch=4, start=1)]
+    assert [part.tolist() for part in later] == [every[[0, 5]].tolist(), every[[2, 2]].tolist()]
+
+
+def test_features_are_computed_once_for_all_losses_and_seeds(dataset, cache):
+    said = []
+    first = rows(make(dataset, said), dataset.train)
+    parts = -(-len(dataset.train) // features.PART)
+    assert len(said) == len([*cache.rglob("*.npz")]) == parts > 1
+    again = rows(make(dataset, said, optimizer={"lr": 1.0}), dataset.train)
+    assert len(said) == parts and torch.equal(again, first)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"model": {"pooling": "max"}},
+        {"model": {"backbone": "test_convnext"}},
+        {"training": {"threads": 2}},
+    ],
+)
+def test_what_decides_the_bits_of_features_decides_their_place(dataset, cache, changed):
+    rows(make(dataset), dataset.train)
+    rows(make(dataset, **changed), dataset.train)
+    assert len([*cache.iterdir()]) == 2
+
+
+def test_two_sets_of_one_dataset_never_share_features(dataset, cache):
+    made = make(dataset)
+    test = dataset.protocols["test"].query
+    assert not torch.equal(rows(made, dataset.train)[:50], rows(made, test)[:50])
+    nameless = [dataclasses.replace(part, names=[""] * len(part)) for part in (dataset.train, test)]
+    assert not torch.equal(rows(made, nameless[0])[:50], rows(made, nameless[1])[:50])
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "short", "pickle"])
+def test_damaged_features_are_computed_again(dataset, cache, damage):
+    first = rows(make(dataset), dataset.train)
+    path = min(cache.rglob("*.npz"))
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "changed":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    else:
+        values = np.zeros((3, 4), np.float32) if damage == "short" else np.array([{}])
+        np.savez(path, features=values)
+    said = []
+    assert torch.equal(rows(make(dataset, said), dataset.train), first)
+    assert len(said) == 1
+
+
+def test_a_part_that_another_run_computes_is_waited_for_last(dataset, cache, monkeypatch):
+    """The other run holds the lock of the first part, and gives it back when it is waited for."""
+    monkeypatch.setattr(features, "WAIT", 0.05)
+    first = rows(make(dataset), dataset.train)
+    paths = sorted(cache.rglob("*.npz"))
+    for path in paths:
+        path.unlink()
+    other, said = FileLock(paths[0].with_suffix(".lock")), []
+
+    def report(text):
+        said.append(text)
+        if text.startswith("waiting"):
+            other.release()
+
+    made = make(dataset)
+    made._report = report
+    with other:
+        assert torch.equal(rows(made, dataset.train), first)
+    assert said[len(paths) - 1].startswith("waiting") and len(said) == len(paths) + 1
+
+
+def test_a_run_on_cached_features_equals_one_that_computes_them(tmp_path, cache):
+    results = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        train(write_spec_in(tmp_path / name, frozen_spec("sup_ap", evaluation={"whitening": 8})))
+        results.append((tmp_path / name / RESULT).read_bytes())
+    assert results[0] == results[1]
+    weights = json.loads((tmp_path / "first" / PROVENANCE).read_text())["weights"]
+    assert weights["backbone"] == "test_resnet" and weights["parameters"] > 300_000
+    assert (tmp_path / "first" / NEIGHBOURS).is_file()
+
+
+def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for folder in (whole, parts):
+        folder.mkdir()
+    spec = frozen_spec("sup_ap", memory={"size": 64})
+    train(write_spec_in(whole, spec))
+    path = write_spec_in(parts, spec)
+    with monkeypatch.context() as patch:
+        stop_after(5, patch)
+        with pytest.raises(Interrupted):
+            train(path)
+    train(path)
+    assert (parts / RESULT).read_bytes() == (whole / RESULT).read_bytes()
+
+
+def test_the_head_learns_and_the_losses_own_weights_too(tmp_path):
+    result = train(write_spec_in(tmp_path, frozen_spec("normalized_softmax")))
+    assert result.status == "ok" and result.curve[-1].loss < result.curve[0].loss
+
+
+def test_all_that_a_frozen_backbone_excludes_is_said_at_once(tmp_path):
+    spec = tiny_spec(model={"freeze_backbone": True, "pooling": "gem", "embedding_dim": None})
+    with pytest.raises(ConfigError) as error:
+        train(write_spec_in(tmp_path, spec))
+    for key in ("input.augmentation", "model.pooling", "model.embedding_dim"):
+        assert key in str(error.value)
+
+
+def test_a_network_without_head_is_evaluated_on_its_features(tmp_path):
+    """The zero-shot row shares the features of the trained heads."""
+    spec = frozen_spec("untrained", model={"embedding_dim": None}, training={"epochs": 0})
+    (tmp_path / "frozen").mkdir()
+    (tmp_path / "whole").mkdir()
+    found = train(write_spec_in(tmp_path / "frozen", spec)).metrics.last["test"]
+    model = dataclasses.replace(spec.recipe.model, freeze_backbone=False)
+    whole = dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, model=model))
+    expected = train(write_spec_in(tmp_path / "whole", whole)).metrics.last["test"]
+    assert found == pytest.approx(expected, abs=0.01)
