@@ -9,7 +9,7 @@ import sys
 import typer
 
 from benchmark import cli
-from benchmark.core.errors import BenchmarkError, print_error
+from benchmark.core.errors import BenchmarkError, RunError, print_error
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,6 +35,9 @@ def main() -> None:
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except BenchmarkError as error:
         sys.exit(print_error(error))
+    except OSError as error:  # a full disk, a name that is too long: the machine's, not the code's
+        place = f"{str(error.filename)[:200]}: " if error.filename else ""
+        sys.exit(print_error(RunError(f"{place}{error.strerror or error}")))
 
 
 if __name__ == "__main__":

@@ -245,7 +245,8 @@ def read_json(path: Path, what: str) -> Any:
         raise RunError(f"{path} does not exist; expected {what}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(
-            f"{path} cannot be read as {what} ({error}); delete it and run again"
+            f"{path} cannot be read as {what} ({error}); "
+            "'python -m benchmark specs STUDY' writes those of a study"
         ) from error
 
 

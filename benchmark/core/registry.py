@@ -22,6 +22,7 @@ from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError, unknown_name
 
 T = TypeVar("T")
+NAME = re.compile("[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}")  # may become the name of a folder
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Registry:
 
         A second use of a name, or a fact that the registry does not know, is an error.
         """
+        if not NAME.fullmatch(name):
+            raise ConfigError(
+                f"{self.kind} registry",
+                [f"{name!r} cannot be a name; allowed: up to 80 letters, digits and _ . + -"],
+            )
         unknown = [] if self.facts is None else sorted(facts.keys() - self.facts.keys())
         if unknown:
             words = [unknown_name("fact", fact, self.facts or ()) for fact in unknown]
@@ -111,8 +117,18 @@ def plugin_folders() -> list[Path]:
 
 
 def plugin_files() -> list[Path]:
-    """Return the Python files of all plugin folders, in a fixed order."""
-    return [path for folder in plugin_folders() for path in sorted(folder.glob("*.py"))]
+    """Return the Python files of all plugin folders, in a fixed order.
+
+    Raise ConfigError for two of one name: as modules they would be one.
+    """
+    found: dict[str, Path] = {}
+    for folder in plugin_folders():
+        for path in sorted(path for path in folder.glob("*.py") if path.is_file()):
+            first = found.setdefault(path.stem, path)
+            if first.resolve() != path.resolve():
+                words = f"'{path.name}' is there twice: {first} and {path}; rename one"
+                raise ConfigError(f"environment variable {PLUGINS.name}", [words])
+    return list(found.values())
 
 
 def data_folders(package: Path, marker: str) -> dict[str, Path]:
@@ -138,7 +154,11 @@ def registered_names(registry: str, folder: str) -> tuple[str, ...]:
     files = [*(Path(__file__).parents[1] / folder).glob("*.py"), *plugin_files()]
     pattern = re.compile(rf'^@{registry}\.register\(\s*"([^"]+)"', re.MULTILINE)
     return tuple(
-        sorted(name for file in files for name in pattern.findall(file.read_text("utf-8")))
+        sorted(
+            name
+            for file in files
+            for name in pattern.findall(file.read_text("utf-8", errors="replace"))
+        )
     )
 
 

@@ -26,6 +26,7 @@ from benchmark.core.files import write_json
 from benchmark.core.plain_json import parse_json
 
 SOURCES = Path(__file__).parent
+PATIENCE = 900.0  # seconds for the imports, on the slowest of disks
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,18 @@ def _build_in_subprocess() -> dict[str, Any]:
     code = "from benchmark.losses import catalogue; catalogue.print_catalogue()"
     # the child must find the same package as this process, wherever it was started
     path = os.pathsep.join([str(SOURCES.parents[1]), os.environ.get("PYTHONPATH", "")])
-    child = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path.strip(os.pathsep)},
-        check=False,
-    )
+    try:
+        child = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path.strip(os.pathsep)},
+            check=False,
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired as error:
+        problem = f"importing the losses takes more than {PATIENCE:.0f} s; does a plugin loop?"
+        raise ConfigError("loss registry", [problem]) from error
     if child.returncode or not child.stdout:
         lines = child.stderr.strip().splitlines() or ["a file ended the process"]
         problem = f"the losses cannot be imported: {lines[-1]}; correct that file"

@@ -35,4 +35,6 @@ def _cell(cell: TableCell) -> str:
 def _escape(text: str) -> str:
     for character in "\\|*_`":
         text = text.replace(character, "\\" + character)
+    for mark in "([:":  # of links and pictures, which would be fetched
+        text = text.replace(f"]{mark}", f"]\\{mark}")
     return text.replace("<", "&lt;").replace("\n", " ")

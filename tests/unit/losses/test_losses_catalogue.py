@@ -11,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmark.core.errors import ConfigError
-from benchmark.losses import LOSSES
+from benchmark.core.registry import plugin_files
+from benchmark.losses import LOSSES, catalogue
 from benchmark.losses.catalogue import build_catalogue, load_catalogue
 
 TOY = """
 from dataclasses import dataclass
 
-from benchmark.losses import LOSSES
+from benchmark.losses import LOSSES, catalogue
 from benchmark.losses.base import RankingLoss
 from benchmark.core.options import option
 
@@ -113,3 +114,28 @@ def test_a_plugin_that_ends_the_process_is_named_as_a_problem(cache, tmp_path, m
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
     with pytest.raises(ConfigError, match="ended the process"):
         load_catalogue()
+
+
+def test_a_plugin_that_never_ends_is_given_up(cache, tmp_path, monkeypatch):
+    (tmp_path / "loops.py").write_text("while True:\n    pass\n")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    monkeypatch.setattr(catalogue, "PATIENCE", 0.5)
+    with pytest.raises(ConfigError, match="does a plugin loop"):
+        load_catalogue()
+
+
+def test_two_plugins_of_one_name_are_refused_since_one_would_hide_the_other(tmp_path, monkeypatch):
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "mine.py").write_text("")
+    (folders[0] / "folder.py").mkdir()
+    monkeypatch.setenv("BENCHMARK_PLUGINS", os.pathsep.join(map(str, folders)))
+    with pytest.raises(ConfigError, match=r"'mine\.py' is there twice: .*first.*second"):
+        plugin_files()
+
+
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/b", "", "two\n", "x" * 81, "\x1b[2J"])
+def test_a_name_that_cannot_be_a_folder_is_not_registered(name):
+    with pytest.raises(ConfigError, match="cannot be a name"):
+        LOSSES.register(name)

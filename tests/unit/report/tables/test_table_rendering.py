@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import re
 import shutil
@@ -54,6 +55,14 @@ def test_markdown_has_one_line_per_row_with_equal_fields_and_marks():
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4}
     assert "**85.20 ± 0.31**" in text and "<u>−1.0</u>" in text and r"a\_b &lt;50%>" in text
+
+
+def test_markdown_fetches_nothing_that_a_name_asks_for():
+    table = dataclasses.replace(
+        small_table(), title="![a](http://x/a.png) [b][c]", caption="[c]: http://x"
+    )
+    text = to_markdown(table)
+    assert "](" not in text and "][" not in text and "]:" not in text
 
 
 def test_latex_escapes_text_and_marks_best_and_second():

@@ -1,0 +1,22 @@
+"""What the machine refuses is one line, not a traceback."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from benchmark import __main__ as program
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("validate", "n" * 5000), ("plan", "smoke", "--results", "r" * 5000)],
+    ids=["name of a study", "folder of results"],
+)
+def test_a_name_that_no_disk_takes_is_one_error(words, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmark", *words])
+    with pytest.raises(SystemExit, match="2"):
+        program.main()
+    told = capsys.readouterr().err
+    assert told.startswith("error: ") and "File name too long" in told and len(told) < 400
