@@ -3,6 +3,7 @@ skipping."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -38,8 +39,20 @@ def benchmark_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--shuffle", type=int, metavar="SEED", help="files, and tests in a file, in random order"
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skips, with the reason, what this machine cannot run and what takes minutes."""
+    """Skip, with the reason, what this machine cannot run and what takes minutes."""
+    if (seed := config.getoption("shuffle")) is not None:
+        # a digest, so that two processes that share the tests agree on the order
+        def place(name: str) -> bytes:
+            return hashlib.sha256(f"{seed} {name}".encode()).digest()
+
+        items.sort(key=lambda item: (place(str(item.path)), place(item.nodeid)))
     if "stress" not in config.getoption("markexpr"):
         for item in items:
             if item.get_closest_marker("stress"):

@@ -35,8 +35,14 @@ def finished(tmp_path_factory):
     return folders
 
 
-@pytest.mark.parametrize("name", LOSS_NAMES)
-@pytest.mark.parametrize("steps", [1, 13])
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        *((name, 13) for name in LOSS_NAMES),
+        # in the first epoch: plain, with random numbers, with parameters, of the library
+        *((name, 1) for name in ("smooth_ap", "blackbox_ap", "proxy_nca_others", "proxy_anchor")),
+    ],
+)
 def test_stopped_run_continues_to_the_same_bits(name, steps, finished, tmp_path, monkeypatch):
     path = write_spec_in(tmp_path, tiny_spec(name))
     with monkeypatch.context() as patch:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tiny_runs import curve, tiny_spec, write_spec_in
+from workplace import STUCK
 
 from benchmark.core.records import RESULT
 from benchmark.training.checkpoint import CHECKPOINT
@@ -60,7 +61,7 @@ def start_until_checkpoint(folder: Path, spec, environment: dict[str, str]) -> s
     process = subprocess.Popen(
         command(write_spec_in(folder, spec)), env=environment, stdout=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + STUCK
     while not (folder / CHECKPOINT).exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     return process
@@ -84,14 +85,22 @@ def test_a_failing_run_says_why_and_has_the_status_of_one_started_by_itself(fork
     assert "is not a run specification" in done.stderr
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """Return the folder of a long run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    train(write_spec_in(folder, tiny_spec("smooth_ap", training=LONG)))
+    return folder
+
+
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
-def test_a_signal_to_the_command_reaches_the_run_which_continues_later(kind, forking, tmp_path):
-    spec = tiny_spec("smooth_ap", training=LONG)
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    train(write_spec_in(whole, spec))
-    process = start_until_checkpoint(stopped, spec, forking)
+def test_a_signal_to_the_command_reaches_the_run_which_continues_later(
+    kind, forking, whole, tmp_path
+):
+    stopped = tmp_path / "stopped"
+    process = start_until_checkpoint(stopped, tiny_spec("smooth_ap", training=LONG), forking)
     process.send_signal(kind)
-    assert process.wait(60) == (-kind if kind == signal.SIGKILL else EXIT_INTERRUPTED)
+    assert process.wait(STUCK) == (-kind if kind == signal.SIGKILL else EXIT_INTERRUPTED)
     assert not (stopped / RESULT).exists()
     assert run(stopped / "spec.json", forking).returncode == 0
     assert (stopped / RESULT).read_bytes() == (whole / RESULT).read_bytes()
@@ -109,19 +118,19 @@ def own_server(monkeypatch) -> Iterator[ForkServer]:
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
-def test_a_run_that_is_killed_has_the_status_of_a_kill(own_server, tmp_path):
-    process = start_until_checkpoint(tmp_path, tiny_spec("smooth_ap", training=LONG), os.environ)
+def test_a_killed_run_says_so_and_a_run_goes_on_when_the_server_dies(own_server, tmp_path):
+    killed, spared = tmp_path / "killed", tmp_path / "spared"
+    process = start_until_checkpoint(killed, tiny_spec("smooth_ap", training=LONG), os.environ)
     (fork,) = children(own_server._process.pid)
     os.kill(fork, signal.SIGKILL)
-    assert process.wait(60) == 128 + signal.SIGKILL
-    assert not (tmp_path / RESULT).exists()
+    assert process.wait(STUCK) == 128 + signal.SIGKILL
+    assert not (killed / RESULT).exists()
 
-
-def test_a_run_goes_on_when_the_server_dies_and_the_next_starts_by_itself(own_server, tmp_path):
-    process = start_until_checkpoint(tmp_path, tiny_spec("smooth_ap", training=LONG), os.environ)
+    process = start_until_checkpoint(spared, tiny_spec("smooth_ap", training=LONG), os.environ)
     own_server._process.kill()
-    assert process.wait(120) == 0
-    assert (tmp_path / RESULT).exists()
+    assert process.wait(STUCK) == 0
+    assert (spared / RESULT).exists()
+    # the next one starts by itself
     spec = write_spec_in(tmp_path / "next", tiny_spec("smooth_ap", training=QUICK))
     assert run(spec, os.environ).returncode == 0
 
@@ -133,12 +142,12 @@ class TestVariables:
         done = run(spec, {**forking, **others})
         assert done.returncode == 0 and BY_ITSELF not in done.stderr, done.stderr
 
-    @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "HF_HOME"])
-    def test_those_read_at_the_start_do(self, name, forking, tmp_path):
+    def test_those_read_at_the_start_do_and_each_is_named(self, forking, tmp_path):
+        names = ["CUDA_VISIBLE_DEVICES", "HF_HOME", "OMP_NUM_THREADS"]
         spec = write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK))
-        done = run(spec, {**forking, name: "3"})
+        done = run(spec, {**forking, **dict.fromkeys(names, "3")})
         assert done.returncode == 0
-        assert f"{BY_ITSELF}, because these differ: {name}" in done.stderr
+        assert f"{BY_ITSELF}, because these differ: {', '.join(names)}" in done.stderr
 
     def test_the_run_has_all_variables_of_its_command(self, forking, tmp_path):
         # a run in another folder of data fails as it would by itself
@@ -216,18 +225,17 @@ def test_without_a_server_the_caller_trains(tmp_path, monkeypatch):
     assert train_forked(tmp_path / "spec.json", None, 0.0) is None
 
 
-def test_a_long_temporary_folder_is_no_place_for_a_socket(tmp_path, monkeypatch, request):
+def test_a_long_temporary_folder_is_no_place_for_a_socket_and_stopping_leaves_no_files(
+    tmp_path, monkeypatch, request
+):
     long = tmp_path / ("x" * 120)
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
-    request.getfixturevalue("own_server")
+    server = request.getfixturevalue("own_server")
     assert len(os.environ[VARIABLE]) <= 107
     done = run(write_spec_in(tmp_path, tiny_spec("smooth_ap", training=QUICK)), os.environ)
     assert done.returncode == 0 and BY_ITSELF not in done.stderr
-
-
-def test_stopping_ends_the_process_and_leaves_no_files(own_server):
-    folder, process = Path(os.environ[VARIABLE]).parent, own_server._process
-    own_server.stop()
-    assert process.wait(60) == 0
+    folder, process = Path(os.environ[VARIABLE]).parent, server._process
+    server.stop()
+    assert process.wait(STUCK) == 0
     assert not folder.exists()
