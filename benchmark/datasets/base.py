@@ -51,6 +51,14 @@ class ImageSet:
             pixels=None if self.pixels is None else self.pixels[chosen],
         )
 
+    def origin(self) -> tuple[ImageSet, np.ndarray]:
+        """Return the set that this one was taken from by ``part``, and the numbers of its images
+        there."""
+        if not isinstance(self.opener, _PartOpener):
+            return self, np.arange(len(self))
+        whole, numbers = self.opener.images.origin()
+        return whole, numbers[self.opener.chosen]
+
     def counts(self) -> dict[str, int]:
         """Return the numbers of images, classes and, if there are any, categories."""
         counts = {"images": len(self), "classes": len(np.unique(self.labels))}
@@ -133,7 +141,10 @@ class Archive:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A loaded dataset: training images, and evaluation protocols of classes unseen in training."""
+    """A loaded dataset: training images, and evaluation protocols of classes unseen in training.
+
+    ``images_fingerprint`` is that of the images alone, which all views of a dataset share.
+    """
 
     name: str
     train: ImageSet
@@ -141,8 +152,11 @@ class Dataset:
     fingerprint: str
     metrics: tuple[str, ...] = ALL_METRICS
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    images_fingerprint: str = ""
 
     def __post_init__(self) -> None:
+        if not self.images_fingerprint:
+            object.__setattr__(self, "images_fingerprint", self.fingerprint)
         if not self.counts:
             self.counts["train"] = self.train.counts()
             for name, protocol in self.protocols.items():

@@ -49,7 +49,14 @@ class ClassFolds(DatasetLoader):
         held = np.isin(whole.train.labels, order[config.fold :: config.folds])
         train, rest = (_part(whole.train, chosen) for chosen in (~held, held))
         fingerprint = fingerprint_of(whole.fingerprint, f"{config.folds} {config.fold}")
-        return Dataset(where, train, {HELD_OUT: Protocol(rest)}, fingerprint, whole.metrics)
+        return Dataset(
+            where,
+            train,
+            {HELD_OUT: Protocol(rest)},
+            fingerprint,
+            whole.metrics,
+            images_fingerprint=whole.images_fingerprint,
+        )
 
 
 def _part(images: ImageSet, chosen: np.ndarray) -> ImageSet:

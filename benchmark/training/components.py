@@ -106,7 +106,7 @@ def build_components(
     make_input: Callable[[ImageSet], Input]
     if recipe.model.freeze_backbone:
         make_input = FrozenFeatures(
-            model.take_backbone(), dataset.fingerprint, recipe, device, report
+            model.take_backbone(), dataset.images_fingerprint, recipe, device, report
         )
     else:
         make_input = partial(create_input, config=recipe.input, channels=recipe.model.channels)

@@ -38,8 +38,8 @@ PACKAGES = ("torch", "torchvision", "timm", "numpy", "pillow")
 class FeatureInput(Input):
     """Hands out rows of features (N, F) in place of images."""
 
-    def __init__(self, features: np.ndarray):
-        self._features = torch.from_numpy(features)
+    def __init__(self, features: torch.Tensor):
+        self._features = features
 
     def train_batches(
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
@@ -59,7 +59,7 @@ class FrozenFeatures:
     def __init__(
         self,
         backbone: FrozenBackbone,
-        dataset_fingerprint: str,
+        images_fingerprint: str,
         recipe: Recipe,
         device: torch.device,
         report: Callable[[str], None],
@@ -67,13 +67,14 @@ class FrozenFeatures:
         """``report`` is told of each part that was computed, and may raise to stop."""
         self.backbone, self.recipe, self.device = backbone, recipe, device
         self._report = report
+        self._known: dict[int, torch.Tensor] = {}
         versions = provenance.packages()
         hardware = provenance.hardware()
         self._decided_by = {
             "weights": backbone.digest,
-            "backbone": asdict(recipe.model),
-            "images": {**asdict(recipe.input), "workers": None},
-            "dataset": dataset_fingerprint,
+            "model": [recipe.model.backbone, recipe.model.pooling, recipe.model.channels],
+            "view": {**asdict(recipe.input), "workers": None},
+            "images": images_fingerprint,
             "code": version_of(*CODE),
             "packages": {name: versions.get(name) for name in PACKAGES},
             "platform": provenance.platform_label(),
@@ -83,10 +84,17 @@ class FrozenFeatures:
         }
 
     def __call__(self, image_set: ImageSet) -> FeatureInput:
-        """Return the input of ``image_set``, from the cache as far as it is there.
+        """Return the input of ``image_set``; a part of a set takes its rows of the whole set's.
 
         Raise RunError when the cache cannot be written to.
         """
+        whole, numbers = image_set.origin()
+        if id(whole) not in self._known:
+            self._known[id(whole)] = self._features(whole)
+        return FeatureInput(self._known[id(whole)][torch.from_numpy(numbers)])
+
+    def _features(self, image_set: ImageSet) -> torch.Tensor:
+        """Return the features (N, F) of a set, from the cache as far as it is there."""
         folder = self._folder(image_set)
         starts = range(0, len(image_set), PART)
         found: dict[int, np.ndarray] = {}
@@ -102,7 +110,7 @@ class FrozenFeatures:
             patience = WAIT if len(found) == before else 0.0
             if patience:
                 self._report("waiting for another run that computes features")
-        return FeatureInput(np.concatenate([found[number] for number in sorted(found)]))
+        return torch.from_numpy(np.concatenate([found[number] for number in sorted(found)]))
 
     def _folder(self, image_set: ImageSet) -> Path:
         pixels = [] if image_set.pixels is None else [image_set.pixels]

@@ -79,8 +79,18 @@ def test_features_are_computed_once_for_all_losses_and_seeds(dataset, cache):
     first = rows(make(dataset, said), dataset.train)
     parts = -(-len(dataset.train) // features.PART)
     assert len(said) == len([*cache.rglob("*.npz")]) == parts > 1
-    again = rows(make(dataset, said, optimizer={"lr": 1.0}), dataset.train)
+    head = {"embedding_dim": 8, "layer_norm": True}
+    again = rows(make(dataset, said, optimizer={"lr": 1.0}, model=head), dataset.train)
     assert len(said) == parts and torch.equal(again, first)
+
+
+def test_held_out_classes_share_the_features_of_the_training_images(dataset, cache):
+    expected = rows(make(dataset), dataset.train)
+    fold = load_dataset("class_folds", {"of": "glyphs_tiny", "folds": 2, "fold": 1})
+    made = make(dataset, said := [])
+    for part in (fold.train, fold.protocols["held_out"].query):
+        assert torch.equal(rows(made, part), expected[part.origin()[1]])
+    assert said == [] and fold.images_fingerprint == dataset.fingerprint != fold.fingerprint
 
 
 @pytest.mark.parametrize(
