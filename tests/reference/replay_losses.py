@@ -3,7 +3,8 @@
     python tests/reference/replay_losses.py FILE.npz [--cases CASES.yaml]
 
 The format of FILE is in tests/reference/README.md. Prints one line for each comparison and exits
-with 1 when one misses its tolerance, or when the file has a case of unknown meaning.
+with 1 when one misses its tolerance, or when the file has a case of unknown meaning, and with 2 for
+a file that cannot be read.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import yaml
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from exit_status import end_with
 
 from benchmark.losses import create_loss
 
@@ -43,11 +49,10 @@ class Case:
 SINGLE = {"tolerance": 1e-6, "of_score": True}
 CASES = {
     "smoothap": Case("smooth_ap"),
-    "smoothap_tau05": Case("smooth_ap", {"tau": 0.05}),
-    "supap_paper": Case("sup_ap"),
-    "supap_official_offset": Case("sup_ap", {"offset": 1.44}),
     "softbin20": Case("softbin_ap"),
     "fastap10": Case("fast_ap"),
+    "supap_paper": Case("sup_ap"),
+    "supap_official_offset": Case("sup_ap", {"offset": 1.44}),
     # the published code adds 1e-5 to the number of positives
     "blackbox_nomargin": Case("blackbox_ap", {"margin": 0.0}, 1e-5, of_score=True),
     "calibration_pml": Case("calibration", {"reduction": "nonzero"}),
@@ -61,6 +66,7 @@ CASES = {
         for name in ("D_s", "D_q", "I_u", "I_b", "O")
     },
 }
+BINNED = {"softbin": "softbin20", "fastap": "fastap10"}
 
 
 @dataclass(frozen=True)
@@ -75,15 +81,25 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        return max(self.value, self.gradient) <= self.tolerance
+        return self.value <= self.tolerance and self.gradient <= self.tolerance  # NaN is neither
 
 
 def case_named(name: str, cases: Mapping[str, Case] = CASES) -> Case | None:
-    """Return the case of a name; ``rs_at_k_1_4`` has the ks 1 and 4, with temperatures t_k = k."""
-    if name not in cases and re.fullmatch(r"rs_at_k(_\d+)+", name):
+    """Return the case of a name, which may hold numbers.
+
+    ``rs_at_k_1_4`` has the ks 1 and 4, with temperatures t_k = k; ``smoothap_tau05`` has tau 0.05,
+    ``softbin20`` and ``fastap10`` have so many bins.
+    """
+    if name in cases:
+        return cases[name]
+    if re.fullmatch(r"rs_at_k(_\d+)+", name):
         ks = [int(k) for k in name.removeprefix("rs_at_k_").split("_")]
         return Case("recall_at_k", {"ks": ks, "temperatures": [float(k) for k in ks]})
-    return cases.get(name)
+    if found := re.fullmatch(r"smoothap_tau(\d+)", name):
+        return Case("smooth_ap", {"tau": float(f"0.{found[1]}")})
+    if found := re.fullmatch(r"(softbin|fastap)(\d+)", name):
+        return replace(cases[BINNED[found[1]]], options={"bins": int(found[2])})
+    return None
 
 
 def read_cases(path: Path) -> dict[str, Case]:
@@ -111,24 +127,41 @@ def compare(data: Mapping[str, np.ndarray], batch: str, name: str, case: Case) -
     unit, theirs = rows.detach(), torch.tensor(data[f"{batch}/{name}/grad"])
     # along a row, which a normalising network never sees, a kink at a score of 1 decides
     ours, theirs = (part - (part * unit).sum(1, True) * unit for part in (rows.grad, theirs))
+    least = torch.finfo(theirs.dtype).tiny  # a perfect ranking has no gradient
     return Comparison(
         batch,
         name,
-        abs(value.item() - expected) / abs(of),
-        ((ours - theirs).norm() / theirs.norm()).item(),
+        abs(value.item() - expected) / max(abs(of), least),
+        ((ours - theirs).norm() / theirs.norm().clamp(min=least)).item(),
         case.tolerance,
     )
 
 
 def replay(path: Path, cases: Mapping[str, Case] = CASES) -> Iterator[Comparison | str]:
     """Yield each comparison of a file, or a sentence about a case of unknown meaning."""
-    with np.load(path) as data:
+    with _opened(path) as data:
         for batch, name in compared(data):
             case = case_named(name, cases)
             if case is None:
                 yield f"{batch}/{name}: unknown case; describe it in a file for --cases"
             else:
                 yield compare(data, batch, name, case)
+
+
+def _opened(path: Path) -> Any:
+    """Return the open archive; end with a message for a file without a complete case."""
+    try:
+        data = np.load(path, allow_pickle=False)
+        cases = compared(data)
+        needed = {f"{batch}/{part}" for batch, _ in cases for part in ("embeddings", "labels")}
+        needed |= {f"{batch}/{name}/grad" for batch, name in cases}
+        missing = sorted(needed - set(data.files))
+    except (OSError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise SystemExit(f"{path} is no record of losses: {error}") from error
+    if missing or not cases:
+        words = f"it lacks {', '.join(missing)}" if missing else "it has no entry BATCH/CASE/loss"
+        raise SystemExit(f"{path} is no record of losses: {words}")
+    return data
 
 
 def main() -> int:
@@ -152,4 +185,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_with(main)

@@ -3,7 +3,8 @@
 ``python tests/reference/replay_samplers.py FILE [SEED]`` reads statistics in the layout of
 authors_samplers.json, makes the class sizes from SEED (see README.md), draws epochs with our
 samplers, prints each figure beside ours with its tolerance, and exits 1 when one is farther off: by
-2 % of the figure, or by five standard errors of the difference where that is more.
+2 % of the figure, or by five standard errors of the difference where that is more. It exits 2 for a
+file that cannot be read.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+from exit_status import end_with  # noqa: E402
 
 from benchmark.input.samplers import create_sampler  # noqa: E402
 
@@ -141,6 +144,7 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
         raise SystemExit(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(content, dict) or not content:
         raise SystemExit(f"{path} has no cases; it must be an object of named cases")
+    content.pop("seed", None)  # the command line gives it
     for case, figures in content.items():
         case_of(case)
         if not isinstance(figures, dict):
@@ -191,4 +195,4 @@ if __name__ == "__main__":
         given.append(str(SEED))
     if len(given) != 2 or not given[1].isdecimal():
         raise SystemExit("usage: python tests/reference/replay_samplers.py FILE [SEED]")
-    raise SystemExit(main(Path(given[0]), int(given[1])))
+    end_with(main, Path(given[0]), int(given[1]))

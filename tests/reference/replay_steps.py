@@ -24,6 +24,10 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 sys.path.insert(0, str(ROOT))
 
+sys.path.insert(0, str(FOLDER))
+
+from exit_status import end_with  # noqa: E402
+
 from benchmark.core.cells import Setting  # noqa: E402
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec  # noqa: E402
 from benchmark.losses import create_loss  # noqa: E402
@@ -81,6 +85,8 @@ class Deviation:
 
 class Batches:
     """The authors' batches, as a sampler and as the input of training, of images by their keys."""
+
+    pooled = False  # nothing is mined
 
     def __init__(self, seed: int, steps: int):
         draw = np.random.default_rng(seed)
@@ -155,10 +161,18 @@ def made_up_weights(model: EmbeddingModel) -> None:
 
 def replay(name: str, seed: int, losses: np.ndarray, probe: np.ndarray) -> Deviation:
     """Return how far our training is from the authors' losses (S,) and probe embeddings (P, D)."""
-    spec = specification(CASES[name], len(losses), probe.shape[1])
+    ours = trained(name, seed, len(losses), probe.shape)
+    return Deviation(float(np.abs(ours[0] - losses).max()), float(np.abs(ours[1] - probe).max()))
+
+
+def trained(
+    name: str, seed: int, steps: int, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return our losses (S,) and the probe embeddings of ``shape`` (P, D) after the last step."""
+    spec = specification(CASES[name], steps, shape[1])
     model = create_model(spec.recipe.model, spec.seed).double()
     made_up_weights(model)
-    batches: Any = Batches(seed, len(losses))
+    batches: Any = Batches(seed, steps)
     components = Components(
         spec=spec,
         device=torch.device("cpu"),
@@ -175,12 +189,9 @@ def replay(name: str, seed: int, losses: np.ndarray, probe: np.ndarray) -> Devia
         ours = _noted(trainer)
         trainer.run(StopRequest())
     model.eval()
-    images = np.random.default_rng(PROBE_SEED).standard_normal((len(probe), *SHAPE))
+    images = np.random.default_rng(PROBE_SEED).standard_normal((shape[0], *SHAPE))
     with torch.no_grad():
-        embeddings = model(torch.from_numpy(images)).numpy()
-    return Deviation(
-        float(np.abs(np.array(ours) - losses).max()), float(np.abs(embeddings - probe).max())
-    )
+        return np.array(ours), model(torch.from_numpy(images)).numpy()
 
 
 def _noted(trainer: Trainer) -> list[float]:
@@ -256,4 +267,4 @@ def main(path: Path) -> int:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         raise SystemExit("usage: python tests/reference/replay_steps.py FILE")
-    raise SystemExit(main(Path(sys.argv[1])))
+    end_with(main, Path(sys.argv[1]))

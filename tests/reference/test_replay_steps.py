@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import replay_steps
@@ -55,3 +58,28 @@ def test_a_torn_or_other_file_ends_with_a_message(tmp_path):
         read(torn)
     with pytest.raises(SystemExit, match="no record of training steps"):
         read(FOLDER / "README.md")
+
+
+def test_a_record_of_another_seed_length_and_subset_of_cases_agrees_until_it_is_changed(
+    tmp_path, capsys
+):
+    name = "sop_resnet_smooth_ap"
+    losses, probe = replay_steps.trained(name, 5, 3, (7, 32))
+    for shift, status in ((0.0, 0), (2e-9, 1)):
+        parts = {f"{name}/losses": losses + shift, f"{name}/probe": probe}
+        np.savez(tmp_path / "steps.npz", seed=np.int64(5), **parts)
+        assert main(tmp_path / "steps.npz") == status
+
+
+@pytest.mark.parametrize("command", ["replay_steps", "replay_samplers", "replay_losses"])
+def test_a_command_ends_with_2_and_one_line_for_a_file_it_cannot_read(command, tmp_path):
+    path = tmp_path / "other.npz"
+    path.write_text("nothing of the kind")
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / f"{command}.py"), str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert str(path) in done.stderr
