@@ -1,4 +1,4 @@
-"""``python -m benchmark select``: from the trials of a study to the study of its final runs."""
+"""``python -m benchmark select | challenge``: settings by trials, and a loss against the field."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from benchmark.core.records import RESULTS
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
     app.command()(select)
+    app.command()(challenge)
 
 
 def select(
@@ -39,3 +40,43 @@ def select(
     selection.write(folder / FILE)
     typer.echo(f"wrote {folder / FILE}")
     typer.echo(f"wrote {write_selected(loaded, selection, results)}")
+
+
+def challenge(
+    loss: Annotated[Path, typer.Argument(help="Python file that registers a loss of its own name")],
+    trials: Annotated[int, typer.Option(help="number of trials: one of the field's budgets")] = 4,
+    cores: Annotated[str, typer.Option(help="CPU cores to use, or 'all'")] = "all",
+    field: Annotated[
+        Path | None, typer.Option(help="folder of the field's frozen results", file_okay=False)
+    ] = None,
+    results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
+) -> None:
+    """Run a loss of yours by the rules of 'reality_check', against the frozen results of others.
+
+    Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
+    """
+    import os
+    import subprocess
+    import sys
+
+    import pandas as pd
+
+    from benchmark.core.environment import PLUGINS
+    from benchmark.report.budgets import standing
+    from benchmark.study.format import ROOT
+    from benchmark.study.trials.challenge import FIELD, copied_loss, write_challenge
+
+    name = loss.stem
+    folder = results / "challenges" / name
+    plugins = copied_loss(loss, folder)
+    os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
+    field = field or ROOT / "results" / "reference" / FIELD
+    study = write_challenge(name, trials, field, folder)
+    command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
+    done = subprocess.run([*command, "--results", str(results)], check=False)
+    if done.returncode:
+        raise typer.Exit(done.returncode)
+    final = results / f"{study.stem}-selected"
+    for sentence in standing(pd.read_csv(final / "stats" / "budget_ranks.csv"), name):
+        typer.echo(sentence)
+    typer.echo(f"page: {final / 'report' / 'index.html'}")

@@ -126,16 +126,25 @@ def freeze(
 ) -> None:
     """Freeze the headline scores of STUDY's runs as its reference.
 
+    Of a study whose settings trials chose, trials and final runs are frozen, into a folder.
+
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
     """
     from benchmark.papers.frozen import freeze as freeze_runs
     from benchmark.papers.verdicts.study import frozen_path
+    from benchmark.runs.field import freeze_field
     from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
     loaded = load_study(study)
-    target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
     table = RunTable.read(loaded.folder(results))
+    if chosen_by := loaded.references.trials:
+        folder = out or results / "reference" / chosen_by
+        trials = RunTable.read(results / chosen_by)
+        count = freeze_field(trials, table, loaded.metrics[0], folder)
+        typer.echo(f"froze {count} trials and final runs below {folder}")
+        return
+    target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
     count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
     typer.echo(f"froze {count} runs in {target}")
 

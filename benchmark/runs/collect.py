@@ -13,6 +13,7 @@ from benchmark.core.files import write_json
 from benchmark.core.privacy import public
 from benchmark.core.records import PROVENANCE, STATUSES, settings_of
 from benchmark.core.results import Result, Scores
+from benchmark.runs.field import with_field
 from benchmark.runs.status import RunStatus, status_of
 from benchmark.runs.study_provenance import Summary
 from benchmark.runs.table import RunTable
@@ -37,7 +38,10 @@ def collect(study: Study, results: Path) -> dict[str, int]:
         if status.result is not None:
             scores += score_rows(status.result)
     folder = study.folder(results)
-    RunTable.from_rows(runs, scores).write(folder)
+    table = RunTable.from_rows(runs, scores)
+    if study.references.field:
+        table = with_field(table, study)
+    table.write(folder)
     write_json(folder / PROVENANCE, summary.record(dict(counts)))
     return dict(counts)
 

@@ -145,6 +145,11 @@ class References:
     trials: str | None = option(
         None, help="study whose trials chose these settings, below the same results"
     )
+    field: str | None = option(
+        None,
+        help="folder of frozen trials and final runs of other losses, from the repository root; "
+        "they join the tables of the study",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,12 +37,14 @@ def build(inputs: Inputs) -> Table:
         title = condition_label(where[0], where[1], "test", where[2])
         sections.append(Section(title, _rows(part, tests.set_index("loss"), budgets, inputs)))
     metric = metric_label(inputs.headline)
-    scores = [Column((metric, _rule(budget)), parts=("mean", "low", "high")) for budget in budgets]
+    scores = [
+        Column((metric, rule_words(budget)), parts=("mean", "low", "high")) for budget in budgets
+    ]
     columns = [
         text_column("", "Loss"),
         *scores,
-        Column(("Rank [interval]", _rule(most)), parts=("rank", "low", "high")),
-        Column(("Rank [interval]", _rule(0)), parts=("rank", "low", "high")),
+        Column(("Rank [interval]", rule_words(most)), parts=("rank", "low", "high")),
+        Column(("Rank [interval]", rule_words(0)), parts=("rank", "low", "high")),
         Column((f"{most} trials − authors", "Points"), parts=("difference", "low", "high")),
         Column((f"{most} trials − authors", "p (Holm)"), parts=("p",)),
         Column(("Time", f"of {most} trials"), parts=("seconds",)),
@@ -62,7 +64,8 @@ def build(inputs: Inputs) -> Table:
     return Table(TITLE, caption, columns, sections, notes)
 
 
-def _rule(trials: int) -> str:
+def rule_words(trials: int) -> str:
+    """Return "Authors", "1 trial" or "16 trials"."""
     if not trials:
         return AUTHORS.capitalize()
     return f"{trials} trial{'s' if trials > 1 else ''}"

@@ -117,7 +117,7 @@ def final_study(study: Study, selection: Selection) -> dict[str, Any]:
         "comparison": asdict(study.comparison) | {"ablation": []},
         "tables": study.tables and list(study.tables),
         "figures": study.figures and list(study.figures),
-        "references": {"trials": study.name},
+        "references": {"trials": study.name, "field": study.references.field},
         "resources": asdict(study.resources),
     }
 

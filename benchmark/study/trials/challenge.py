@@ -1,0 +1,72 @@
+"""A study of one loss against the frozen results of others: the same rules, fewer trials."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import yaml
+
+from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.files import write_text
+from benchmark.study.documents import read_document
+from benchmark.study.load import find_study, load_study
+
+FIELD = "reality_check"  # the study whose frozen results are the field
+TABLES = ["budgets", "paired", "budget_options", "budget_order", "cost"]
+FIGURES = ["score_by_budget", "expected_best", "loss_cost"]
+
+
+def copied_loss(path: Path, folder: Path) -> Path:
+    """Copy a loss's file into a plugin folder of its own below ``folder``; return that folder.
+
+    Its neighbours would be plugins as well, whatever they are.
+    """
+    if path.suffix != ".py" or not path.is_file():
+        raise ConfigError(str(path), ["is no Python file with a loss; see docs/adding.md"])
+    plugins = folder / "plugins"
+    plugins.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(path, plugins / path.name)
+    return plugins
+
+
+def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:
+    """Write the study of ``loss`` with ``trials`` below ``folder``; return its path.
+
+    Raise ConfigError where no loss has this name, where the field has none at this budget, or where
+    the loss is one of the field.
+    """
+    from benchmark.losses.catalogue import load_catalogue
+
+    study = load_study(FIELD)
+    assert study.trials is not None
+    budgets = [budget for budget in study.trials.budgets if budget <= trials]
+    problems = []
+    if loss not in load_catalogue():
+        words = unknown_name("loss", loss, load_catalogue())
+        problems.append(f"the file registers no loss of its own name: {words}")
+    if loss in study.losses:
+        problems.append(f"'{loss}' is a loss of the field; give yours another name")
+    if trials not in budgets:
+        allowed = ", ".join(map(str, study.trials.budgets))
+        problems.append(f"the field has no results at --trials {trials} (allowed: {allowed})")
+    if not field.is_dir():
+        problems.append(f"the frozen results of the field are not there: {field}")
+    if problems:
+        raise ConfigError(f"challenge {loss}", problems)
+    data = read_document(find_study(FIELD)).data
+    data |= {
+        "study": f"challenge_{loss}",
+        "title": f"{loss} against the field",
+        "question": f"Where does {loss} stand among the losses of {FIELD} after {trials} trials?",
+        "rules": {**data["rules"], "trials": budgets},
+        "blocks": [{**block, "losses": [loss]} for block in data["blocks"]],
+        "comparison": {"baseline": loss},
+        "tables": TABLES,
+        "figures": FIGURES,
+        "references": {"field": field.as_posix()},
+    }
+    data.pop("losses", None)
+    path = folder / f"{data['study']}.yaml"
+    write_text(path, yaml.safe_dump(data, sort_keys=False, width=100))
+    return path
