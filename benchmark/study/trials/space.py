@@ -28,7 +28,8 @@ class Knob:
 def knobs(block: Block, loss: Variant, schema: Mapping[str, Any]) -> list[Knob]:
     """Return what the trials of ``loss`` (hyperparameters ``schema``) vary under a block's recipe.
 
-    These are all options with a range, but for the hyperparameters that the study itself sets.
+    These are all options with a range, but for the hyperparameters that the study itself sets, and
+    for the head's multiplier where a frozen backbone leaves one rate.
     """
     from benchmark.input.samplers import SAMPLERS
 
@@ -44,7 +45,9 @@ def knobs(block: Block, loss: Variant, schema: Mapping[str, Any]) -> list[Knob]:
         Knob(section, name, part, values[name])
         for section, (options, values) in sections.items()
         for name, part in options["properties"].items()
-        if "search" in part and not (section == "losses" and name in loss.own)
+        if "search" in part
+        and not (section == "losses" and name in loss.own)
+        and not (name == "head_lr_multiplier" and recipe.model.freeze_backbone)
     ]
 
 
