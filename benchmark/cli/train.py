@@ -1,22 +1,27 @@
-"""``python -m benchmark train``: one run, as the workflow calls it and as a debugger runs it."""
+"""``python -m benchmark train | fill``: one run, as the workflow calls it; and many short ones."""
 
 from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchmark.core.errors import RunError
+from benchmark.core.records import LOG, RESULTS, SPEC
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verbs."""
     app.command()(train)
+    app.command()(fill)
 
 
 def train(
@@ -42,6 +47,55 @@ def train(
 
         status = attempt(spec, out, started)
     raise typer.Exit(status)
+
+
+def fill(
+    study: Annotated[str, typer.Argument(help="name or path of a study file")],
+    workers: Annotated[int, typer.Option(help="processes", min=1)] = 2,
+    results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
+) -> None:
+    """Train the runs of a study that have no result, many in each of a few processes.
+
+    For runs of seconds, whose jobs cost more than their training; 'run' then does the rest.
+
+    Example: python -m benchmark fill reality_check --workers 2
+    """
+    from benchmark.runs.specs import write_specs
+    from benchmark.runs.status import status_of
+    from benchmark.study import load_study
+    from benchmark.study.grid import expand
+
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
+    runs = expand(load_study(study))
+    write_specs(runs, results)
+    done = ("ok", "diverged")
+    left = [run for run in runs.values() if status_of(run, results).status not in done]
+    specs = [results / run.spec.folder / SPEC for run in left]
+    failed = 0
+    # spawned, not forked: torch's threads do not survive a fork
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for number, error in enumerate(pool.map(_train_quietly, specs), 1):
+            failed += bool(error)
+            if error:
+                typer.echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
+            if number % 20 == 0 or number == len(specs):
+                typer.echo(f"{number} of {len(specs)} runs")
+    raise typer.Exit(1 if failed else 0)
+
+
+def _train_quietly(spec: Path) -> str:
+    """Train one run with its words in its own log; return why it failed, or ""."""
+    from benchmark.core.errors import BenchmarkError
+    from benchmark.training.run import train as train_run
+
+    with open(spec.with_name(LOG), "a", encoding="utf-8") as log, redirect_stdout(log):
+        try:
+            train_run(spec)
+        except BenchmarkError as error:
+            print(f"error: {error}", file=log)
+            return str(error)
+    return ""
 
 
 def _check(spec: Path) -> None:

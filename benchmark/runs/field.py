@@ -20,11 +20,17 @@ VARIED = ("loss.", "recipe.optimizer.", "recipe.sampler.")
 
 
 def with_field(table: RunTable, study: Study) -> RunTable:
-    """Return the table of a study with the frozen runs of the losses that it does not run."""
+    """Return the table of a study with the frozen runs of the losses that it does not run.
+
+    Only cells that differ from the study's in the loss alone join: a study of four trials meets the
+    first four trials of the field.
+    """
     folder = Path(str(study.references.field))
     folder = (folder if folder.is_dir() else ROOT / folder) / (TRIALS if study.trials else FINAL)
     field = RunTable.read(folder)
-    others = field.runs[~field.runs["run_id"].isin(table.runs["run_id"])]
+    here = ["dataset", "setting", "batch_size", "seed"]
+    others = field.runs.merge(table.runs[here].drop_duplicates(), on=here)
+    others = others[~others["loss"].isin(table.runs["loss"])]
     runs = pd.concat([table.runs, others], ignore_index=True).astype(object)
     runs = runs.where(runs.notna(), None).astype(dict(table.runs.dtypes))
     scores = field.scores[field.scores["run_id"].isin(others["run_id"])]

@@ -52,9 +52,13 @@ def _draw(axes: Any, table: pd.DataFrame, losses: list[str], inputs: Inputs, bar
         points = rows_of(table, loss=loss).sort_values("trials")
         style = line(loss, inputs.base_losses.get(loss))
         label = loss_label(loss, inputs.study)
-        if bars:
-            places = [budgets.index(trials) + offset for trials in points["trials"]]
-            errorbars(axes, places, points, style, label=label)
+        if bars:  # no line leads from the published setting, which no trial chose
+            for part, named in (
+                (points[points["trials"] > 0], True),
+                (points[points["trials"] == 0], False),
+            ):
+                places = [budgets.index(trials) + offset for trials in part["trials"]]
+                errorbars(axes, places, part, style, label=label if named else None)
         else:
             axes.plot(points["trials"], points["mean"], **style | {"marker": ""}, label=label)
             axes.fill_between(
