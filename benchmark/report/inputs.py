@@ -83,7 +83,15 @@ class Inputs:
         for name in ("scores", *_COMPARED):
             if not found[name].empty:
                 found[name] = found[name][~found[name]["setting"].isin(timed)]
-        return cls(study, runs, **found, printed=printed, provenance=provenance, missing=missing)
+        return cls(
+            study,
+            runs,
+            **found,
+            printed=printed,
+            provenance=provenance,
+            missing=missing,
+            budgets={},
+        )
 
     @property
     def compared_runs(self) -> pd.DataFrame:

@@ -32,9 +32,12 @@ def build(inputs: Inputs) -> Table:
     budgets = sorted(ranks["trials"].unique())
     most = budgets[-1]
     sections = []
-    for where, part in ranks.groupby(WHERE, sort=False):
-        tests = gaps[(gaps[WHERE] == list(where)).all(axis=1) & (gaps["trials"] == most)]
-        title = condition_label(where[0], where[1], "test", where[2])
+    places = ranks[WHERE].drop_duplicates()
+    for place in records(places):
+        where = [place.dataset, place.setting, place.batch_size]
+        part = ranks[(ranks[WHERE] == where).all(axis=1)]
+        tests = gaps[(gaps[WHERE] == where).all(axis=1) & (gaps["trials"] == most)]
+        title = condition_label(place.dataset, place.setting, "test", place.batch_size)
         sections.append(Section(title, _rows(part, tests.set_index("loss"), budgets, inputs)))
     metric = metric_label(inputs.headline)
     scores = [
