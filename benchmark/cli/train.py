@@ -29,6 +29,9 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="folder of the result; default: beside the spec")
     ] = None,
+    gpus: Annotated[
+        int, typer.Option(help="GPUs; with several, a process for each trains the run", min=0)
+    ] = 0,
 ) -> None:
     """Train and evaluate one run, or continue it from its checkpoint.
 
@@ -39,6 +42,16 @@ def train(
     started = time.monotonic()
     _check(spec)
     _limit_threads(spec)
+    from benchmark.core.environment import is_one_of_several
+    from benchmark.training.launch import launch, take_part
+
+    if is_one_of_several():
+        from benchmark.training.interrupt import attempt
+
+        raise typer.Exit(take_part(lambda: attempt(spec, out, started)))
+    if gpus > 1:
+        folder = [] if out is None else ["--out", str(out)]
+        raise typer.Exit(launch(["train", "--spec", str(spec), *folder], gpus))
     from benchmark.training.fork_server.client import train_forked
 
     status = train_forked(spec, out, started)

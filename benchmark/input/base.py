@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 
 from benchmark.core.recipe_input import InputConfig
+
+# Which of a number of things are wanted: consecutive ones.
+Share = Callable[[int], slice]
+
+
+def everything(total: int) -> slice:
+    """Return all of ``total`` things."""
+    return slice(0, total)
 
 
 class Input(ABC):
@@ -16,16 +24,30 @@ class Input(ABC):
 
     @abstractmethod
     def train_batches(
-        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
+        self,
+        batches: Sequence[np.ndarray],
+        seed: int,
+        epoch: int,
+        start: int = 0,
+        share: Share = everything,
     ) -> Iterator[torch.Tensor]:
-        """Yield the augmented tensors of ``batches[start:]``.
+        """Yield the augmented tensors of ``batches[start:]``, and of each the ``share``.
 
-        Each depends only on (seed, epoch, number of the batch).
+        An image depends only on (seed, epoch, number of the batch, place in it).
         """
 
     @abstractmethod
-    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
-        """Yield all images in order, without augmentation, at ``scale`` times their sides."""
+    def eval_batches(
+        self, batch_size: int, scale: float = 1.0, share: Share = everything
+    ) -> Iterator[torch.Tensor]:
+        """Yield the ``share`` of batches of all images in order, without augmentation.
+
+        ``scale``: of their sides.
+        """
+
+    def eval_size(self, batch_size: int) -> int:
+        """Return the size of the batches of ``eval_batches``."""
+        return batch_size
 
 
 def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses.kernels.autograd import differentiated
-from benchmark.losses.kernels.fused import OfEmbeddings, full_precision, row_tiles
+from benchmark.losses.kernels.fused import OfEmbeddings, Together, full_precision, row_tiles
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Positives, Relation
 
@@ -130,6 +130,12 @@ class ScoreLoss(ComparingLoss):
     # (``benchmark.losses.kernels.fused``), beyond that as many as have TILE_ENTRIES.
     rows_per_tile: int | None = None
 
+    # Whether a row of scores meets random numbers, which are drawn for all rows in their order.
+    draws = False
+
+    # The processes that all have this batch, and of whose rows of scores this one has its share.
+    together: Together | None = None
+
     @property
     def needs_totals(self) -> bool:
         """Whether the derivative of a row depends on ``totals`` of all rows."""
@@ -156,9 +162,15 @@ class ScoreLoss(ComparingLoss):
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         positives = Positives.from_labels(labels, other_labels, embeddings.device, own=own)
         positives.require_positives()
-        tiles = row_tiles(len(labels), len(positives.order), self.rows_per_tile)
-        components = self.components()
-        return OfEmbeddings.apply(embeddings, others, components, positives, tiles, generator)
+        own_rows = slice(0, len(labels))
+        if self.together is not None:
+            own_rows = self.together.rows(len(labels))
+        first, size = own_rows.start, own_rows.stop - own_rows.start
+        tiles = row_tiles(size, len(positives.order), self.rows_per_tile)
+        tiles = [(first + start, first + stop) for start, stop in tiles]
+        return OfEmbeddings.apply(
+            embeddings, others, self.components(), positives, tiles, generator, self.together
+        )
 
 
 class RankingLoss(ScoreLoss):

@@ -27,6 +27,7 @@ from benchmark.training.checkpoint import Identity
 from benchmark.training.evaluate import Evaluator
 from benchmark.training.features import FrozenFeatures
 from benchmark.training.micro_batches import check_micro_batch
+from benchmark.training.processes import ALONE, Processes
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Components:
     model: EmbeddingModel
     loss: Loss
     evaluator: Evaluator
+    processes: Processes = ALONE
 
     @property
     def recipe(self) -> Recipe:
@@ -61,7 +63,10 @@ class Components:
 
 
 def build_components(
-    spec: RunSpec, device: torch.device, report: Callable[[str], None] = print
+    spec: RunSpec,
+    device: torch.device,
+    report: Callable[[str], None] = print,
+    processes: Processes = ALONE,
 ) -> Components:
     """Return the components of ``spec``; raise ConfigError or DataError with what to change.
 
@@ -93,7 +98,7 @@ def build_components(
     # torch's annotations of ``to`` leave the memory format out
     place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
     model = create_model(recipe.model, spec.seed).to(**place)
-    check_micro_batch(model, recipe.training.micro_batch, spec.batch_size)
+    check_micro_batch(model, recipe.training.micro_batch, spec.batch_size, processes.count)
     loss = create_loss(
         spec.loss.name,
         embedding_dim=model.embedding_dim,
@@ -119,5 +124,8 @@ def build_components(
         train_input=make_input(train),
         model=model,
         loss=loss,
-        evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim),
+        evaluator=Evaluator(
+            dataset, make_input, recipe.evaluation, model.embedding_dim, processes
+        ),
+        processes=processes,
     )

@@ -16,6 +16,7 @@ from benchmark.input.base import Input
 from benchmark.metrics import learn_whitening
 from benchmark.models import EmbeddingModel
 from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.processes import ALONE, Processes
 
 # Training images that whitening is learnt on: some ten per dimension of the widest embeddings.
 WHITENING_IMAGES = 20_000
@@ -30,9 +31,11 @@ class Evaluator:
         make_input: Callable[[ImageSet], Input],
         config: EvaluationConfig,
         embedding_dim: int,
+        processes: Processes = ALONE,
     ):
         """Raise ConfigError when whitening is to keep more dimensions than the embeddings have."""
         self.dataset, self.config, self._make_input = dataset, config, make_input
+        self._processes = processes
         self._inputs: dict[int, Input] = {}
         self._sample: ImageSet | None = None
         if config.whitening is None:
@@ -48,7 +51,8 @@ class Evaluator:
     def embed(self, model: EmbeddingModel, device: torch.device) -> dict[str, EmbeddedProtocol]:
         """Return the embeddings of every protocol, whitened if the recipe says so.
 
-        They are float32. The model is left in its mode.
+        They are float32. The model is left in its mode. Of several processes each embeds some of
+        the batches, and the main one gets all; what the others get is of no use.
         """
         protocols = self.dataset.protocols
         unique = {id(part): part for item in protocols.values() for part in item.image_sets()}
@@ -56,13 +60,15 @@ class Evaluator:
         model.eval()
         try:
             rows = {key: self._embed(part, model, device) for key, part in unique.items()}
-            if self._sample is not None and self.config.whitening is not None:
-                sample = self._embed(self._sample, model, device)
-                whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
-                # one copy at a time
-                rows = {key: whiten(rows.pop(key)) for key in list(rows)}
+            sample = None if self._sample is None else self._embed(self._sample, model, device)
         finally:
             model.train(training)
+        if not self._processes.main:
+            return {}
+        if sample is not None and self.config.whitening is not None:
+            whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
+            # one copy at a time
+            rows = {key: whiten(rows.pop(key)) for key in list(rows)}
         return {name: EmbeddedProtocol.of(item, rows) for name, item in protocols.items()}
 
     def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> Scores:
@@ -83,22 +89,37 @@ class Evaluator:
         if id(image_set) not in self._inputs:
             self._inputs[id(image_set)] = self._make_input(image_set)
         images, size = self._inputs[id(image_set)], self.config.batch_size
-        return embed_images(model, images, len(image_set), size, device)
+        return embed_images(model, images, len(image_set), size, device, self._processes)
 
 
 @torch.inference_mode()
 def embed_images(
-    model: torch.nn.Module, images: Input, count: int, batch_size: int, device: torch.device
+    model: torch.nn.Module,
+    images: Input,
+    count: int,
+    batch_size: int,
+    device: torch.device,
+    processes: Processes = ALONE,
 ) -> np.ndarray:
-    """Return the embeddings (count, D) float32 of all ``images``, seen as test images."""
-    rows, start = np.empty((count, 0), np.float32), 0
-    for batch in images.eval_batches(batch_size):  # filled in place: a million images fit once
+    """Return the embeddings (count, D) float32 of all ``images``, seen as test images.
+
+    Of several processes each embeds some of the batches, and the main one alone gets all rows.
+    """
+    size = images.eval_size(batch_size)
+    bounds = [
+        slice(min(part.start * size, count), min(part.stop * size, count))
+        for part in processes.shares(-(-count // size))
+    ]
+    own = bounds[processes.rank]
+    rows, start = np.empty((own.stop - own.start, 0), np.float32), 0
+    # filled in place: a million images fit once
+    for batch in images.eval_batches(batch_size, share=processes.rows):
         part = model(batch.to(device)).float().cpu().numpy()
         if start == 0:
-            rows = np.empty((count, part.shape[1]), np.float32)
+            rows = np.empty((len(rows), part.shape[1]), np.float32)
         rows[start : start + len(part)] = part
         start += len(part)
-    return rows
+    return processes.collected(torch.from_numpy(rows), bounds).numpy()
 
 
 def sample_of(image_set: ImageSet, count: int) -> ImageSet:

@@ -23,7 +23,7 @@ from benchmark.core.environment import cache_folder
 from benchmark.core.files import cannot_write, replacing
 from benchmark.core.recipe import Recipe
 from benchmark.datasets.base import ImageSet, fingerprint_of
-from benchmark.input.base import Input
+from benchmark.input.base import Input, Share, everything
 from benchmark.input.create import create_input
 from benchmark.models.embedding import FrozenBackbone
 from benchmark.training.evaluate import embed_images
@@ -42,15 +42,24 @@ class FeatureInput(Input):
         self._features = features
 
     def train_batches(
-        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
+        self,
+        batches: Sequence[np.ndarray],
+        seed: int,
+        epoch: int,
+        start: int = 0,
+        share: Share = everything,
     ) -> Iterator[torch.Tensor]:
         """Yield the features (B, F) of ``batches[start:]``."""
         for numbers in batches[start:]:
-            yield self._features.index_select(0, torch.from_numpy(numbers))
+            own = numbers[share(len(numbers))]
+            yield self._features.index_select(0, torch.from_numpy(own))
 
-    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
+    def eval_batches(
+        self, batch_size: int, scale: float = 1.0, share: Share = everything
+    ) -> Iterator[torch.Tensor]:
         """Yield all features in order; they have no sides to scale."""
-        yield from self._features.split(batch_size)
+        parts = self._features.split(batch_size)
+        yield from parts[share(len(parts))]
 
 
 class FrozenFeatures:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from benchmark.core.environment import is_one_of_several
+from benchmark.core.gpus import take_gpus
 
 # EX_TEMPFAIL of sysexits.h: try again later
 EXIT_INTERRUPTED = 75
@@ -51,7 +55,8 @@ class StopRequest(contextlib.ExitStack):
 
     def _note(self, number: int, _: Any) -> None:
         self.requested = True
-        if number == signal.SIGINT:
+        # of several processes each has the signal of the terminal and that of its launcher
+        if number == signal.SIGINT and not is_one_of_several():
             signal.signal(number, self._before[number])
 
 
@@ -63,10 +68,13 @@ def attempt(spec: Path, out: Path | None, started: float) -> int:
     """
     from benchmark.training.run import train
 
+    if not is_one_of_several():
+        take_gpus(1)
     try:
         train(spec, out, started=started)
     except Interrupted as event:
-        print(event)
+        if not is_one_of_several() or os.environ["RANK"] == "0":
+            print(event)
         return EXIT_INTERRUPTED
     except KeyboardInterrupt:
         print("stopped at once; the same command continues from the last checkpoint")

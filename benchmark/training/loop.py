@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,8 +35,12 @@ class Trainer:
     def __init__(self, components: Components, folder: Path, progress: Progress):
         self.components, self.folder, self.progress = components, folder, progress
         self.recipe, self.identity = components.recipe, components.identity()
+        self.processes = components.processes
         self.epochs = self.recipe.training.epochs
-        self.state = RunState(machines=[machine()], package_digests=[provenance.packages_digest()])
+        self.state = RunState(
+            machines=[machine(self.processes.count)],
+            package_digests=[provenance.packages_digest()],
+        )
         self.stepper = Stepper.create(components)
         self._started = self._saved = time.perf_counter()
 
@@ -49,7 +54,7 @@ class Trainer:
             self.progress.finish_epoch(self.state.before_training(before), 0.0)
             return untrained
         self._resume()
-        embedded: dict[str, EmbeddedProtocol] = {}
+        embedded: dict[str, EmbeddedProtocol] | None = None
         while self.state.epoch < self.epochs:
             rate = self._train_epoch(stop)
             scores: Scores | None = None
@@ -57,7 +62,7 @@ class Trainer:
             if done == self.epochs or done % self.recipe.evaluation.every == 0:
                 embedded, scores = self._evaluate()
             self._finish_epoch(rate, scores)
-        return embedded or self._embed()
+        return self._embed() if embedded is None else embedded
 
     def _train_epoch(self, stop: StopRequest) -> float:
         """Take the steps that are left of the epoch; return its last learning rate."""
@@ -67,11 +72,17 @@ class Trainer:
         components.model.train()
         clock = time.perf_counter()
         stream = components.train_input.train_batches(
-            batches, components.spec.seed, state.epoch, start=state.position
+            batches,
+            components.spec.seed,
+            state.epoch,
+            start=state.position,
+            share=self.processes.rows,
         )
         for images in stream:
             indices = batches[state.position]
-            state.hash_batch(indices, images)
+            if state.hashes_batch:
+                whole = self.processes.collected(images, self.processes.shares(len(indices)))
+                state.hash_batch(indices, whole)
             share = state.position / len(batches)
             set_learning_rate(stepper.optimizer, self._rate(share))
             started = state.epoch + share >= self.recipe.memory.start_epoch
@@ -80,12 +91,12 @@ class Trainer:
             labels = components.labels[torch.from_numpy(indices)]
             stepper(images, labels, state.step, remembered, reads=started)
             now = time.perf_counter()
-            state.count_step(len(indices), now - clock, stepper.passes(len(indices)))
+            state.count_step(len(indices), now - clock, stepper.passes(len(images)))
             clock = now
             self.progress.step()
             if state.step % DRAIN_EVERY == 0:
                 self._check_losses()
-            if stop.requested:
+            if self.processes.any(stop.requested):
                 self._checkpoint()
                 raise Interrupted(
                     f"stopped on request at epoch {state.epoch + 1}, step {state.position}"
@@ -102,7 +113,8 @@ class Trainer:
         if state.mined:
             return [np.array(batch) for batch in state.mined]
         clock = time.perf_counter()
-        batches, embedded = mine(self.components, state.epoch)
+        # each process mines, and the last bits of one decide for all
+        batches, embedded = self.processes.told(mine(self.components, state.epoch))
         if embedded:
             state.count_mining(batches, embedded, time.perf_counter() - clock)
         return batches
@@ -135,19 +147,23 @@ class Trainer:
     def _evaluate(self) -> tuple[dict[str, EmbeddedProtocol], Scores]:
         started = time.perf_counter()
         embedded = self._embed()
-        for split, item in embedded.items():
-            if not item.finite:
-                done = min(self.state.epoch + 1, self.epochs)
-                where = f"of {split} are not finite after epoch {done}"
-                raise DivergedError(f"embeddings {where}")
-        scores = self.components.evaluator.measure(embedded, self.components.device)
+        broken = [split for split, item in embedded.items() if not item.finite]
+        scores: Scores = {}
+        if not broken:
+            scores = self.components.evaluator.measure(embedded, self.components.device)
+        broken, scores = self.processes.told((broken, scores))
+        if broken:
+            done = min(self.state.epoch + 1, self.epochs)
+            where = f"of {broken[0]} are not finite after epoch {done}"
+            raise DivergedError(f"embeddings {where}")
         self.state.eval_seconds += time.perf_counter() - started
         return embedded, scores
 
     def _finish_epoch(self, rate: float, scores: Scores | None) -> None:
         state = self.state
         record = state.finish_epoch(rate, scores)
-        write_metrics(self.folder, state.records)
+        if self.processes.main:
+            write_metrics(self.folder, state.records)
         spent = state.train_seconds + state.eval_seconds
         self.progress.finish_epoch(record, spent / state.epoch * (self.epochs - state.epoch))
         if time.perf_counter() - self._saved >= self.recipe.training.checkpoint_seconds:
@@ -158,12 +174,14 @@ class Trainer:
         now = time.perf_counter()
         self.state.total_seconds += now - self._started
         self._started = now
-        content = {**self.stepper.state_dict(), **self.state.as_dict()}
-        save_checkpoint(self.folder, self.identity, content)
+        if self.processes.main:  # all others have the same
+            content = {**self.stepper.state_dict(), **self.state.as_dict()}
+            save_checkpoint(self.folder, self.identity, content)
         self._saved = time.perf_counter()
 
     def _resume(self) -> None:
         content, message = load_checkpoint(self.folder, self.identity)
+        self._read_alike(content)
         if message:
             self.progress.say(message)
         if content is None:
@@ -177,6 +195,15 @@ class Trainer:
                 "delete it and start the same command again"
             ) from error
 
+    def _read_alike(self, content: dict[str, Any] | None) -> None:
+        """Raise RunError when another process than the main one sees another checkpoint."""
+        place = None if content is None else (content.get("epoch"), content.get("position"))
+        if self.processes.told(place) != place:
+            raise RunError(
+                f"the processes read different states in {self.folder / CHECKPOINT}; is the folder "
+                "on a file system that all of them see? Start the same command again"
+            )
+
     def total_seconds(self) -> float:
         """Return the seconds of this attempt and of all earlier ones that left a checkpoint."""
         return self.state.total_seconds + time.perf_counter() - self._started
@@ -188,7 +215,11 @@ def write_metrics(folder: Path, records: list[EpochRecord]) -> None:
     EpochRecord.write_all(folder / METRICS, records)
 
 
-def machine() -> str:
-    """Return the models of processor and GPUs, on which the last bits of a number may depend."""
+def machine(processes: int = 1) -> str:
+    """Return the models of processor and GPUs, on which the last bits of a number may depend.
+
+    So may the number of processes that trained together, which is named if there are several.
+    """
     hardware = provenance.hardware()
-    return ", ".join([f"{hardware.cpu} ({provenance.instructions()})", *hardware.gpus])
+    together = [f"{processes} processes"] if processes > 1 else []
+    return ", ".join([f"{hardware.cpu} ({provenance.instructions()})", *hardware.gpus, *together])

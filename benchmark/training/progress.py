@@ -13,15 +13,18 @@ HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line show
 
 
 class Progress:
-    """Shows steps on a terminal and one line per epoch everywhere."""
+    """Shows steps on a terminal and one line per epoch everywhere; nothing at all if ``quiet``."""
 
-    def __init__(self, title: str, epochs: int):
+    def __init__(self, title: str, epochs: int, quiet: bool = False):
         self.title = title
         self.epochs = epochs
+        self.quiet = quiet
         self._bar: tqdm | None = None
 
     def say(self, text: str) -> None:
         """Print one line; raises RunError when it finds no room."""
+        if self.quiet:
+            return
         try:
             tqdm.write(f"{self.title}  {text}", file=sys.stdout)
             sys.stdout.flush()
@@ -30,7 +33,7 @@ class Progress:
 
     def start_epoch(self, epoch: int, steps: int, start: int) -> None:
         """Open the bar of one epoch (from 0), at step ``start`` of ``steps``."""
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not self.quiet:
             label = f"epoch {epoch + 1}/{self.epochs}"
             self._bar = tqdm(total=steps, initial=start, desc=label, leave=False, unit="batch")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from benchmark.training.checkpoint import CHECKPOINT, remove_checkpoint
 from benchmark.training.components import build_components
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.loop import Trainer, write_metrics
+from benchmark.training.measure import EmbeddedProtocol
 from benchmark.training.mirror import Mirror
 from benchmark.training.neighbours import write_neighbours
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.outcome import write_outcome
+from benchmark.training.processes import Processes
 from benchmark.training.progress import Progress
 from benchmark.training.step import DivergedError
 
@@ -38,13 +41,17 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     started = time.monotonic() if started is None else started
     spec = RunSpec.read(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
-    progress = Progress(spec.run_id, spec.recipe.training.epochs)
-    finished = _finished_result(folder, spec)
+    processes = Processes.join()
+    progress = Progress(spec.run_id, spec.recipe.training.epochs, quiet=not processes.main)
+    finished = processes.told(_finished_result(folder, spec) if processes.main else None)
     if finished is not None:
         progress.say("already finished; delete result.json to train again")
-        remove_checkpoint(folder)  # the last thing that a run does: it may have been kept from it
+        if processes.main:
+            remove_checkpoint(folder)  # the last thing that a run does: it may have been kept from
+        processes.leave()
         return finished
-    prepare_folder(folder)
+    if processes.main:
+        prepare_folder(folder)
     abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
     with StopRequest() as stop:
 
@@ -54,10 +61,10 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
                 raise Interrupted("stopped on request; finished features are kept")
 
         device = prepare_numerics(spec.recipe.training)
-        components = build_components(spec, device, report)
+        components = build_components(spec, device, report, processes)
         startup = time.monotonic() - started
         trainer = Trainer(components, folder, progress)
-        with Mirror.start(spec, folder):
+        with Mirror.start(spec, folder) if processes.main else contextlib.nullcontext():
             reason, embedded = "", {}
             try:
                 embedded = trainer.run(stop)
@@ -66,15 +73,26 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
                 progress.say(f"diverged: {reason}")
             finally:
                 progress.close()
-            write_metrics(folder, trainer.state.records)
-            if embedded:
-                write_neighbours(folder, spec.recipe.evaluation, embedded)
-            timing = trainer.state.timing(startup, trainer.total_seconds())
-            result = write_outcome(folder, components, trainer.state, timing, reason)
-        for path in abandoned:  # still there after a whole run: nobody is writing them any more
-            path.unlink(missing_ok=True)
-        remove_checkpoint(folder)
+            result = _write(trainer, embedded, startup, reason) if processes.main else None
+        if processes.main:
+            for path in abandoned:  # still there after a whole run: nobody writes them any more
+                path.unlink(missing_ok=True)
+            remove_checkpoint(folder)
+        result = processes.told(result)
+        processes.leave()
     return result
+
+
+def _write(
+    trainer: Trainer, embedded: dict[str, EmbeddedProtocol], startup: float, reason: str
+) -> Result:
+    """Write everything that a run leaves; return its result."""
+    folder, components, state = trainer.folder, trainer.components, trainer.state
+    write_metrics(folder, state.records)
+    if embedded:
+        write_neighbours(folder, components.recipe.evaluation, embedded)
+    timing = state.timing(startup, trainer.total_seconds())
+    return write_outcome(folder, components, state, timing, reason)
 
 
 def _finished_result(folder: Path, spec: RunSpec) -> Result | None:

@@ -76,12 +76,16 @@ class RunState:
         self.images_forward += images
         self.epoch_seconds += seconds
 
+    @property
+    def hashes_batch(self) -> bool:
+        """Whether the next batch is one of the first, whose digests are noted."""
+        return len(self.batch_digests) < HASHED_BATCHES
+
     def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
-        """Note the digest of one of the first batches: which images, in which augmented form."""
-        if len(self.batch_digests) < HASHED_BATCHES:
-            content = hashlib.sha256(np.ascontiguousarray(indices, dtype=np.int64).tobytes())
-            content.update(images.detach().cpu().contiguous().numpy().tobytes())
-            self.batch_digests.append(content.hexdigest())
+        """Note the digest of a batch: which images, in which augmented form."""
+        content = hashlib.sha256(np.ascontiguousarray(indices, dtype=np.int64).tobytes())
+        content.update(images.detach().cpu().contiguous().numpy().tobytes())
+        self.batch_digests.append(content.hexdigest())
 
     def batch_stream(self) -> BatchStream:
         """Return the digest, equal for every run with the same data, seed and batch size."""

@@ -11,12 +11,13 @@ from torch import nn
 
 from benchmark.core.recipe import TrainingConfig
 from benchmark.core.seeding import derive
-from benchmark.losses.base import Loss
+from benchmark.losses.base import Loss, ScoreLoss
 from benchmark.training.components import Components
 from benchmark.training.memory import Memory
 from benchmark.training.micro_batches import MicroBatches
 from benchmark.training.numerics import autocast, grad_scaler
 from benchmark.training.optimizer import create_optimizer
+from benchmark.training.processes import ALONE, Processes
 from benchmark.training.stopwatch import Stopwatch
 
 
@@ -31,6 +32,11 @@ class Stepper:
     The loss is differentiated with respect to detached embeddings first, and the result is passed
     into the network: the same gradient as one backward pass, and the loss's own cost can be told
     from the network's. Batches above ``config.micro_batch`` go through the network in parts.
+
+    Of several processes each embeds its rows of the batch. All get all embeddings and divide the
+    rows of scores among them; a loss that has no such rows, or that draws random numbers, is worked
+    out by the main process. Each sends its rows of the gradient into its network, and the gradients
+    of the parameters are summed.
     """
 
     model: nn.Module
@@ -41,11 +47,16 @@ class Stepper:
     device: torch.device
     seed: int
     memory: Memory | None = None
+    processes: Processes = ALONE
     _pending: list[torch.Tensor] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._generator = torch.Generator(device=self.device)
         self.stopwatch = Stopwatch(self.device)
+        self._divided = False
+        if self.processes.count > 1 and isinstance(self.loss, ScoreLoss):
+            self._divided = not any(part.draws for _, part in self.loss.components())
+            self.loss.together = self.processes if self._divided else None
 
     @classmethod
     def create(cls, components: Components) -> Stepper:
@@ -64,6 +75,7 @@ class Stepper:
             device,
             components.spec.seed,
             memory,
+            components.processes,
         )
 
     def __call__(
@@ -76,10 +88,13 @@ class Stepper:
     ) -> None:
         """Take step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU.
 
-        ``remembered`` (B,): the numbers of the training images, when the memory takes part in the
-        step; ``reads``: whether the loss reads it, or it is only written. ``drain`` gives the loss.
+        Of several processes each gives its rows of the images, and all labels. ``remembered``
+        (B,): the numbers of the training images, when the memory takes part in the step; ``reads``:
+        whether the loss reads it, or it is only written. ``drain`` gives the loss.
         """
-        seed = derive(self.seed, "step", step)
+        seed, rank = derive(self.seed, "step", step), self.processes.rank
+        if rank:
+            seed = derive(seed, "process", rank)
         torch.manual_seed(seed)
         self._generator.manual_seed(derive(self.seed, "loss", step))
         labels = self._for_loss(labels)
@@ -88,11 +103,11 @@ class Stepper:
             self._step_by_groups(images, labels)
         elif self.config.micro_batch is not None and self.passes(len(images)) > 1:
             batch = MicroBatches(self._embed, images, self.config.micro_batch, seed)
-            gradient = self._loss_gradient(batch.embeddings(), labels, remembered, reads)
-            batch.backward(gradient)
+            batch.backward(self._own_gradient(batch.embeddings(), labels, remembered, reads))
         else:
             embeddings = self._embed(images)
-            embeddings.backward(self._loss_gradient(embeddings, labels, remembered, reads))
+            embeddings.backward(self._own_gradient(embeddings, labels, remembered, reads))
+        self.processes.sum_gradients(self.model.parameters())
         self.scaler.step(self.optimizer)
         self.scaler.update()
 
@@ -105,7 +120,8 @@ class Stepper:
     def _grouped(self, images: int) -> bool:
         """Return whether a batch goes through the network once, in parts of whole groups."""
         size, group = self.config.micro_batch, getattr(self.loss, "group", None)
-        return bool(group and size is not None and size < images and self.memory is None)
+        alone = self.memory is None and self.processes.count == 1
+        return bool(group and size is not None and size < images and alone)
 
     def _step_by_groups(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         """Add the gradient of a batch part by part; note its loss, the mean over its groups."""
@@ -154,6 +170,18 @@ class Stepper:
             return labels
         return labels.to(self.device, non_blocking=True)
 
+    def _own_gradient(
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        remembered: np.ndarray | None,
+        reads: bool,
+    ) -> torch.Tensor:
+        """Return the gradient of the loss of all processes' embeddings at those of this one."""
+        whole = self.processes.joined(embeddings.detach(), len(labels))
+        gradient = self._loss_gradient(whole, labels, remembered, reads)
+        return gradient[self.processes.rows(len(labels))]
+
     def _loss_gradient(
         self,
         embeddings: torch.Tensor,
@@ -170,19 +198,42 @@ class Stepper:
         images = np.empty(0, np.int64) if remembered is None else remembered
         if memory is not None and memory.write_first:
             memory.store(leaves, images)
+        value, alone = leaves.new_zeros(()), self.processes.count > 1 and not self._divided
         with self.stopwatch.running():
-            with autocast(self.config, self.device):
-                if memory is None or not reads:
-                    value = self.loss(leaves, labels, generator=self._generator)
-                else:
-                    others, other_labels = memory.references(images)
-                    other_labels = self._for_loss(other_labels)
-                    value = self.loss.with_memory(
-                        leaves, labels, others, other_labels, generator=self._generator
-                    )
-            self.scaler.scale(value).backward()
+            if self.processes.main or not alone:
+                value = self._loss_value(leaves, labels, memory if reads else None, images)
+                self.scaler.scale(value).backward()
+            if alone:
+                value = self._taken_from_main(value.detach(), leaves)
         if memory is not None and not memory.write_first:
             memory.store(leaves, images)
         self._pending.append(value.detach())
         assert leaves.grad is not None  # the loss depends on the embeddings
         return leaves.grad
+
+    def _loss_value(
+        self,
+        leaves: torch.Tensor,
+        labels: torch.Tensor,
+        memory: Memory | None,
+        images: np.ndarray,
+    ) -> torch.Tensor:
+        """Return the loss of a batch that queries itself, and a memory if there is one."""
+        with autocast(self.config, self.device):
+            if memory is None:
+                return self.loss(leaves, labels, generator=self._generator)
+            others, other_labels = memory.references(images)
+            return self.loss.with_memory(
+                leaves, labels, others, self._for_loss(other_labels), generator=self._generator
+            )
+
+    def _taken_from_main(self, value: torch.Tensor, leaves: torch.Tensor) -> torch.Tensor:
+        """Give every process the loss and the gradients that the main one worked out."""
+        own = list(self.loss.parameters())
+        given = self.processes.told([parameter.grad is not None for parameter in own])
+        receiving = [leaves, *(one for one, there in zip(own, given, strict=True) if there)]
+        for tensor in receiving:
+            if tensor.grad is None:
+                tensor.grad = torch.zeros_like(tensor)
+            self.processes.take_main_(tensor.grad)
+        return self.processes.take_main_(value.to(leaves.dtype))

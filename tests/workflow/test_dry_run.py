@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from snakemake_executor_plugin_slurm.submit_string import get_submit_command
+from snakemake_executor_plugin_slurm.utils import set_gres_string
 from workplace import ROOT, STUCK, Workplace, jobs, small_study
 
 from benchmark.study import load_study, study_names
@@ -81,6 +85,35 @@ def test_the_slurm_profile_is_found_from_the_root(profile, tmp_path):
     done = dry_run("--profile", profile, "--config", "study=smoke", f"results={tmp_path}/new")
     assert done.returncode == 0, done.stderr
     assert jobs(done)["train"] == len(expand(load_study("smoke")))
+
+
+def test_a_run_on_several_gpus_is_one_job_with_the_cores_of_its_processes(fresh: Workplace):
+    study = small_study("small", ["smooth_ap"])
+    fresh.write({**study, "resources": {"gpus": 4, "mem_mb": 64000, "minutes": 90}})
+    snakefile = ("--snakefile", str(ROOT / "Snakefile"), "--printshellcmds", "--quiet", "progress")
+    place = ("--profile", str(ROOT / "workflow/profiles/slurm"), "--configfile", "small.yaml")
+    done = dry_run(*snakefile, *place, folder=fresh.folder)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert re.search(r"benchmark train --spec \S+ --gpus 4 ", said)
+    rule = re.search(r"rule train:\n(?:.*\n)*?    resources: (.*)", said)
+    resources = dict(pair.split("=", 1) for pair in rule[1].split(", "))
+    numbers = {key: int(value) for key, value in resources.items() if value.isdigit()}
+    threads = int(re.search(r"threads: (\d+)", rule[0])[1])
+    asked = ("gpu", "mem_mb", "runtime", "nodes")
+    assert [numbers[name] for name in asked] == [4, 64000, 90, 1] and "tasks" not in numbers
+    job = SimpleNamespace(resources=Needs(numbers), threads=threads)
+    words = {name: "x" for name in ("run_uuid", "slurm_logfile", "comment_str", "workdir")}
+    call = get_submit_command(job, {**words, "account": "", "partition": ""})
+    call += set_gres_string(job)
+    assert "--gpus=4" in call and "--nodes=1" in call and "--mem 64000" in call
+    assert "--cpus-per-task=4" in call and "ntasks" not in call
+
+
+class Needs(dict):
+    """Resources of a job as Snakemake's plugin reads them."""
+
+    __getattr__ = dict.__getitem__
 
 
 def test_the_smoke_profile_names_the_smoke_study(tmp_path):

@@ -58,7 +58,7 @@ rule analysis:
     resources:
         mem_mb=FLOW.study.resources.mem_mb,
         runtime=10 * FLOW.study.resources.minutes,
-        gpu=FLOW.study.resources.gpus,
+        gpu=min(1, FLOW.study.resources.gpus),
     params:
         study=ARGUMENTS,
         digest=DIGEST,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from snakemake.logging import logger
 
+from benchmark.core.gpus import visible_gpus
 from benchmark.runs.folder import RunsFolder
 from benchmark.runs.specs import outdated, write_spec
 from benchmark.study.workflow import Interrupt, load_for_workflow
@@ -23,6 +24,10 @@ FOLDER = RunsFolder(RESULTS)
 # Parameters of the steps behind the runs: the study, and a digest of its file that makes them run again.
 ARGUMENTS = FLOW.arguments
 DIGEST = FLOW.study.digest
+
+# A limit on GPUs is that of one machine, which may have more of them than its profile says.
+if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
+    workflow.register_resource("gpu", len(visible_gpus()))
 
 # Rules call 'python': the one that runs Snakemake, unless --sdm brings another.
 PATH = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]

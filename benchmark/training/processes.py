@@ -1,0 +1,194 @@
+"""The processes that train one run together: who they are, and what they tell each other.
+
+Every process holds the whole network, optimiser, memory and position of the run, and all stay equal
+to the bit. A batch is divided among them; what a loss looks at is the whole batch. Everything that
+one process would add up is a **sum** over processes, never a mean.
+
+Torch's DistributedDataParallel is not taken. It averages gradients, and after the first step it
+puts them into other buckets, so that three processes or more would add in another order after a
+checkpoint than before it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+
+from benchmark.core.environment import is_one_of_several
+from benchmark.core.errors import RunError
+
+# Elements that are sent or summed at a time.
+BUCKET = 2**23
+# What waits longest is the evaluation by one process. The launcher ends those whose peer is gone.
+PATIENCE = timedelta(days=7)
+
+
+class PeerGoneError(Exception):
+    """Another process is gone; what happened is for that one or its launcher to say."""
+
+
+def share(total: int, rank: int, count: int) -> slice:
+    """Return the part of ``total`` items that is process ``rank``'s: consecutive, nearly equal."""
+    size, more = divmod(total, count)
+    start = rank * size + min(rank, more)
+    return slice(start, start + size + (rank < more))
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Process number ``rank`` of ``count``; without arguments the only one, which tells nobody."""
+
+    rank: int = 0
+    count: int = 1
+
+    @classmethod
+    def join(cls) -> Processes:
+        """Return the processes that torchrun's variables describe, when all of them are there.
+
+        Raise RunError where there are GPUs, but not one for each process.
+        """
+        if not is_one_of_several():
+            return cls()
+        rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        backend = "gloo"
+        if torch.cuda.is_available():
+            local, gpus = int(os.environ.get("LOCAL_RANK", rank)), torch.cuda.device_count()
+            require_gpus(local + 1)
+            torch.cuda.set_device(local % gpus)
+            backend = "cpu:gloo,cuda:nccl"
+        distributed.init_process_group(backend, timeout=PATIENCE)
+        return cls(rank, count)
+
+    def leave(self) -> None:
+        """Part from the others, when all have done their work."""
+        if self.count > 1:
+            with _talking():
+                distributed.barrier()
+            distributed.destroy_process_group()
+
+    @property
+    def main(self) -> bool:
+        """Whether this is the process that writes, prints and evaluates."""
+        return self.rank == 0
+
+    def rows(self, total: int) -> slice:
+        """Return this process's part of ``total`` items."""
+        return share(total, self.rank, self.count)
+
+    def shares(self, total: int) -> list[slice]:
+        """Return the parts of all processes."""
+        return [share(total, rank, self.count) for rank in range(self.count)]
+
+    def joined(self, part: Tensor, total: int) -> Tensor:
+        """Return all rows (total, ...) in every process, from each one's ``rows``."""
+        if self.count == 1:
+            return part
+        whole = part.new_zeros(total, *part.shape[1:])
+        whole[self.rows(total)] = part
+        return self.sum_(whole)
+
+    def collected(self, part: Tensor, bounds: Sequence[slice]) -> Tensor:
+        """Return all rows in the main process, the part itself in the others; on the CPU.
+
+        ``bounds``: which of the rows are those of each process.
+        """
+        if self.count == 1:
+            return part
+        with _talking():
+            if not self.main:
+                for piece in _pieces(part.contiguous()):
+                    distributed.send(piece, 0)
+                return part
+            whole = part.new_empty(bounds[-1].stop, *part.shape[1:])
+            whole[bounds[0]] = part
+            for rank, rows in enumerate(bounds[1:], 1):
+                for piece in _pieces(whole[rows]):
+                    distributed.recv(piece, rank)
+        return whole
+
+    def sum_(self, values: Tensor) -> Tensor:
+        """Add up the values of all processes, in place."""
+        if self.count > 1:
+            with _talking():
+                distributed.all_reduce(values)
+        return values
+
+    def take_main_(self, values: Tensor) -> Tensor:
+        """Replace values by those of the main process, in place."""
+        if self.count > 1:
+            with _talking():
+                distributed.broadcast(values, 0)
+        return values
+
+    def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        """Add up the gradients of all processes, some buckets of equal type at a time."""
+        if self.count == 1:
+            return
+        gradients = [value.grad for value in parameters if value.grad is not None]
+        for bucket in _buckets(gradients):
+            flat = self.sum_(torch.cat([gradient.reshape(-1) for gradient in bucket]))
+            parts = flat.split([gradient.numel() for gradient in bucket])
+            for gradient, part in zip(bucket, parts, strict=True):
+                gradient.copy_(part.view(gradient.shape))
+
+    def told(self, value: Any) -> Any:
+        """Return the main process's value in all processes."""
+        if self.count == 1:
+            return value
+        box = [value]
+        with _talking():
+            distributed.broadcast_object_list(box, 0, device=torch.device("cpu"))
+        return box[0]
+
+    def any(self, asked: bool) -> bool:
+        """Return whether one of the processes was asked; looked at on the CPU."""
+        if self.count == 1:
+            return asked
+        return bool(self.sum_(torch.tensor(int(asked))))
+
+
+ALONE = Processes()
+
+
+def require_gpus(count: int) -> None:
+    """Raise RunError where there are GPUs, but fewer than ``count``."""
+    there = torch.cuda.device_count()
+    if torch.cuda.is_available() and there < count:
+        raise RunError(
+            f"{count} GPUs are asked for, and {there} can be seen here; ask for as many in the "
+            "study's resources (gpus), or give at most "
+            f"--gpus {there}"
+        )
+
+
+@contextlib.contextmanager
+def _talking() -> Iterator[None]:
+    """Raise PeerGoneError for what torch raises when another process does not answer."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise PeerGoneError(str(error).partition("\n")[0]) from error
+
+
+def _pieces(rows: Tensor) -> Iterator[Tensor]:
+    return iter(rows.view(-1).split(BUCKET))
+
+
+def _buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
+    """Yield consecutive gradients of one type, up to about BUCKET elements."""
+    bucket: list[Tensor] = []
+    for gradient in gradients:
+        full = sum(other.numel() for other in bucket) + gradient.numel() > BUCKET
+        if bucket and (full or bucket[0].dtype != gradient.dtype):
+            yield bucket
+            bucket = []
+        bucket.append(gradient)
+    if bucket:
+        yield bucket

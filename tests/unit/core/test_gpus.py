@@ -1,0 +1,55 @@
+"""Runs side by side on one machine take different GPUs, and leave them when they end."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from benchmark.core import gpus
+from benchmark.core.gpus import VISIBLE, take_gpus, visible_gpus
+
+
+@pytest.fixture(autouse=True)
+def four(monkeypatch):
+    """Four GPUs are visible, and no cluster gives them away."""
+    monkeypatch.setenv(VISIBLE, "0,1,2,5")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(gpus, "_locks", [])
+
+
+def leave() -> None:
+    for lock in gpus._locks:
+        os.close(lock)
+    gpus._locks.clear()
+
+
+def test_each_run_takes_gpus_of_its_own_while_there_are_enough(tmp_path, monkeypatch):
+    assert take_gpus(1, tmp_path) == ["0"] and os.environ[VISIBLE] == "0"
+    monkeypatch.setenv(VISIBLE, "0,1,2,5")
+    assert take_gpus(2, tmp_path) == ["1", "2"] and os.environ[VISIBLE] == "1,2"
+    monkeypatch.setenv(VISIBLE, "0,1,2,5")
+    assert take_gpus(2, tmp_path) == [] and os.environ[VISIBLE] == "0,1,2,5"
+    leave()
+    assert take_gpus(4, tmp_path) == ["0", "1", "2", "5"]
+    leave()
+
+
+def test_a_single_gpu_and_those_of_a_cluster_are_left_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert take_gpus(2, tmp_path) == []
+    monkeypatch.delenv("SLURM_JOB_ID")
+    for value in ("3", "", "-1"):
+        monkeypatch.setenv(VISIBLE, value)
+        assert take_gpus(1, tmp_path) == []
+
+
+def test_what_nvidia_smi_lists_is_visible_where_no_variable_says_otherwise(tmp_path, monkeypatch):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'GPU 0: A (UUID: x)'; echo 'GPU 1: B (UUID: y)'\n")
+    tool.chmod(0o755)
+    monkeypatch.delenv(VISIBLE)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert visible_gpus() == ["0", "1"]
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert visible_gpus() == []
