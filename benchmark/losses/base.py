@@ -130,11 +130,13 @@ class ScoreLoss(ComparingLoss):
     # (``benchmark.losses.kernels.fused``), beyond that as many as have TILE_ENTRIES.
     rows_per_tile: int | None = None
 
-    # Whether a row of scores meets random numbers, which are drawn for all rows in their order.
-    draws = False
-
     # The processes that all have this batch, and of whose rows of scores this one has its share.
     together: Together | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether rows of scores meet random numbers, which are drawn for all in their order."""
+        return False
 
     @property
     def needs_totals(self) -> bool:

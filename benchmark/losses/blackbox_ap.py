@@ -57,7 +57,7 @@ class BlackBoxAP(RankingLoss):
         )
 
     @property
-    def draws(self):
+    def draws(self) -> bool:
         return self.config.margin > 0.0 and not self.config.fixed_margin
 
     def rank(self, scores, relation, scale, gradient, generator):

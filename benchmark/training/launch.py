@@ -44,7 +44,7 @@ def launch(arguments: list[str], count: int) -> int:
     take_gpus(count)
     require_gpus(count)
     # what there is to say on a failure is said by the process that failed
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    logging.disable()
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", SAVING_SECONDS)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[FIRST_ERROR] = str(Path(folder, "first-error"))

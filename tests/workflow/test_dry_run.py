@@ -29,14 +29,14 @@ RUNS_OF_STAND_INS = {
 }  # as docs/papers.md says
 
 
-def dry_run(*arguments: str, folder=ROOT) -> subprocess.CompletedProcess:
+def dry_run(*arguments: str, folder=ROOT, quiet="rules") -> subprocess.CompletedProcess:
     command = [
         sys.executable,
         "-m",
         "snakemake",
         "--dry-run",
         "--quiet",
-        "rules",
+        quiet,
         "--nolock",
         *arguments,
     ]
@@ -90,9 +90,9 @@ def test_the_slurm_profile_is_found_from_the_root(profile, tmp_path):
 def test_a_run_on_several_gpus_is_one_job_with_the_cores_of_its_processes(fresh: Workplace):
     study = small_study("small", ["smooth_ap"])
     fresh.write({**study, "resources": {"gpus": 4, "mem_mb": 64000, "minutes": 90}})
-    snakefile = ("--snakefile", str(ROOT / "Snakefile"), "--printshellcmds", "--quiet", "progress")
+    snakefile = ("--snakefile", str(ROOT / "Snakefile"), "--printshellcmds")
     place = ("--profile", str(ROOT / "workflow/profiles/slurm"), "--configfile", "small.yaml")
-    done = dry_run(*snakefile, *place, folder=fresh.folder)
+    done = dry_run(*snakefile, *place, folder=fresh.folder, quiet="progress")
     assert done.returncode == 0, done.stderr
     said = done.stdout + done.stderr
     assert re.search(r"benchmark train --spec \S+ --gpus 4 ", said)
