@@ -124,8 +124,6 @@ def build_components(
         train_input=make_input(train),
         model=model,
         loss=loss,
-        evaluator=Evaluator(
-            dataset, make_input, recipe.evaluation, model.embedding_dim, processes
-        ),
+        evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim, processes),
         processes=processes,
     )
