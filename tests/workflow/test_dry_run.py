@@ -96,15 +96,17 @@ def test_a_run_on_several_gpus_is_one_job_with_the_cores_of_its_processes(fresh:
     assert done.returncode == 0, done.stderr
     said = done.stdout + done.stderr
     assert re.search(r"benchmark train --spec \S+ --gpus 4 ", said)
-    rule = re.search(r"rule train:\n(?:.*\n)*?    resources: (.*)", said)
-    resources = dict(pair.split("=", 1) for pair in rule[1].split(", "))
+    lines = said[: said.index("benchmark train --spec")].splitlines()
+    rule = "\n".join(lines[-12:])  # what the plan says of the run
+    words = re.findall(r"resources: (.*)", rule)[-1].split(", ")
+    resources = dict(word.split("=", 1) for word in words)
     numbers = {key: int(value) for key, value in resources.items() if value.isdigit()}
-    threads = int(re.search(r"threads: (\d+)", rule[0])[1])
+    threads = int(re.findall(r"threads: (\d+)", rule)[-1])
     asked = ("gpu", "mem_mb", "runtime", "nodes")
     assert [numbers[name] for name in asked] == [4, 64000, 90, 1] and "tasks" not in numbers
     job = SimpleNamespace(resources=Needs(numbers), threads=threads)
-    words = {name: "x" for name in ("run_uuid", "slurm_logfile", "comment_str", "workdir")}
-    call = get_submit_command(job, {**words, "account": "", "partition": ""})
+    names = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "workdir"), "x")
+    call = get_submit_command(job, {**names, "account": "", "partition": ""})
     call += set_gres_string(job)
     assert "--gpus=4" in call and "--nodes=1" in call and "--mem 64000" in call
     assert "--cpus-per-task=4" in call and "ntasks" not in call
