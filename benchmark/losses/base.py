@@ -12,6 +12,7 @@ from torch import Generator, Tensor, nn
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses.kernels.autograd import differentiated
+from benchmark.losses.kernels.checks import check_inputs
 from benchmark.losses.kernels.fused import OfEmbeddings, Together, full_precision, row_tiles
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Positives, Relation
@@ -266,41 +267,3 @@ class SoftRankLoss(RankingLoss):
 def widened(values: Tensor) -> Tensor:
     """Return the values as float64 if they are, else as float32; autograd goes through."""
     return values if values.dtype == torch.float64 else values.float()
-
-
-def check_inputs(
-    embeddings: Tensor,
-    labels: Tensor,
-    references: Tensor | None,
-    reference_labels: Tensor | None,
-    *,
-    levels: bool = False,
-) -> None:
-    """Raise RunError for embeddings, labels and references that do not fit together.
-
-    ``levels``: labels may be (B, L) and (M, L).
-    """
-    if (references is None) != (reference_labels is None):
-        raise RunError(
-            "reference_embeddings and reference_labels belong together: pass both or neither"
-        )
-    for name, rows, numbers in (
-        ("embeddings", embeddings, labels),
-        ("reference_embeddings", references, reference_labels),
-    ):
-        if rows is None or numbers is None:
-            continue
-        shape = tuple(rows.shape)
-        if rows.ndim != 2 or not rows.is_floating_point():
-            raise RunError(f"{name} must be floating-point (B, D); got {rows.dtype} {shape}")
-        allowed = shape[:1] + (tuple(labels.shape[1:2]) if levels else ())
-        if numbers.shape != allowed or numbers.is_floating_point():
-            raise RunError(
-                f"{name} of shape {shape} need integer labels of shape {allowed}; "
-                f"got {numbers.dtype} {tuple(numbers.shape)}"
-            )
-        if shape[1] != embeddings.shape[1]:
-            raise RunError(
-                f"embeddings are {embeddings.shape[1]} wide, {name} {shape[1]}; both must come "
-                "from the same network"
-            )

@@ -91,7 +91,8 @@ def test_a_run_on_several_gpus_is_one_job_with_the_cores_of_its_processes(fresh:
     study = small_study("small", ["smooth_ap"])
     fresh.write({**study, "resources": {"gpus": 4, "mem_mb": 64000, "minutes": 90}})
     snakefile = ("--snakefile", str(ROOT / "Snakefile"), "--printshellcmds")
-    place = ("--profile", str(ROOT / "workflow/profiles/slurm"), "--configfile", "small.yaml")
+    profile = ("--profile", str(ROOT / "workflow/profiles/slurm"))
+    place = (*profile, "--configfile", "small.yaml", "--cores", "8")  # Slurm has no such limit
     done = dry_run(*snakefile, *place, folder=fresh.folder, quiet="progress")
     assert done.returncode == 0, done.stderr
     said = done.stdout + done.stderr
