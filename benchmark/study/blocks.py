@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmark.core.errors import Problem, unknown_name
 from benchmark.core.options import make, problems, sound_part
-from benchmark.core.recipe import Recipe, memory_problem
+from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
 from benchmark.study.cells import runs_of, setting_of, written
 from benchmark.study.documents import Document
 from benchmark.study.format import BlockFile, DatasetFile, Resources, StudyFile, study_schema
@@ -178,7 +178,8 @@ class BlockReader:
         if not entry.name:
             return None
         key = f"blocks.{number}.datasets.{block.entries.index(entry)}"
-        found = self.known.dataset_problems(entry.name, entry.params)
+        trains = list(block.losses or ()) != [UNTRAINED]
+        found = self.known.dataset_problems(entry.name, entry.params, trains)
         for problem in found:
             below = f"{key}.params" if problem.key else key
             words = self.runs_of(block, dataset=entry.key)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from benchmark.core.errors import Problem, unknown_name
+from benchmark.core.recipe import UNTRAINED
 from benchmark.core.records import DatasetChoice
 from benchmark.core.registry import registered_names
 from benchmark.metrics.names import check_metric, metric_of
@@ -53,12 +54,18 @@ class Known:
             return f"'{metric}' is not measured: {words}"
         return None
 
-    def dataset_problems(self, name: str, params: dict[str, Any]) -> list[Problem]:
-        """Return why a run cannot train on a dataset; a wrong parameter has a key."""
+    def dataset_problems(
+        self, name: str, params: dict[str, Any], trains: bool = True
+    ) -> list[Problem]:
+        """Return why runs cannot use a dataset, to train on where they train at all; a wrong
+        parameter has a key."""
         if name not in self.datasets:
             return [Problem(unknown_name("dataset", name, self.datasets))]
-        if name in self.without_training:
-            words = "name the dataset to train on: sfm120k is evaluated on this one"
+        if trains and name in self.without_training:
+            words = (
+                "name the dataset to train on (sfm120k is evaluated on landmark sets), or the only "
+                f"loss '{UNTRAINED}'"
+            )
             return [Problem(f"'{name}' has no training images; {words}")]
         return self.check_params(name, params)
 

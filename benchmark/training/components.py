@@ -12,7 +12,13 @@ import torch
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.core.recipe import UNTRAINED, Recipe, check_recipe, memory_problem
+from benchmark.core.recipe import (
+    UNTRAINED,
+    Recipe,
+    SamplerConfig,
+    check_recipe,
+    memory_problem,
+)
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
@@ -83,9 +89,13 @@ def build_components(
     dataset = load_dataset(spec.dataset.name, spec.dataset.params)
     train = dataset.train
     labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
+    if not len(train) and recipe.training.epochs:
+        words = f"'{spec.dataset.name}' has no training images; give 0"
+        raise ConfigError(spec.run_id, [Problem(words, "training.epochs")])
+    chosen = recipe.sampler if len(train) else SamplerConfig(name="random")
     sampler = create_sampler(
-        recipe.sampler.name,
-        recipe.sampler.params,
+        chosen.name,
+        chosen.params,
         labels=train.labels,
         categories=train.categories,
         batch_size=spec.batch_size,
@@ -102,7 +112,7 @@ def build_components(
     loss = create_loss(
         spec.loss.name,
         embedding_dim=model.embedding_dim,
-        num_classes=int(labels.max()) + 1,
+        num_classes=len(torch.unique(labels)),
         seed=derive(spec.seed, "proxies"),
         **spec.loss.params,
     ).to(device)

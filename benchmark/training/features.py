@@ -119,6 +119,8 @@ class FrozenFeatures:
             patience = WAIT if len(found) == before else 0.0
             if patience:
                 self._report("waiting for another run that computes features")
+        if not found:
+            return torch.empty(0, 0)
         return torch.from_numpy(np.concatenate([found[number] for number in sorted(found)]))
 
     def _folder(self, image_set: ImageSet) -> Path:

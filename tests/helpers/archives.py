@@ -67,6 +67,22 @@ def make_cub(root: Path) -> None:
     )
 
 
+def make_cars196(root: Path) -> None:
+    """Four models of cars, two on each side of the split, three images each, as MATLAB writes
+    them."""
+    numbers = [1, 98, 99, 196] * 3
+    fields = ("relative_im_path", "bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2", "class", "test")
+    images = np.empty((1, len(numbers)), dtype=[(field, object) for field in fields])
+    for place, number in enumerate(numbers, start=1):
+        path = f"car_ims/{place:06d}.jpg"
+        write_jpeg(root / path, place)
+        box = [np.array([[side]], np.uint16) for side in (3, 2, 40, 30)]
+        images[0, place - 1] = (path, *box, np.array([[number]], np.uint8), np.uint8(place % 2))
+    names = np.empty((1, 196), dtype=object)
+    names[0] = [f"Make {number} Coupe 2012" for number in range(1, 197)]
+    savemat(root / "cars_annos.mat", {"annotations": images, "class_names": names})
+
+
 def make_sop(root: Path) -> None:
     """Two categories; four products to train on, four to test on, two images each."""
     image = 0

@@ -1,30 +1,36 @@
-"""MATLAB 5 files (``-v6`` and ``-v7``): vectors of numbers and cells of text, read in plain Python.
+"""MATLAB 5 files (``-v6`` and ``-v7``): vectors of numbers, cells of text and arrays of structs of
+both, read in plain Python.
 
 scipy.io.loadmat trusts the sizes in a file, and a damaged one can end the whole process.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 MAX_BYTES = 200_000_000  # of a variable when decompressed
 HEADER = 128
 MATRIX, COMPRESSED = 14, 15  # types of data elements
-CELL, CHAR = 1, 4  # classes of arrays
+CELL, STRUCT, CHAR = 1, 2, 4  # classes of arrays
 DTYPES = {
     **{1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8"},
     **{12: "i8", 13: "u8"},
 }
 BYTE_ORDERS = {"<": "le", ">": "be"}
 
+Value = np.ndarray | list[str] | dict[str, list[Any]]
 
-def read_matlab(path: Path, names: Collection[str]) -> dict[str, np.ndarray | list[str]]:
-    """Return the named variables: numbers as flat arrays, cells of text as lists.
+
+def read_matlab(path: Path, names: Collection[str]) -> dict[str, Value]:
+    """Return the named variables: numbers as flat arrays, cells of text as lists, arrays of structs
+    as a list for each field.
 
     Raise ValueError for a variable that is missing; a damaged file fails in any way.
     """
@@ -63,25 +69,44 @@ def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
         at = end
 
 
-def _variable(
-    data: bytes, order: str, names: Collection[str]
-) -> tuple[str, np.ndarray | list[str] | None]:
+def _variable(data: bytes, order: str, names: Collection[str]) -> tuple[str, Value | None]:
     """Return (name, value) of an array; None for the value of one that is not asked for."""
     elements = _elements(data, order)
     flags, _, (_, name) = next(elements), next(elements), next(elements)  # between: dimensions
     text = name.decode("ascii")
     if text not in names:
         return text, None
-    if _array_class(flags, order) != CELL:
+    kind = _array_class(flags, order)
+    if kind == STRUCT:
+        return text, _fields(elements, order)
+    if kind != CELL:
         return text, _numbers(next(elements), order)
-    cells = []
-    for _, cell in elements:
-        flags, _, _, content = _elements(cell, order)  # between: dimensions, name
-        if _array_class(flags, order) != CHAR:
-            raise ValueError(f"{text} has a cell that is not text")
-        encoding = {2: "latin-1", 16: "utf-8"}.get(content[0], f"utf-16-{BYTE_ORDERS[order]}")
-        cells.append(content[1].decode(encoding))
-    return text, cells
+    cells = [_content(cell, order) for _, cell in elements]
+    words = [cell for cell in cells if isinstance(cell, str)]
+    if len(words) < len(cells):
+        raise ValueError(f"{text} has a cell that is not text")
+    return text, words
+
+
+def _fields(elements: Iterator[tuple[int, bytes]], order: str) -> dict[str, list[Any]]:
+    """Return {field: its value in each struct} of an array of structs."""
+    (_, size), (_, names) = next(elements), next(elements)
+    (length,) = struct.unpack(f"{order}i", size)
+    parts = [names[at : at + length] for at in range(0, len(names), length)]
+    fields: dict[str, list[Any]] = {part.split(b"\0")[0].decode("ascii"): [] for part in parts}
+    for (_, cell), values in zip(elements, itertools.cycle(fields.values()), strict=False):
+        values.append(_content(cell, order))
+    return fields
+
+
+def _content(cell: bytes, order: str) -> str | np.ndarray:
+    """Return the text or the numbers (N,) in an array."""
+    flags, _, _, *content = _elements(cell, order)  # between: dimensions, name
+    if _array_class(flags, order) != CHAR:
+        return _numbers(content[0], order)
+    kind, data = content[0]
+    encoding = {2: "latin-1", 16: "utf-8"}.get(kind, f"utf-16-{BYTE_ORDERS[order]}")
+    return data.decode(encoding)
 
 
 def _array_class(flags: tuple[int, bytes], order: str) -> int:

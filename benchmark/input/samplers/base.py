@@ -35,7 +35,7 @@ class Sampler(ABC):
         if problems:
             raise DataError("; ".join(problems))
         self.prepare()
-        if not self.epoch(0):
+        if len(self.labels) and not self.epoch(0):  # without images nothing is trained
             raise DataError(
                 f"one epoch would have no batch: {len(self.labels)} training images of "
                 f"{len(np.unique(self.labels))} classes do not fill a batch of {batch_size} with "

@@ -50,6 +50,13 @@ def test_cub_is_split_by_class_number(load):
     assert dataset.train.categories is None
 
 
+def test_cars196_is_split_by_class_number_not_by_its_own_split(load):
+    dataset = load("cars196")
+    assert [name[-6:-4] for name in dataset.train.names] == ["01", "02", "05", "06", "09", "10"]
+    assert dataset.train.labels.tolist() == dataset.protocols["test"].query.labels.tolist()
+    assert dataset.train.labels.tolist() == [0, 1, 0, 1, 0, 1]
+
+
 def test_sop_takes_classes_from_the_lists_and_categories_from_the_folders(load):
     train = load("sop").train
     assert train.labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]

@@ -29,6 +29,16 @@ def test_numbers_and_cells_of_text_are_read(tmp_path, compressed, dtype):
     assert found["cluster"].tolist() == [1, 1, 2]
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_arrays_of_structs_give_a_list_for_each_field(tmp_path, compressed):
+    rows = np.empty((1, 2), dtype=[("path", object), ("class", object)])
+    rows[0] = [("a/1.jpg", np.array([[7]], np.uint8)), ("b/2.jpg", np.array([[300]], np.uint16))]
+    savemat(tmp_path / "a.mat", {"annotations": rows}, do_compression=compressed)
+    found = read_matlab(tmp_path / "a.mat", ("annotations",))["annotations"]
+    assert found["path"] == ["a/1.jpg", "b/2.jpg"]
+    assert [value.tolist() for value in found["class"]] == [[7], [300]]
+
+
 def test_a_missing_variable_is_named(tmp_path):
     with pytest.raises(ValueError, match="it has no absent"):
         read_matlab(write(tmp_path / "a.mat"), ("cids", "absent"))

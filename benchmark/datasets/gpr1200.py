@@ -1,0 +1,72 @@
+"""GPR1200: ten images of each of 1,200 classes of six kinds (Schall et al., MMM 2022).
+
+From https://github.com/Visual-Computing/GPR1200, for non-commercial research and education; all in
+``images/``, named ``<class>_<original name>``. For evaluation only, of networks that were not
+trained on it. Its measure is the mean average precision over all images as queries. The authors'
+code (eval/utils.py) leaves the query in the ranking, where it finds itself first: so does this.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pandas as pd
+
+from benchmark.core.paths import is_text
+from benchmark.datasets import DATASETS
+from benchmark.datasets.base import Archive, ImageSet, Protocol
+from benchmark.datasets.index import IndexedLoader, index_rows
+from benchmark.datasets.io.class_folders import IGNORED
+from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.images import IMAGE_SUFFIXES
+
+FOLDER = "images"
+# where the classes come from, 200 of each, in the order of their numbers (eval/GPR1200.py)
+ORIGINS = ("landmarks", "inaturalist", "sketches", "instre", "products", "faces")
+CLASSES = 1200
+
+
+@DATASETS.register("gpr1200", display="GPR1200")
+class Gpr1200(IndexedLoader):
+    """Images of many kinds, for evaluation only."""
+
+    name = "gpr1200"
+    trains = False
+    metrics = ("map",)
+    roles = ("test",)
+    archives = (Archive("GPR1200.zip", (f"{FOLDER}/",)),)
+    expected: ClassVar = {"test": {"images": 12_000, "classes": CLASSES, "categories": 6}}
+    sources: ClassVar = {"test": f"{FOLDER}/"}
+
+    def read(self, findings: Findings) -> pd.DataFrame:
+        """Return the table of the images in the folder, class after class."""
+        names, wrong = [], []
+        for name in os.listdir(findings.root / FOLDER):
+            number, _, rest = name.partition("_")
+            known = number.isdecimal() and len(number) <= 4 and int(number) < CLASSES and rest
+            if name.startswith(".") or name.lower() in IGNORED:
+                continue
+            if known and is_text(name) and os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES:
+                names.append(name)
+            else:
+                wrong.append(name)
+        findings.add_all(
+            f"files in {FOLDER}/ that are no image of a class",
+            sorted(wrong),
+            f"expected <class>_<name> with a class of 0 to {CLASSES - 1}; move others away",
+        )
+        names.sort(key=lambda name: (int(name.partition("_")[0]), name))
+        numbers = [int(name.partition("_")[0]) for name in names]
+        return index_rows(
+            pd.Series([f"{FOLDER}/{name}" for name in names], dtype=object),
+            [f"{number:04d}" for number in numbers],
+            [ORIGINS[number * len(ORIGINS) // CLASSES] for number in numbers],
+            "test",
+            "test",
+        )
+
+    def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
+        """Return the protocol in which the gallery holds the queries as well."""
+        return Protocol(sets["test"], sets["test"])

@@ -1,0 +1,142 @@
+"""Cars196 and GPR1200 on made-up archives: damaged, miscounted and duplicated ones are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import archives
+import numpy as np
+import pytest
+from archives import loading_message
+from scipy.io import loadmat, savemat
+from tiny_runs import tiny_spec, write_spec_in
+
+from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.records import DatasetChoice
+from benchmark.datasets import load_dataset
+from benchmark.metrics import retrieval_metrics
+from benchmark.training.run import train
+
+
+@pytest.fixture
+def cars(tmp_path):
+    archives.make_cars196(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def gpr(tmp_path):
+    """Return a GPR1200 of four classes of two kinds, three images each."""
+    for number in (0, 199, 200, 1199):
+        for image in range(3):
+            archives.write_jpeg(tmp_path / "images" / f"{number}_pic{image}.jpg", number + image)
+    return tmp_path
+
+
+def rewrite(root, change):
+    """Write the annotations of the cars anew, changed."""
+    content = loadmat(root / "cars_annos.mat")
+    images, names = content["annotations"], content["class_names"]
+    change(images[0])
+    savemat(root / "cars_annos.mat", {"annotations": images, "class_names": names})
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_cut_off_annotations_are_said_to_be(cars, share):
+    path = cars / "cars_annos.mat"
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    assert "cannot read cars_annos.mat" in loading_message("cars196", cars)
+
+
+def test_an_image_annotated_twice_is_named(cars):
+    def change(images):
+        images["relative_im_path"][1] = images["relative_im_path"][0]
+
+    rewrite(cars, change)
+    assert "images listed twice: 1; each must be listed once" in loading_message("cars196", cars)
+
+
+@pytest.mark.parametrize("path", ["../secret.jpg", "/etc/passwd", "elsewhere/1.jpg"])
+def test_paths_out_of_the_folder_of_images_are_refused(cars, path):
+    def change(images):
+        images["relative_im_path"][2] = np.array([path])
+
+    rewrite(cars, change)
+    assert "outside car_ims/: 1" in loading_message("cars196", cars)
+
+
+def test_a_class_without_a_name_is_named(cars):
+    def change(images):
+        images["class"][0] = np.array([[197]], np.uint8)
+
+    rewrite(cars, change)
+    message = loading_message("cars196", cars)
+    assert "classes without a name in cars_annos.mat: 1" in message and "197" in message
+
+
+def test_gpr_has_six_kinds_of_classes_by_number(gpr):
+    dataset = load_dataset("gpr1200", {"root": str(gpr), "allow_counts": True})
+    query = dataset.protocols["test"].query
+    assert query.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert len(dataset.train) == 0 and dataset.metrics == ("map",)
+    assert dataset.counts["test"] == {"images": 12, "classes": 4, "categories": 3}
+
+
+def test_gpr_ranks_the_query_itself_as_its_authors_code_does(gpr):
+    dataset = load_dataset("gpr1200", {"root": str(gpr), "allow_counts": True})
+    protocol, labels = dataset.protocols["test"], dataset.protocols["test"].query.labels
+    assert protocol.gallery is protocol.query
+    rows = np.random.default_rng(0).normal(size=(12, 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    found = retrieval_metrics(rows, labels, rows, labels)["map"]
+    precisions = []
+    for query in range(12):
+        relevant = labels[np.argsort(-(rows @ rows[query]), kind="stable")] == labels[query]
+        ranks = np.flatnonzero(relevant) + 1
+        assert ranks[0] == 1
+        precisions.append(np.mean(np.arange(1, 4) / ranks))
+    assert found == pytest.approx(np.mean(precisions))
+
+
+def test_gpr_with_fewer_images_is_refused_unless_allowed(gpr):
+    with pytest.raises(DataError, match=r"test images: 12 instead of 12,000 .*, by images/"):
+        load_dataset("gpr1200", {"root": str(gpr)})
+
+
+@pytest.mark.parametrize("name", ["1200_a.jpg", "x_a.jpg", "5.jpg", "5_a.txt"])
+def test_gpr_refuses_files_that_are_no_image_of_a_class(gpr, name):
+    (gpr / "images" / name).write_bytes(b"")
+    message = loading_message("gpr1200", gpr)
+    assert "no image of a class: 1" in message and name in message
+
+
+def test_gpr_without_its_folder_is_not_the_root(tmp_path):
+    assert "images/ (of GPR1200.zip)" in loading_message("gpr1200", tmp_path)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_network_is_evaluated_on_a_dataset_without_training_images(
+    gpr, tmp_path, monkeypatch, frozen
+):
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
+    spec = tiny_spec(
+        "untrained",
+        model={"channels": 3, "freeze_backbone": frozen, "embedding_dim": None},
+        input={"augmentation": "none", "image_size": 32},
+        training={"epochs": 0},
+    )
+    params = {"root": str(gpr), "allow_counts": True}
+    spec = dataclasses.replace(spec, dataset=DatasetChoice("gpr1200", "gpr1200", params))
+    (tmp_path / "run").mkdir()
+    result = train(write_spec_in(tmp_path / "run", spec))
+    assert result.status == "ok" and 0.3 < result.metrics.last["test"]["map"] <= 1
+
+
+def test_training_without_training_images_is_refused(gpr, tmp_path):
+    spec = tiny_spec(input={"augmentation": "none"}, model={"channels": 3})
+    params = {"root": str(gpr), "allow_counts": True}
+    spec = dataclasses.replace(spec, dataset=DatasetChoice("gpr1200", "gpr1200", params))
+    (tmp_path / "run").mkdir()
+    with pytest.raises(ConfigError, match="has no training images"):
+        train(write_spec_in(tmp_path / "run", spec))
