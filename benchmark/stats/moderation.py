@@ -8,10 +8,12 @@ equation 6):
     v = (d0 s0^2 + d s^2) / (d0 + d)    with d0 + d degrees of freedom.
 
 d0 says how far to trust the sisters. With few runs it cannot be estimated well, and too large a
-value causes false drifts wherever cells really differ. So d0 is the smallest of three numbers,
+value causes false drifts wherever cells really differ. So d0 is the smallest of four numbers,
 chosen by simulation (``docs/statistics.md``):
 
 - ``LIMIT``;
+- ``TIMES`` the cell's own degrees of freedom (those of two runs for a single one): two runs cannot
+  show that their cell is unlike its sisters;
 - ``SHARE`` of the sisters' degrees of freedom: few sisters cannot show that they differ;
 - 2 / CV^2, where CV is the coefficient of variation of the true variances, estimated by moments:
   sisters that visibly differ teach little.
@@ -31,6 +33,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 LIMIT = 5.0
+TIMES = 2.0
 SHARE = 0.25
 OUTLIER = 0.001  # level of Cochran's test over all cells
 
@@ -55,6 +58,7 @@ def moderate(
     df: ArrayLike,
     *,
     limit: float = LIMIT,
+    times: float = TIMES,
     share: float = SHARE,
     outlier: float = OUTLIER,
 ) -> Moderated:
@@ -75,7 +79,8 @@ def moderate(
     alike = np.where(drop, alike_without, alike)
 
     prior_variance, sisters_df = _pooled_over_others(variance, df, lenders)
-    prior_df = np.minimum(np.minimum(limit, alike), share * sisters_df)
+    most = np.minimum(limit, times * np.maximum(df, 1.0))
+    prior_df = np.minimum(np.minimum(most, alike), share * sisters_df)
     prior_df = np.where(own & ~lenders, 0.0, prior_df)
     total = prior_df + df
     with np.errstate(invalid="ignore", divide="ignore"):

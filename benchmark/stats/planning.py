@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, stats
 
-from benchmark.stats.moderation import LIMIT, SHARE
+from benchmark.stats.moderation import LIMIT, SHARE, TIMES
 from benchmark.stats.reproduction import ALPHA
 
 POWER = 0.8
@@ -46,7 +46,7 @@ class Design:
     def df(self) -> float:
         """The degrees of freedom, with those that equal sisters lend."""
         own = self.seeds - 1
-        return own + min(LIMIT, SHARE * self.sisters * own)
+        return own + min(LIMIT, TIMES * own, SHARE * self.sisters * own)
 
     @property
     def se(self) -> float:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.stats.moderation import LIMIT, SHARE, moderate
+from benchmark.stats.moderation import LIMIT, SHARE, TIMES, moderate
 from benchmark.stats.simulations.candidates import smyth
 
 
-def test_two_degrees_borrow_five_from_many_sisters_of_equal_spread():
+def test_three_degrees_borrow_five_from_many_sisters_of_equal_spread():
     variance = np.r_[4.0, np.full(29, 1.0)]
-    found = moderate(variance, 2)
-    assert found.df[0] == pytest.approx(7.0)
-    assert found.variance[0] == pytest.approx((5 * 1.0 + 2 * 4.0) / 7)
+    found = moderate(variance, 3)
+    assert found.df[0] == pytest.approx(8.0)
+    assert found.variance[0] == pytest.approx((5 * 1.0 + 3 * 4.0) / 8)
+
+
+@pytest.mark.parametrize("own, lent", [(0, 2), (1, 2), (2, 4), (3, 5)])
+def test_few_runs_borrow_at_most_twice_what_they_have(own, lent):
+    df = np.r_[own, np.full(29, 4)]
+    assert moderate(np.r_[4.0 if own else np.nan, np.ones(29)], df).prior_df[0] == lent
 
 
 def test_a_quarter_of_the_sisters_degrees_of_freedom_is_the_most_that_few_sisters_lend():
@@ -28,9 +34,9 @@ def test_an_only_cell_keeps_its_own_variance():
 
 
 def test_a_single_run_takes_the_pooled_variance_of_its_sisters():
-    found = moderate([np.nan, 1.0, 3.0], [0, 2, 6])
-    assert found.variance[0] == pytest.approx((2 * 1.0 + 6 * 3.0) / 8)
-    assert found.df[0] == pytest.approx(SHARE * 8)
+    found = moderate([np.nan, 1.0, 3.0], [0, 2, 4])
+    assert found.variance[0] == pytest.approx((2 * 1.0 + 4 * 3.0) / 6)
+    assert found.df[0] == pytest.approx(SHARE * 6)
 
 
 def test_cells_without_any_variance_have_none():
@@ -65,7 +71,7 @@ def test_no_cell_is_set_aside_where_the_others_differ_as_well():
 
 def test_equal_runs_get_the_spread_of_their_sisters():
     found = moderate(np.r_[0.0, np.ones(29)], 1)
-    assert found.variance[0] == pytest.approx(LIMIT / (LIMIT + 1))
+    assert found.variance[0] == pytest.approx(TIMES / (TIMES + 1))
 
 
 def test_many_tables_at_once_equal_one_after_another():

@@ -114,7 +114,7 @@ def test_all_pairs_of_a_place_lend_their_spread():
     )
     scores = pd.DataFrame({"value": rng.normal(0.5, 0.01, len(index))}, index).reset_index()
     found = compare(scores, "p")
-    assert (found["df"] == 2 + 5).all()  # of 19 sisters with 2 degrees of freedom each
+    assert (found["df"] == 2 + 4).all()  # of 19 sisters with 2 degrees of freedom each
     baseline = found[found["kind"] == "baseline"].set_index(["batch_size", "loss"])["p"]
     pairs = found[(found["kind"] == "pairs") & (found["loss"] == "p")]
     assert baseline.to_dict() == pytest.approx(

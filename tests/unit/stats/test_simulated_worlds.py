@@ -32,6 +32,15 @@ def test_false_drifts_are_rare_where_spreads_are_equal_and_where_they_vary(refer
     assert worst_any_drifted(replace(world, log_sd=0.4), TABLES, 0, moderate).low <= 0.06
 
 
+@pytest.mark.parametrize("reference", [SINGLE, PAIRED])
+@pytest.mark.parametrize("spreads", [World(log_sd=0.8), World(outliers=1, factor=10.0)])
+def test_two_seeds_call_no_false_drifts_where_spreads_differ_very_much(reference, spreads):
+    world = replace(spreads, reference=reference, seeds=2)
+    assert worst_any_drifted(world, TABLES, 0, moderate).low <= 0.06
+    borrowing = partial(moderate, times=np.inf)
+    assert worst_any_drifted(world, 2 * TABLES, 0, borrowing).value > 0.06
+
+
 @pytest.mark.parametrize("reference", REFERENCES)
 @pytest.mark.parametrize("sigma", [0.1, 0.3])
 def test_numbers_on_the_edge_of_the_margin_are_rarely_called_reproduced(reference, sigma):
