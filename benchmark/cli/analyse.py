@@ -69,7 +69,8 @@ def analyse(
     from benchmark.analyses.write import make
     from benchmark.study import load_study
 
-    chosen = load_study(study) if dataset is None else on_dataset(load_study(study), dataset)
+    loaded = load_study(study, results)
+    chosen = loaded if dataset is None else on_dataset(loaded, dataset)
     context = Context.of(chosen, results, seed or (), quick=quick, say=typer.echo)
     base = out or context.study.folder(results) / ("analyses-quick" if quick else "analyses")
     for position, each in enumerate(names, start=1):

@@ -43,9 +43,8 @@ def explain(
     Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
     from benchmark.core.errors import ConfigError
-    from benchmark.papers.candidates import candidates
     from benchmark.papers.claims.explain import explain_claim
-    from benchmark.papers.claims.judge import judge_claims
+    from benchmark.papers.claims.study import judge_study_claims
     from benchmark.papers.library import all_claims
     from benchmark.papers.verdicts.explain import explain as explain_verdict
     from benchmark.papers.verdicts.search import find_verdicts, key_of
@@ -53,11 +52,11 @@ def explain(
     from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     table = RunTable.read(loaded.folder(results))
     claims = {claim.name: claim for claim in all_claims()}
     if cell in claims:
-        judged = judge_claims(table, claims.values(), candidates(loaded))
+        judged = judge_study_claims(loaded, table)
         typer.echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):

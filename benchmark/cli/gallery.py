@@ -44,7 +44,7 @@ def gallery(
     from benchmark.report.inputs import read_inputs
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     choice = Choice(first, second, batch_size, seed)
     with derived_files(loaded.folder(results)):
         made = write_gallery(read_inputs(loaded, results), results, choice)

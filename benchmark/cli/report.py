@@ -58,7 +58,7 @@ def report(
     from benchmark.report.page import write_report
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     table = loaded.folder(results) / "runs.csv"
     if not partial and not table.is_file():
         raise RunError(
@@ -80,7 +80,7 @@ def _write(kind: str, study: str, results: Path) -> None:
     from benchmark.report.inputs import read_inputs
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     folder = loaded.folder(results) / kind
     write = steps.write_tables if kind == "tables" else steps.write_figures
     with derived_files(folder.parent):

@@ -38,7 +38,7 @@ def run(
     from benchmark.study import load_study
     from benchmark.study.format import ROOT
 
-    loaded = load_study(study)  # problems of the study are printed before Snakemake starts
+    loaded = load_study(study, results)  # problems of the study are printed before Snakemake starts
     signal.signal(
         signal.SIGINT, signal.SIG_DFL
     )  # Ctrl-C needs no words until the Snakefile is read

@@ -26,10 +26,11 @@ def stats(
     from benchmark.runs.table import RunTable
     from benchmark.stats.analysis import analyse, write_stats
     from benchmark.stats.budgets.analysis import analyse_budgets
+    from benchmark.stats.looks import at_level
     from benchmark.study import load_study
 
-    loaded = load_study(study)
-    folder, comparison = loaded.folder(results), loaded.comparison
+    loaded = load_study(study, results)
+    folder, comparison = loaded.folder(results), at_level(loaded).comparison
     table = RunTable.read(folder)
     tables = analyse(table, comparison, loaded.metrics)
     if loaded.references.trials:

@@ -1,4 +1,4 @@
-"""The verbs around studies: validate, plan, specs, collect and coverage."""
+"""The verbs around studies: their plan, analysis, looks, specifications and collected runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Results = Annotated[Path, typer.Option(help="root of the results")]
 
 def register(app: typer.Typer) -> None:
     """Adds the verbs."""
-    for verb in (validate, plan, specs, collect, coverage):
+    for verb in (validate, plan, register_analysis, add_seeds, specs, collect, coverage):
         app.command()(verb)
 
 
@@ -73,13 +73,45 @@ def plan(
     from benchmark.runs.plan import plan as plan_of
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     typer.echo(as_text(plan_of(loaded, results)))
     expected = forecast_text(forecasts(loaded), gpu_hours_of_a_seed(loaded))
     if expected:
         typer.echo(f"\n{expected}")
     if sources:
         typer.echo(f"\n{sources_text(loaded)}")
+
+
+def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
+    """Write what decides STUDY's verdicts, once, before its runs; then say whether it has changed.
+
+    The workflow does this when it starts.
+
+    Example: python -m benchmark register-analysis embedded
+    """
+    from benchmark.papers.registration import register, registration_state
+    from benchmark.study import load_study
+
+    loaded = load_study(study, results)
+    register(loaded, results)
+    typer.echo(registration_state(loaded, results))
+
+
+def add_seeds(
+    study: StudyName,
+    results: Results = RESULTS,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="go on although runs of this look have no result")
+    ] = False,
+) -> None:
+    """Go on to the next look that STUDY plans: its grid gets the seeds of that look.
+
+    Example: python -m benchmark add-seeds roadmap
+    """
+    from benchmark.runs.next_look import begin_next_look
+    from benchmark.study import load_study
+
+    typer.echo(begin_next_look(load_study(study, results), results, partial=partial))
 
 
 def specs(study: StudyName, results: Results = RESULTS) -> None:
@@ -91,7 +123,7 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
     from benchmark.study import load_study
     from benchmark.study.grid import expand
 
-    runs = expand(load_study(study))
+    runs = expand(load_study(study, results))
     typer.echo(
         f"{write_specs(runs, results)} of {len(runs)} specifications written below "
         f"{results / 'runs'}"
@@ -107,7 +139,7 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
     from benchmark.runs.table import RUNS_TABLE
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     counts = collect_study(loaded, results)
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     typer.echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")
@@ -122,4 +154,4 @@ def coverage(results: Results = RESULTS) -> None:
     from benchmark.papers.coverage import coverage as coverage_of
     from benchmark.study import load_study, study_names
 
-    typer.echo(as_text(coverage_of([load_study(name) for name in study_names()], results)))
+    typer.echo(as_text(coverage_of([load_study(name, results) for name in study_names()], results)))

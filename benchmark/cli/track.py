@@ -38,7 +38,7 @@ def prepare(study: StudyName, results: Results = RESULTS, strict: Strict = False
     from benchmark.runs.tracking import store
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     with _Lenient(
         f"the runs go on without MLflow; later: python -m benchmark track import {study}", strict
     ):
@@ -54,7 +54,7 @@ def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False
     from benchmark.study import load_study
     from benchmark.study.grid import expand
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     specs = {name: run.spec for name, run in expand(loaded).items()}
     with _Lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
         typer.echo(f"MLflow: {import_runs(loaded.name, _note(loaded, results), specs, results)}")

@@ -33,7 +33,7 @@ def verdicts(study: StudyName, results: Results = Path("results")) -> None:
     from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     folder, frozen = loaded.folder(results), frozen_path(loaded)
     if frozen and not frozen.is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
@@ -46,10 +46,12 @@ def verdicts(study: StudyName, results: Results = Path("results")) -> None:
 def check(
     study: StudyName, results: Results = Path("results"), selection: Selection = "last"
 ) -> None:
-    """Print the verdicts on STUDY; exit status 1 when any number drifted.
+    """Print the verdicts on STUDY, and what of its analysis has changed since it was registered;
+    exit status 1 when any number drifted.
 
     Example: python -m benchmark check embedded
     """
+    from benchmark.papers.registration import registration_state
     from benchmark.papers.verdicts.records import table_of
     from benchmark.papers.verdicts.study import judge_study
     from benchmark.papers.verdicts.summary import summary_text
@@ -57,9 +59,10 @@ def check(
     from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     table = table_of(judge_study(loaded, RunTable.read(loaded.folder(results)), selection))
     typer.echo(summary_text(table))
+    typer.echo(f"\n{registration_state(loaded, results)}")
     if (table["verdict"] == DRIFTED).any():
         raise typer.Exit(1)
 
@@ -77,8 +80,7 @@ def claims(
 
     Example: python -m benchmark claims sweeps
     """
-    from benchmark.papers.candidates import candidates
-    from benchmark.papers.claims.judge import judge_claims
+    from benchmark.papers.claims.study import judge_study_claims
     from benchmark.papers.claims.summary import list_text, summary_text
     from benchmark.papers.library import all_claims
     from benchmark.runs.table import RunTable
@@ -89,9 +91,9 @@ def claims(
         return
     if study is None:
         raise typer.BadParameter("give the name of a study, or --list")
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     folder = loaded.folder(results)
-    judged, parts = judge_claims(RunTable.read(folder), all_claims(), candidates(loaded))
+    judged, parts = judge_study_claims(loaded, RunTable.read(folder))
     _write(folder / "claims.csv", judged)
     _write(folder / "claims_parts.csv", parts)
     typer.echo(summary_text(judged))
@@ -106,7 +108,7 @@ def papers(study: StudyName, results: Results = Path("results")) -> None:
     from benchmark.papers.printed.study import compute_printed
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     folder = loaded.folder(results)
     with derived_files(folder):
         printed = compute_printed(loaded, results)
@@ -136,7 +138,7 @@ def freeze(
     from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
-    loaded = load_study(study)
+    loaded = load_study(study, results)
     table = RunTable.read(loaded.folder(results))
     if chosen_by := loaded.references.trials:
         folder = out or results / "reference" / chosen_by

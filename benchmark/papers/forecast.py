@@ -48,16 +48,11 @@ class Forecast:
 
 def forecasts(study: Study) -> list[Forecast]:
     """Return the forecasts of all published tables that the study's runs will reach."""
-    grid = candidates(study)
     seeds = Counter(run.spec.cell for run in expand(study).values())
-    places = Counter((cell.dataset, cell.setting.label) for cell in grid)
+    places = Counter((cell.dataset, cell.setting.label) for cell in seeds)
     groups: dict[tuple[str, str, str, str], list[tuple[PublishedNumber, Cell]]] = defaultdict(list)
-    for number in asked_numbers(study.references.published):
-        if number.is_score:
-            found = match(stated_by(number, vocabulary_of(number.source)), grid.values())
-            if found.candidate is not None:
-                key = (number.source, number.table, number.dataset, number.metric)
-                groups[key].append((number, found.candidate.cell))
+    for number, cell in reached_numbers(study):
+        groups[number.source, number.table, number.dataset, number.metric].append((number, cell))
     families: Counter[tuple[str, str]] = Counter()
     for (source, table, *_), members in groups.items():
         families[source, table] += len(members)
@@ -91,6 +86,18 @@ def forecasts(study: Study) -> list[Forecast]:
             )
         )
     return found_forecasts
+
+
+def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
+    """Return the published numbers that the study's runs will reach, each with its cell."""
+    grid = candidates(study)
+    found = []
+    for number in asked_numbers(study.references.published):
+        if number.is_score:
+            fit = match(stated_by(number, vocabulary_of(number.source)), grid.values())
+            if fit.candidate is not None:
+                found.append((number, fit.candidate.cell))
+    return found
 
 
 def printed_spreads(numbers: Iterable[PublishedNumber]) -> dict[tuple[str, str], float]:

@@ -13,9 +13,11 @@ from benchmark.core.errors import RunError
 from benchmark.core.privacy import public, without_paths
 from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
+from benchmark.papers.registration import RegistrationState, registration_state
 from benchmark.report.render.table import NothingToShow
 from benchmark.runs.study_provenance import read_study_provenance
 from benchmark.runs.table import RUNS_TABLE, RunTable
+from benchmark.stats.looks import at_level
 from benchmark.study import Study
 
 # Field of Inputs -> file in the study's folder.
@@ -42,6 +44,7 @@ class Inputs:
     summary and the others   the files of their names (``benchmark.stats.analysis``)
     missing     names of the files that are not there: the page says so
     budgets     the tables of a study whose settings trials chose (``benchmark.stats.budgets``)
+    registered  whether the analysis was registered before the runs, and what has changed since
     """
 
     study: Study
@@ -64,6 +67,7 @@ class Inputs:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     budgets: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    registered: RegistrationState | None = None
 
     @classmethod
     def of(
@@ -146,7 +150,7 @@ def records(table: pd.DataFrame) -> Iterator[Any]:
 
 def read_inputs(study: Study, results: Path) -> Inputs:
     """Return the inputs of ``study`` below ``results``; raise RunError for an unreadable file."""
-    folder = study.folder(Path(results))
+    folder, registered = study.folder(Path(results)), registration_state(study, Path(results))
     missing = [RUNS_TABLE] * (not (folder / RUNS_TABLE).is_file())
     runs = RunTable.from_rows([], []) if missing else RunTable.read(folder)
     tables = {name: _read(folder / file) for name, file in FILES.items()}
@@ -161,7 +165,8 @@ def read_inputs(study: Study, results: Path) -> Inputs:
     else:
         missing.append("provenance.json")
     present = {name: table for name, table in tables.items() if table is not None}
-    inputs = Inputs.of(study, runs, present, printed, provenance, tuple(missing))
+    inputs = Inputs.of(at_level(study), runs, present, printed, provenance, tuple(missing))
+    inputs = replace(inputs, registered=registered)
     if not study.references.trials:
         return inputs
     budgets = {path.stem: _read(path) for path in sorted((folder / "stats").glob("budget_*.csv"))}

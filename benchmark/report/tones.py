@@ -9,6 +9,7 @@ TONES = {
     "contradicted": "bad",
     "inconclusive": "unsure",
     "not_run": "muted",
+    "not_asked": "muted",
     "ok": "good",
     "diverged": "bad",
     "failed": "bad",

@@ -1,21 +1,25 @@
 """Adding seeds honestly: a few planned looks, each at a level that pays for the others.
 
 A study that plans looks after 3, 5 and 10 seeds tests at each of them at the same level (Pocock
-1977). The level is such that the probability of ever rejecting a true hypothesis on its edge is
-alpha when all runs are independent draws; a reference that stays the same at every look makes the
-looks more alike, and the true rate smaller. A verdict reached at a look is final. Between looks
-nothing is decided: what the runs say is interim.
+1977), such that the probability of ever rejecting a true hypothesis on its edge is alpha when all
+runs are independent draws. A reference that stays the same at every look makes the looks more
+alike, and the true rate smaller. O'Brien and Fleming (1979) spend nearly all of alpha at the last
+look, so that the first ones could decide nothing; ``simulate --looks`` compares the two.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from scipy import optimize, stats
 
 from benchmark.stats.reproduction import ALPHA
+from benchmark.study.model import Study
+
+Levels = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -29,34 +33,44 @@ class Looks:
             raise ValueError(f"looks must be rising numbers of seeds, not {self.seeds}")
 
     def level(self, alpha: float = ALPHA) -> float:
-        """Return the level of the test at each look."""
-        return _pocock(self.seeds, alpha)
+        """Return the one-sided level of the test at each look (Pocock)."""
+        return _spent(self.seeds, alpha, np.ones_like)[0]
 
-    def reached(self, seeds: int) -> tuple[int, ...]:
-        """Return the looks that ``seeds`` finished seeds allow."""
-        return tuple(look for look in self.seeds if look <= seeds)
+    def obrien_fleming(self, alpha: float = ALPHA) -> Levels:
+        """Return the one-sided levels of O'Brien and Fleming, which rise from look to look."""
+        return _spent(self.seeds, alpha, np.sqrt)
 
-    def after(self, seeds: int) -> int | None:
-        """Return the next look, or None after the last."""
-        return next((look for look in self.seeds if look > seeds), None)
 
-    def interim(self, seeds: int) -> bool:
-        """Return whether ``seeds`` finished seeds lie between two looks or before the first."""
-        return seeds not in self.seeds and seeds < self.seeds[-1]
+def level_of(study: Study, alpha: float = ALPHA) -> float:
+    """Return the one-sided level at which a study tests at each of its looks."""
+    return Looks(study.looks).level(alpha) if study.looks else alpha
+
+
+def at_level(study: Study) -> Study:
+    """Return the study with the alpha of its (two-sided) comparisons at the level of a look."""
+    alpha = 2 * level_of(study, study.comparison.alpha / 2)
+    return replace(study, comparison=replace(study.comparison, alpha=alpha))
+
+
+Shape = Callable[[np.ndarray], np.ndarray]
 
 
 @lru_cache(maxsize=256)
-def _pocock(seeds: tuple[int, ...], alpha: float) -> float:
-    """Return the one-sided level at which every look tests, rounded down to 4 digits."""
+def _spent(seeds: tuple[int, ...], alpha: float, shape: Shape) -> Levels:
+    """Return one-sided levels, rounded down to 4 digits, whose bounds are c / ``shape`` (t).
+
+    t is the share of the last look's seeds, and c such that alpha is spent over all looks.
+    """
     if len(seeds) == 1:
-        return alpha
+        return (alpha,)
     n = np.array(seeds, float)
     correlation = np.sqrt(np.minimum.outer(n, n) / np.maximum.outer(n, n))
     looks = stats.multivariate_normal(np.zeros(len(n)), correlation)
 
-    def excess(level: float) -> float:
-        bound = np.full(len(n), stats.norm.isf(level))
-        return float(1 - looks.cdf(bound, rng=np.random.default_rng(0)) - alpha)
+    def excess(bound: float) -> float:
+        bounds = bound / shape(n / n[-1])
+        return float(1 - looks.cdf(bounds, rng=np.random.default_rng(0)) - alpha)
 
-    level = optimize.brentq(excess, alpha / len(seeds) * 0.99, alpha, xtol=1e-6)
-    return float(np.floor(level * 1e4) / 1e4)
+    least, most = stats.norm.isf(alpha) * 0.99, stats.norm.isf(alpha / len(seeds)) * 1.01
+    bounds = optimize.brentq(excess, least, most, xtol=1e-6) / shape(n / n[-1])
+    return tuple(float(np.floor(each * 1e4) / 1e4) for each in stats.norm.sf(bounds))

@@ -12,7 +12,9 @@ from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import defaults_of, problems
 from benchmark.core.records import RESERVED, RESERVED_START
 from benchmark.study.blocks import BlockReader
+from benchmark.study.cells import written
 from benchmark.study.conflicts import conflicts
+from benchmark.study.looks import looks_problem
 from benchmark.study.model import Block, Study, Trials, Variant
 from benchmark.study.trials.grid import sampler_problems, with_trials
 
@@ -33,6 +35,11 @@ class Checker(BlockReader):
         self.check_recipes()
         self.check_labels()
         self.check_comparison()
+        looks = written(self.file.looks)
+        if problem := looks_problem(looks, len(written(self.file.seeds))):
+            self.add("looks", problem)
+        elif looks and self.file.rules:
+            self.add("looks", "a study with rules takes one look: its settings are chosen once")
         self.check_names("tables", self.file.tables, "table")
         self.check_names("figures", self.file.figures, "figure")
         self.check_names("published", self.file.references.published, "published table")
@@ -185,4 +192,5 @@ class Checker(BlockReader):
             trials=trials,
             instead=file.rules.instead if file.rules else {},
             digest=hashlib.sha256(content.encode()).hexdigest()[:16],
+            looks=file.looks,
         )

@@ -184,6 +184,12 @@ class StudyFile:
     seeds: tuple[int, ...] = option(
         help="seeds of every block that names none of its own", schema=SEEDS
     )
+    looks: tuple[int, ...] = option(
+        (),
+        help="numbers of seeds after which verdicts are read, rising to all seeds; 'add-seeds' "
+        "goes on to the next; none means one look at all of them",
+        schema={"uniqueItems": True, "items": {"type": "integer", "minimum": 2}},
+    )
     losses: dict[str, dict[str, Any]] = option(
         {},
         help="named variants: label -> {loss: registry name, hyperparameters}",

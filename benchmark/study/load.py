@@ -10,6 +10,7 @@ from benchmark.study.checks import Checker
 from benchmark.study.documents import nearest_file, read_document
 from benchmark.study.format import ROOT
 from benchmark.study.known import load_known
+from benchmark.study.looks import at_look, at_present_look
 from benchmark.study.model import Study
 from benchmark.study.stand_in import JOINT, base_of, on_stand_in
 from benchmark.study.trials.grid import on_other_dataset
@@ -57,8 +58,11 @@ def study_names() -> list[str]:
     return sorted({path.stem for folder in config_folders() for path in folder.glob("*.yaml")})
 
 
-def load_study(path_or_name: str | Path) -> Study:
+def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
     """Returns a validated study; raises one ConfigError with all its problems.
+
+    A study that plans looks has the seeds of the look that its folder below ``results`` says, or
+    of the first.
 
     ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own, or, of a study
     with rules, on another that it allows. Nothing here imports torch: losses are known through
@@ -67,7 +71,8 @@ def load_study(path_or_name: str | Path) -> Study:
     path = find_study(path_or_name)
     known = load_known()
     if path.is_file():
-        return Checker(read_document(path), known).study()
+        study = Checker(read_document(path), known).study()
+        return at_look(study, 1) if results is None else at_present_look(study, results)
     document, dataset = read_document(Path(base_of(str(path)))), path.stem.rpartition(JOINT)[2]
     study = Checker(document, known).study()
     if study.trials:

@@ -67,6 +67,12 @@ class Block:
     # place in the recipe -> where its value comes from
     sources: dict[str, str] = field(default_factory=dict)
     loss_precision: dict[str, Precision] = field(default_factory=dict)
+    all_seeds: tuple[int, ...] = ()  # where looks are planned: also those of later looks
+
+    @property
+    def planned_seeds(self) -> tuple[int, ...]:
+        """The seeds of every planned look."""
+        return self.all_seeds or self.seeds
 
     def specs(self) -> Iterator[RunSpec]:
         """Yield the specification of every run."""
@@ -129,6 +135,15 @@ class Study:
     stand_in: str | None = None  # the proxy dataset, which the report must name
     trials: Trials | None = None  # the rules, where the blocks are trials
     instead: dict[str, str] = field(default_factory=dict)  # dataset -> recipe that trains on it
+    # Planned looks (``benchmark.study.looks``): seeds of each, the present one, and all seeds.
+    looks: tuple[int, ...] = ()
+    look: int = 1
+    all_seeds: tuple[int, ...] = ()
+
+    @property
+    def planned_seeds(self) -> tuple[int, ...]:
+        """The seeds of every planned look."""
+        return self.all_seeds or self.seeds
 
     @property
     def losses(self) -> dict[str, Variant]:

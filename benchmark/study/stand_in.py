@@ -16,8 +16,8 @@ and nothing else:
   a sweep, and
   stay one, which starts there and doubles: smaller batches of images at random often hold no two of
     a class
-- at most ``SEEDS`` seeds; no frozen reference; no GPU. Published numbers stay, to arrange tables:
-  none is judged
+- at most ``SEEDS`` seeds and one look; no frozen reference; no GPU. Published numbers stay, to
+  arrange tables: none is judged
 """
 
 from __future__ import annotations
@@ -100,6 +100,8 @@ def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
         path=Path(stand_in_name(study.path, dataset)),
         title=f"{study.title} (on {dataset}, a stand-in)",
         seeds=study.seeds[:SEEDS],
+        looks=(),
+        all_seeds=(),
         blocks=tuple(blocks),
         references=replace(study.references, frozen=None),
         resources=RESOURCES,
@@ -146,6 +148,7 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
         datasets=(choice,),
         batch_sizes=capped(block.batch_sizes),
         seeds=block.seeds[:SEEDS],
+        all_seeds=(),
         recipe=_measured(recipe, study),
         resources=None,
         recipe_name=file.name,

@@ -218,10 +218,11 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
         asked = _unchanged(config, Path(str(configfiles[-1])))
     if stand_in := config.get("dataset"):
         asked = stand_in_name(asked, stand_in)
-    study = load_study(asked)
+    results = Path(config.get("results", RESULTS))
+    study = load_study(asked, results)
     os.environ[STUDY.name] = study.name
     kind = Flow if study.trials is None else TrialsFlow
-    return kind(study, expand(study), Path(config.get("results", RESULTS)).as_posix())
+    return kind(study, expand(study), results.as_posix())
 
 
 def _unchanged(config: Mapping[str, Any], path: Path) -> str:

@@ -19,6 +19,7 @@ if workflow.is_main_process:
     )
 
 
+# What decides the verdicts is written down before any run starts, and never again.
 # The store is made before any run starts, and here rather than by a job: one that training depended on
 # would make the runs that two studies share belong to one of them, and train them again for the other.
 onstart:
@@ -31,6 +32,7 @@ onstart:
     )  # a file that is missing before a job ends Snakemake without 'onerror'
     if workflow.local_exec and not DEPLOYED:
         FORK_SERVER.start()
+    FLOW.attempt("register-analysis")
     FLOW.attempt("track", "prepare")
 
 

@@ -1,9 +1,15 @@
-"""Judging the claims on a study's runs: two readings of each, and the parts that they rest on."""
+"""Judging the claims on a study's runs: two readings of each, and the parts that they rest on.
+
+A claim is asked of runs that can answer it: on a dataset and a backbone of the paper, by arms that
+are the paper's. Of other runs, such as those on a stand-in, the same comparison is shown without
+any verdict: not asked.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,8 +19,13 @@ from benchmark.papers.candidates import Candidates
 from benchmark.papers.claims.kinds import parts_of
 from benchmark.papers.claims.measurements import Condition, Measurements
 from benchmark.papers.claims.model import Claim
-from benchmark.papers.claims.parts import Decision, Part, TestedPart, decide
-from benchmark.papers.verdicts.vocabulary import CONTRADICTED, INCONCLUSIVE, SUPPORTED
+from benchmark.papers.claims.parts import AGAINST, Decision, Part, TestedPart, decide
+from benchmark.papers.verdicts.vocabulary import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    NOT_ASKED,
+    SUPPORTED,
+)
 from benchmark.runs.table import RunTable
 from benchmark.stats.families import discoveries
 
@@ -22,7 +33,7 @@ PUBLISHED, HERE = "published", "here"
 FALSE_DISCOVERIES = 0.05
 READINGS = {
     PUBLISHED: "on the datasets, backbone and batch sizes of the paper, every one of them",
-    HERE: "does it hold here: on whatever this study ran, stand-in data included",
+    HERE: "on those of the paper's datasets and backbones that this study ran",
 }
 PART_COLUMNS = [
     "claim",
@@ -46,7 +57,7 @@ COLUMNS = [
     "sentence",
     "kind",
     "reading",
-    "condition",  # as published; in the reading "here" the datasets that were run
+    "condition",  # as published; in the reading "here" the datasets that were asked or shown
     "verdict",
     "reason",
     "outside",  # why no run of the suite can decide it as published
@@ -61,25 +72,31 @@ COLUMNS = [
 
 
 def judge_claims(
-    table: RunTable, claims: Iterable[Claim], candidates: Candidates
+    table: RunTable,
+    claims: Iterable[Claim],
+    candidates: Candidates,
+    spend: Callable[[float], float] = float,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the verdicts (``COLUMNS``; one per claim and reading) and ``PART_COLUMNS``.
 
-    Among the claims of one reading, those called contradicted are false at a rate of at most
+    ``spend`` gives the level of one look for an alpha, where several looks are planned. Among the
+    claims of one reading, those called contradicted are false at a rate of at most
     ``FALSE_DISCOVERIES`` (Benjamini and Hochberg 1995).
     """
-    source, listed = Measurements(table, candidates), list(claims)
+    source = Measurements(table, candidates)
+    listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
+    level, rate_level = spend(AGAINST), spend(FALSE_DISCOVERIES)
     rows, parts = [], []
     for reading in READINGS:
         asked = [_asked(claim, source, reading) for claim in listed]
         decisions = [
-            _decide(claim, questions, reading)
-            for claim, (_, questions) in zip(listed, asked, strict=True)
+            _decide(claim, question, reading, level)
+            for claim, question in zip(listed, asked, strict=True)
         ]
         q = discoveries([each.against for each in decisions])
-        for claim, (conditions, _), found, rate in zip(listed, asked, decisions, q, strict=True):
-            decision = _controlled(found, float(rate), len(q[np.isfinite(q)]))
-            rows.append(_row(claim, reading, conditions, decision, float(rate)))
+        for claim, question, found, rate in zip(listed, asked, decisions, q, strict=True):
+            decision = _controlled(found, float(rate), rate_level, len(q[np.isfinite(q)]))
+            rows.append(_row(claim, reading, question.conditions, decision, float(rate)))
             head = {"claim": claim.name, "reading": reading}
             parts += [{**head, **_numbers(each)} for each in decision.tested]
     order = {claim.name: number for number, claim in enumerate(listed)}
@@ -95,11 +112,25 @@ def _by_claim(table: pd.DataFrame, order: Mapping[str, int]) -> pd.DataFrame:
     return table.loc[sort.index].reset_index(drop=True)
 
 
-def _decide(claim: Claim, asked: list[Part], reading: str) -> Decision:
+@dataclass(frozen=True)
+class _Question:
+    """What a claim is asked: its conditions and parts, and whether the runs can answer it."""
+
+    conditions: list[Condition]
+    parts: list[Part]
+    can_answer: bool = True
+
+
+def _decide(claim: Claim, question: _Question, reading: str, level: float) -> Decision:
     """Return the decision; what was left out "here" is named and keeps it from being supported."""
+    asked = question.parts
     run = [part for part in asked if len(part.values) or part.wins is not None] or asked
     left_out = len(asked) - len(run) if reading == HERE else 0
-    decision = decide(run if left_out else asked, claim.alpha)
+    decision = decide(run if left_out else asked, claim.alpha, level)
+    if not question.can_answer:
+        shown = decision.decisive.text if decision.decisive else decision.reason
+        reason = f"the paper says it of {claim.condition}; the same comparison here: {shown}"
+        return replace(decision, verdict=NOT_ASKED, reason=reason, against=np.nan)
     if not left_out:
         return decision
     verdict = INCONCLUSIVE if decision.verdict == SUPPORTED else decision.verdict
@@ -107,36 +138,40 @@ def _decide(claim: Claim, asked: list[Part], reading: str) -> Decision:
     return replace(decision, verdict=verdict, reason=reason)
 
 
-def _controlled(decision: Decision, rate: float, claims: int) -> Decision:
+def _controlled(decision: Decision, rate: float, level: float, claims: int) -> Decision:
     """Return the decision after the control of false discoveries over ``claims`` tested claims."""
-    if decision.verdict != CONTRADICTED or rate <= FALSE_DISCOVERIES:
+    if decision.verdict != CONTRADICTED or rate <= level:
         return decision
     words = f"contradicted alone, not among {claims} claims (q = {rate:.2g})"
     return replace(decision, verdict=INCONCLUSIVE, reason=f"{decision.reason}; {words}")
 
 
-def _asked(claim: Claim, source: Measurements, reading: str) -> tuple[list[Condition], list[Part]]:
-    """Return the conditions under which a claim is asked, and its parts.
+def _asked(claim: Claim, source: Measurements, reading: str) -> _Question:
+    """Return what a claim is asked.
 
-    Where the paper's batch sizes give none, "here" takes any size: they may have been run with the
-    loss, but not with the options that the claim is about. What is outside is not asked as
-    published.
+    Where the paper's batch sizes give no part with runs, "here" takes any size: they may have been
+    run with the loss, but not with the options that the claim is about. Where no run can answer,
+    the same comparison on other data is shown. What is outside is not asked as published.
     """
     if claim.outside and reading == PUBLISHED:
-        return [], [Part("", note=claim.outside)]
+        return _Question([], [Part("", note=claim.outside)])
     attempts: list[Callable[[Claim], list[Condition]]] = [source.published]
     if reading == HERE:
-        attempts = [source.here, partial(source.here, every_size=True)]
-    for attempt in attempts:
+        sizes, places = (False, True), (False, True)
+        attempts = [
+            partial(source.here, every_size=size, anywhere=place)
+            for place, size in itertools.product(places, sizes)
+        ]
+    for number, attempt in enumerate(attempts):
         conditions = attempt(claim)
         parts = [part for each in conditions for part in parts_of(claim, source, each)]
         if any(len(part.values) or part.wins is not None for part in parts):
-            break
+            return _Question(conditions, parts, can_answer=number < 2)
     if parts:
-        return conditions, parts
+        return _Question(conditions, parts)
     datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
     nothing = "no run belongs to it" if reading == HERE else f"no run on {', '.join(datasets)}"
-    return conditions, [Part("", note=nothing)]
+    return _Question(conditions, [Part("", note=nothing)])
 
 
 def _row(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from benchmark.core.cells import Cell
 from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.papers.candidates import Candidate, Candidates
-from benchmark.papers.claims.model import COST_METRICS, Arm, Claim
+from benchmark.papers.claims.model import COST_METRICS, Arm, Claim, Scope
 from benchmark.papers.costs import costs_of
 from benchmark.papers.matching import Stated, match
 from benchmark.papers.vocabulary import load_vocabulary
@@ -97,23 +97,28 @@ class Measurements:
             for name in scope.datasets
         ]
 
-    def here(self, claim: Claim, every_size: bool = False) -> list[Condition]:
-        """Return every condition of the study, whatever the paper's was.
+    def here(
+        self, claim: Claim, *, every_size: bool = False, anywhere: bool = False
+    ) -> list[Condition]:
+        """Return the conditions of the study under which it can answer for the paper.
 
-        Batch sizes are those that the paper states as far as they were run, else (or with
+        They have a dataset, protocol and backbone of the paper, or with ``anywhere`` any. Batch
+        sizes are those that the paper states as far as they were run, else (or with
         ``every_size``) all. Backbones are gone through one by one, unless the claim compares them.
         Expanded queries are an arm, not a condition. Costs are the same for every protocol of a
         run.
         """
         stated = {size for scope in claim.published for size in scope.batch_sizes}
-        own_backbones = any(arm.backbone for arm in claim.arms)
+        own_backbones, scopes = any(arm.backbone for arm in claim.arms), claim.published
         found: dict[Condition, None] = {}
         for dataset, candidates in self._by_dataset.items():
             for each in candidates:
                 splits = self._samples.splits.get(each.cell, set())
                 plain = sorted(split for split in splits if not split.endswith(SPLIT_SUFFIX))
                 for split in plain[: 1 if set(claim.metrics) <= set(COST_METRICS) else None]:
-                    found[Condition(dataset, split, "" if own_backbones else each.backbone)] = None
+                    backbone = "" if own_backbones else each.backbone
+                    if anywhere or any(_of_paper(at, dataset, split, backbone) for at in scopes):
+                        found[Condition(dataset, split, backbone)] = None
         sized = []
         for condition in found:
             run = self._sized(condition, claim, ()).batch_sizes
@@ -130,3 +135,12 @@ class Measurements:
             if each.cell.base_loss in losses and condition.backbone in ("", each.backbone)
         }
         return replace(condition, batch_sizes=tuple(sorted(sizes or run)))
+
+
+def _of_paper(scope: Scope, dataset: str, protocol: str, backbone: str) -> bool:
+    """Return whether runs are what the paper speaks of; an open part of either side is no bar."""
+    return (
+        dataset in scope.datasets
+        and scope.protocol in ("", protocol)
+        and (scope.backbone in ("", backbone) or not backbone)
+    )

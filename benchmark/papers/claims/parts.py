@@ -91,8 +91,11 @@ class Decision:
     against: float = np.nan
 
 
-def decide(parts: Sequence[Part], alpha: float) -> Decision:
-    """Return the verdict on a sentence; each of its ``parts`` has to hold at level ``alpha``."""
+def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> Decision:
+    """Return the verdict on a sentence; each of its ``parts`` has to hold at level ``alpha``.
+
+    ``against_at`` is the level at which some part contradicts it.
+    """
     spreads = _spreads(parts)
     tested = tuple(
         TestedPart(part, range_test(part.values, part.low, part.high, alpha, spreads[at]))
@@ -115,7 +118,7 @@ def decide(parts: Sequence[Part], alpha: float) -> Decision:
     against = holm([1.0 if each.part.wins else each.test.p_against for each in judged])
     worst = int(np.argmin(against))
     least = float(against[worst])
-    if least <= AGAINST:
+    if least <= against_at:
         tail = f"Holm p = {least:.2g} against, of {_count(len(judged))}"
         reason = f"{judged[worst].text}; {tail}"
         return Decision(CONTRADICTED, reason, tested, holding, judged[worst], least)

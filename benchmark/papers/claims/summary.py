@@ -9,13 +9,13 @@ import pandas as pd
 from benchmark.papers.claims.judge import FALSE_DISCOVERIES, PUBLISHED, READINGS
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.claims.parts import AGAINST
-from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_RUN
+from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN
 
 
 def summary_text(verdicts: pd.DataFrame) -> str:
     """Return the counts of each reading and every verdict with its reason.
 
-    Of ``not_run`` it is a count, and the reasons of those that no run can decide.
+    Of ``not_run`` and ``not_asked`` it is a count, and the reasons of those that no run can decide.
     """
     lines = []
     for reading, meaning in READINGS.items():
@@ -26,7 +26,7 @@ def summary_text(verdicts: pd.DataFrame) -> str:
         if tested:
             lines.append(f"  {luck(tested)}")
         for row in rows.to_dict("records"):
-            if row["verdict"] != NOT_RUN:
+            if row["verdict"] not in (NOT_RUN, NOT_ASKED):
                 lines.append(f"  {row['verdict']:12s} {row['claim']}: {row['reason']}")
         for row in rows.to_dict("records"):
             if row["verdict"] == NOT_RUN and row["outside"] and reading == PUBLISHED:

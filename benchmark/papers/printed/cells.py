@@ -162,8 +162,8 @@ def _judged(empty: PrintedCell, row: Mapping[str, Any], best: Mapping[str, Any])
         sd=known(row["ours_sd"]),
         n=int(row["ours_n"]),
         difference=known(row["difference"]),
-        low=known(row["ci90_low"]),
-        high=known(row["ci90_high"]),
+        low=known(row["ci_low"]),
+        high=known(row["ci_high"]),
         best=known(best.get("ours_mean")),
         best_verdict=best_verdict or None,
     )

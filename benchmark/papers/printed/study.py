@@ -17,6 +17,7 @@ from benchmark.papers.printed.grid import Grid
 from benchmark.papers.printed.sweeps import SweptValue, swept_values
 from benchmark.papers.stored import read_records, write_records
 from benchmark.runs.table import RunTable
+from benchmark.stats.looks import at_level
 from benchmark.study import Study
 
 TABLES, FIGURES, SWEEPS = FILES = (
@@ -56,7 +57,7 @@ def compute_printed(study: Study, results: Path) -> Printed:
     """Return what papers' tables and figures show of a study whose verdicts have been written."""
     folder = study.folder(results)
     verdicts, best = (_read(folder / name, study) for name in (VERDICTS, VERDICTS_BEST))
-    return printed_of(study, RunTable.read(folder), verdicts, best, gap_decreases(folder))
+    return printed_of(at_level(study), RunTable.read(folder), verdicts, best, gap_decreases(folder))
 
 
 def printed_of(

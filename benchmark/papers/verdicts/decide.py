@@ -15,37 +15,39 @@ from benchmark.papers.verdicts.records import Comparison, Verdict
 from benchmark.papers.verdicts.words import outcome
 from benchmark.stats.deciding import seeds_to_decide
 from benchmark.stats.families import holm
-from benchmark.stats.reproduction import Evidence, compare, element
+from benchmark.stats.reproduction import ALPHA, Evidence, compare, element
 from benchmark.stats.sensitivity import Mark, marks
 
 
-def decide(comparisons: Sequence[Comparison]) -> list[Verdict]:
-    """Return the verdicts in the order of ``comparisons``."""
+def decide(comparisons: Sequence[Comparison], level: float = ALPHA) -> list[Verdict]:
+    """Return the verdicts in the order of ``comparisons``, each tested at ``level``."""
     families: dict[tuple[str, str], list[int]] = {}
     for index, each in enumerate(comparisons):
         families.setdefault(each.family, []).append(index)
     found: dict[int, Verdict] = {}
     for members in families.values():
-        table = _table([comparisons[index] for index in members])
+        table = _table([comparisons[index] for index in members], level)
         found |= dict(zip(members, table, strict=True))
     return [found[index] for index in range(len(comparisons))]
 
 
-def _table(comparisons: Sequence[Comparison]) -> list[Verdict]:
+def _table(comparisons: Sequence[Comparison], level: float) -> list[Verdict]:
     """Return the verdicts of one family."""
     planned = sum(each.planned for each in comparisons)
     numbers = evidence(comparisons)
-    tests, plain = compare(numbers), compare(evidence(comparisons, plain=True))
+    tests, plain = (compare(each, level) for each in (numbers, evidence(comparisons, plain=True)))
     p_holm = holm(tests.p_drift, planned)
     testable = np.isfinite(tests.p_drift)
     size = max(planned, int(testable.sum()))
     published = np.array([each.reference.number is not None for each in comparisons])
-    changed = marks(numbers, published=published, planned=planned)
+    changed = marks(numbers, published=published, alpha=level, planned=planned)
     verdicts = []
     for at, each in enumerate(comparisons):
         test = tests.at(at) if testable[at] else None
-        seeds = None if test is None else seeds_to_decide(element(numbers, at), family=size)
-        said = outcome(each, test, float(p_holm[at]), size, seeds)
+        seeds = None
+        if test is not None:
+            seeds = seeds_to_decide(element(numbers, at), family=size, alpha=level)
+        said = outcome(each, test, float(p_holm[at]), size, seeds, level)
         sensitivity: dict[str, Mark] = {}
         if test is not None and said.tested:
             sensitivity = {name: mark.at(at) for name, mark in changed.items()}
@@ -59,6 +61,7 @@ def _table(comparisons: Sequence[Comparison]) -> list[Verdict]:
                 float(p_holm[at]),
                 size,
                 said,
+                level,
             )
         )
     return verdicts

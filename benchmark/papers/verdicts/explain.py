@@ -11,7 +11,7 @@ from benchmark.metrics.names import display_name
 from benchmark.papers.verdicts.records import Verdict
 from benchmark.papers.verdicts.vocabulary import VERDICTS
 from benchmark.runs.table import RunTable
-from benchmark.stats.reproduction import ALPHA, STANDARD_ERRORS
+from benchmark.stats.reproduction import STANDARD_ERRORS
 from benchmark.stats.sensitivity import MARKS
 from benchmark.stats.spreads import Spread
 
@@ -50,10 +50,11 @@ def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> s
         rounding=each.reference.rounding if math.isfinite(each.reference.rounding) else 0.0,
         plain=verdict.plain,
         assumptions=MARKS,
-        inside=test is not None and test.p_equivalence <= ALPHA,
+        inside=test is not None and test.p_equivalence <= verdict.level,
         rank=1 + sum(bool(test and other and other.p_drift < test.p_drift) for other in family),
-        alpha=ALPHA,
-        level=f"{ALPHA:.0%}",
+        alpha=verdict.level,
+        level=f"{100 * verdict.level:g}%",
+        confidence=f"{100 * (1 - 2 * verdict.level):g}%",
         meaning=VERDICTS[verdict.outcome.verdict],
         known=math.isfinite,
         f3=lambda value: f"{value:.3f}",

@@ -14,6 +14,7 @@ from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.verdicts.decide import decide
 from benchmark.papers.verdicts.records import Comparison, Paired, Reference, Verdict
 from benchmark.stats.intervals import spread
+from benchmark.stats.reproduction import ALPHA
 from benchmark.stats.samples import Sample, Samples, Score, differences_by_seed, place
 from benchmark.stats.spreads import UNKNOWN_SPREAD, Spread, shared_spreads
 
@@ -21,9 +22,16 @@ _VERSIONS = {"spec_digest": "specification", "code_version": "code version", "pl
 
 
 def judge_numbers(
-    numbers: Iterable[PublishedNumber], samples: Samples, candidates: Candidates, margins: Margins
+    numbers: Iterable[PublishedNumber],
+    samples: Samples,
+    candidates: Candidates,
+    margins: Margins,
+    level: float = ALPHA,
 ) -> list[Verdict]:
-    """Return the verdicts on published numbers, from the runs that belong to them."""
+    """Return the verdicts on published numbers, from the runs that belong to them.
+
+    ``level`` is that of each test, ``ALPHA`` unless several looks are planned.
+    """
     collected = [each for cell, each in candidates.items() if cell in samples.statuses]
     listed = list(numbers)
     spreads = shared_spreads(
@@ -38,7 +46,8 @@ def judge_numbers(
         [
             published(each, samples, collected, margins, spreads.get(at, UNKNOWN_SPREAD))
             for at, each in enumerate(listed)
-        ]
+        ],
+        level,
     )
 
 
@@ -48,7 +57,9 @@ def _printed_together(number: PublishedNumber) -> tuple[str, ...]:
     return (*where, number.backbone, number.metric)
 
 
-def judge_frozen(frozen: FrozenRuns, samples: Samples, margins: Margins) -> list[Verdict]:
+def judge_frozen(
+    frozen: FrozenRuns, samples: Samples, margins: Margins, level: float = ALPHA
+) -> list[Verdict]:
     """Return the verdicts on frozen runs, from the runs of the same cells now."""
     then_spreads = shared_spreads({key: (each.sd, each.n) for key, each in frozen.items()}, place)
     pairs = _pairs(frozen, samples)
@@ -65,7 +76,7 @@ def judge_frozen(frozen: FrozenRuns, samples: Samples, margins: Margins) -> list
         else:
             each = replace(each, note="the frozen cell is not in this study's runs")
         comparisons.append(each)
-    return decide(comparisons)
+    return decide(comparisons, level)
 
 
 def _pairs(frozen: FrozenRuns, samples: Samples) -> dict[Score, Paired]:

@@ -11,7 +11,8 @@ import pandas as pd
 
 from benchmark.core.cells import Cell
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.stats.reproduction import TestResult
+from benchmark.papers.verdicts.vocabulary import NOT_RUN
+from benchmark.stats.reproduction import ALPHA, TestResult
 from benchmark.stats.samples import NO_RUNS, Sample
 from benchmark.stats.sensitivity import Mark
 from benchmark.stats.spreads import UNKNOWN_SPREAD, Spread
@@ -102,6 +103,11 @@ class Comparison:
         return gone, gone + self.statuses.get("ok", 0)
 
     @property
+    def interim(self) -> bool:
+        """Whether further runs of the cell, at this look, are still to come."""
+        return 0 < self.diverged[1] < sum(self.statuses.values())
+
+    @property
     def reference_diverged(self) -> tuple[int, int]:
         """The reference's diverged runs, and all of them; a printed score has none."""
         then = self.reference.sample
@@ -136,6 +142,7 @@ class Verdict:
 
     plain        the same test with each cell's own spread; None where that is not known
     sensitivity  by name of ``benchmark.stats.sensitivity.MARKS``: the test if that assumption fails
+    level        of each test; the interval has confidence 1 - 2 level
     """
 
     comparison: Comparison
@@ -146,11 +153,17 @@ class Verdict:
     p_holm: float
     family_size: int
     outcome: Outcome
+    level: float = ALPHA
 
     @property
     def changes_under(self) -> list[str]:
         """The assumptions without which the verdict would be another."""
         return [name for name, mark in self.sensitivity.items() if not mark.stands]
+
+    @property
+    def interim(self) -> bool:
+        """Whether runs of this look are still to come that may change the verdict."""
+        return self.comparison.interim and self.outcome.verdict != NOT_RUN
 
     def row(self) -> dict[str, Any]:
         """Return the row of ``verdicts.csv``."""
@@ -212,15 +225,17 @@ COLUMNS: dict[str, Callable[[Verdict], Any]] = {
     "difference": lambda each: each.difference,  # ours - reference
     "se": _of_test("se"),
     "df": _of_test("df"),
-    "ci90_low": _of_test("low"),
-    "ci90_high": _of_test("high"),
+    "ci_low": _of_test("low"),
+    "ci_high": _of_test("high"),
     "margin": lambda each: each.comparison.margin,
     "rounding": lambda each: each.comparison.reference.rounding,
     "p_equivalence": _of_test("p_equivalence"),
     "p_drift": _of_test("p_drift"),
     "p_holm": lambda each: each.p_holm,
     "family_size": lambda each: each.family_size,  # tests that the plan has for the table
+    "level": lambda each: each.level,  # of each test; below 0.05 where looks are planned
     "verdict": lambda each: each.outcome.verdict,
+    "interim": lambda each: each.interim,  # runs of this look are still to come
     "direction": lambda each: each.outcome.direction,  # of a drift: low or high
     "stands": lambda each: not each.changes_under if each.sensitivity else None,
     "changes_under": lambda each: " ".join(each.changes_under),  # names of MARKS

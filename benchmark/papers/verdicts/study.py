@@ -14,6 +14,7 @@ from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
 from benchmark.papers.verdicts.records import Verdict
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import SELECTIONS
+from benchmark.stats.looks import level_of
 from benchmark.stats.samples import Samples
 from benchmark.study import Study
 
@@ -31,11 +32,11 @@ def judge_study(study: Study, table: RunTable, selection: str = "last") -> list[
     """
     if selection not in SELECTIONS:
         raise ConfigError("--selection", [unknown_name("selection rule", selection, SELECTIONS)])
-    samples, margins = Samples(table, selection), load_margins()
+    samples, margins, level = Samples(table, selection), load_margins(), level_of(study)
     numbers = asked_numbers(study.references.published)
-    verdicts = judge_numbers(numbers, samples, candidates(study), margins)
+    verdicts = judge_numbers(numbers, samples, candidates(study), margins, level)
     verdicts = with_deviations(verdicts, study)
     frozen = frozen_path(study)
     if selection == "last" and frozen is not None and frozen.is_file():
-        verdicts += judge_frozen(load_frozen(frozen), samples, margins)
+        verdicts += judge_frozen(load_frozen(frozen), samples, margins, level)
     return verdicts

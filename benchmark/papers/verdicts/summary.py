@@ -7,12 +7,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.papers.verdicts.vocabulary import DRIFTED, VERDICTS
-from benchmark.stats.reproduction import ALPHA
-
-RULE = (
-    "reproduced: 90% interval of ours - reference inside the margin; drifted: beyond the margin by "
-    f"a one-sided test at {ALPHA:.0%} after Holm over the table; else inconclusive"
-)
+from benchmark.papers.verdicts.words import rule
 
 
 def counts(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -57,6 +52,8 @@ def summary_text(verdicts: pd.DataFrame) -> str:
         f"  {(verdicts['verdict'] == word).sum():4d} {word}: {meaning}"
         for word, meaning in VERDICTS.items()
     ]
-    lines += ["", counts(verdicts).to_string(), "", f"rule: {RULE}"]
+    lines += ["", counts(verdicts).to_string(), "", f"rule: {rule(verdicts['level'].min())}"]
+    if interim := int(verdicts["interim"].sum()):
+        lines.append(f"interim: {interim} of them, whose runs have not all ended: nothing is final")
     drifted = [f"drifted: {line}" for line in drifted_messages(verdicts)]
     return "\n".join([*lines, *([""] if drifted else []), *drifted])

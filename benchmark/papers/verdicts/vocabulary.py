@@ -6,11 +6,12 @@ REPRODUCED = "reproduced"
 DRIFTED = "drifted"
 INCONCLUSIVE = "inconclusive"
 NOT_RUN = "not_run"
+NOT_ASKED = "not_asked"
 
 # In the order in which they are counted and shown.
 VERDICTS: dict[str, str] = {
-    REPRODUCED: "the 90% interval of ours minus reference lies inside the margin",
-    DRIFTED: "the difference is beyond the margin, at 5% after Holm over the table",
+    REPRODUCED: "the interval of ours minus reference lies inside the margin",
+    DRIFTED: "the difference is beyond the margin, by a test after Holm over the table",
     INCONCLUSIVE: "the runs at hand decide neither way",
     NOT_RUN: "no run of a study belongs to this reference",
 }
@@ -25,4 +26,5 @@ CLAIM_VERDICTS: dict[str, str] = {
     CONTRADICTED: "the test that stands for the sentence shows the opposite",
     INCONCLUSIVE: "the runs at hand decide neither way",
     NOT_RUN: "the runs that the sentence needs are not there",
+    NOT_ASKED: "the runs have another dataset or backbone than the paper: they cannot answer",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,15 +21,36 @@ from benchmark.stats.reproduction import ALPHA, TestResult
 
 
 def outcome(
-    each: Comparison, test: TestResult | None, p_holm: float, family: int, seeds: int | None
+    each: Comparison,
+    test: TestResult | None,
+    p_holm: float,
+    family: int,
+    seeds: int | None,
+    level: float = ALPHA,
 ) -> Outcome:
     """Return the verdict on ``each``; ``family`` tests were corrected together.
 
-    ``seeds`` of ours would decide it, if difference and spread stay as they are.
+    ``seeds`` of ours would decide it, if difference and spread stay as they are. A verdict before
+    all runs of this look have ended says that it is interim.
     """
+    said = _outcome(each, test, p_holm, family, seeds, level)
+    if said.verdict == NOT_RUN or not each.interim:
+        return said
+    words = f"interim, {each.diverged[1]} of {sum(each.statuses.values())} seeds so far"
+    return replace(said, reason=f"{words}: {said.reason}")
+
+
+def _outcome(
+    each: Comparison,
+    test: TestResult | None,
+    p_holm: float,
+    family: int,
+    seeds: int | None,
+    level: float,
+) -> Outcome:
     if each.note:
         return Outcome(NOT_RUN, each.note)
-    by_divergence = _divergence(each)
+    by_divergence = _divergence(each, level)
     if by_divergence is not None:
         return by_divergence
     if not each.ours.n:
@@ -43,11 +65,11 @@ def outcome(
     elif each.is_paired:
         remarks.insert(0, f"paired by {each.paired.n} seeds")
     interval = f"[{test.low:.2f}, {test.high:.2f}]"
-    if test.p_equivalence <= ALPHA:
+    if test.p_equivalence <= level:
         words = f"{interval} lies inside ±{each.margin:g} points"
         return Outcome(REPRODUCED, _joined(words, remarks), tested=True)
     corrected = f"Holm p = {p_holm:.2g} of {_tests(family)}"
-    if p_holm <= ALPHA:
+    if p_holm <= level:
         direction = HIGH if test.difference > 0 else LOW
         words = f"beyond ±{each.margin:g} points, {corrected}"
         return Outcome(DRIFTED, _joined(words, remarks), direction, tested=True)
@@ -56,10 +78,10 @@ def outcome(
     return Outcome(INCONCLUSIVE, _joined(words, remarks), seeds=count, tested=True)
 
 
-def _divergence(each: Comparison) -> Outcome | None:
+def _divergence(each: Comparison, level: float) -> Outcome | None:
     """Return the verdict where one side diverges and the other does not, or both always do."""
     now, then = each.diverged, each.reference_diverged
-    ours, theirs = diverges(*now), diverges(*then)
+    ours, theirs = diverges(*now, level), diverges(*then, level)
     runs = f"{_share(now)} of ours diverged"
     if each.reference.sample is not None:
         runs += f", {_share(then)} of the frozen ones"
@@ -69,7 +91,7 @@ def _divergence(each: Comparison) -> Outcome | None:
     if ours:
         return Outcome(DRIFTED, runs, LOW)
     if theirs and now[1]:
-        if p_more_divergence(then, now) <= ALPHA:
+        if p_more_divergence(then, now) <= level:
             return Outcome(DRIFTED, runs, HIGH)
         if not each.reference.sample or not each.reference.sample.n:
             return Outcome(INCONCLUSIVE, runs)
@@ -125,6 +147,20 @@ def _remarks(each: Comparison) -> list[str]:
     if without > 0:
         remarks.append(f"{without} of the finished runs without a finite score are left out")
     return remarks
+
+
+def rule(level: float = ALPHA) -> str:
+    """Return the rule of all verdicts that are tested at ``level``."""
+    return (
+        f"reproduced: {100 * (1 - 2 * level):g}% interval of ours - reference inside the margin; "
+        f"drifted: beyond the margin by a one-sided test at {100 * level:g}% after Holm over the "
+        "table; else inconclusive"
+        + (
+            f"; several looks are planned, which together are wrong in at most {ALPHA:.0%}"
+            if level < ALPHA
+            else ""
+        )
+    )
 
 
 def _share(diverged: tuple[int, int]) -> str:

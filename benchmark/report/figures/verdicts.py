@@ -1,10 +1,11 @@
-"""All measured references in one figure: difference and 90% interval against the margin."""
+"""All measured references in one figure: difference and interval against the margin."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from benchmark.papers.library import cite
+from benchmark.papers.verdicts.words import rule
 from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
 from benchmark.report.drawing.panels import left_out, rows_of
 from benchmark.report.drawing.style import BAND, COLOURS, DOUBLE, INK, styled
@@ -47,7 +48,7 @@ def build(inputs: Inputs) -> Drawing:
         axes.axvline(0, color=INK, linewidth=0.7)
         for word, marker in _MARKERS.items():
             part = rows_of(drawn, verdict=word)
-            bars = [part["difference"] - part["ci90_low"], part["ci90_high"] - part["difference"]]
+            bars = [part["difference"] - part["ci_low"], part["ci_high"] - part["difference"]]
             colour = COLOURS[TONES[word]]
             if len(part):
                 axes.errorbar(
@@ -71,8 +72,8 @@ def build(inputs: Inputs) -> Drawing:
     counts = verdicts["verdict"].value_counts()
     told = ", ".join(f"{number} {words_of(str(word))}" for word, number in counts.items())
     caption = (
-        "Difference to each reference number with its 90% interval; the grey band is the margin. "
-        "Inside the band: reproduced; significantly outside: drifted; else inconclusive. "
+        "Difference to each reference number with its interval; the grey band is the margin. The "
+        f"rule is {rule(verdicts['level'].min())}. "
         "References that were not run are not drawn."
         f"{left_out(judged, ROWS, 'rows')}"
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from benchmark.papers.printed.sweeps import SweptValue
-from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, VERDICTS
+from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
 from benchmark.report.inputs import WHERE, Inputs
 from benchmark.report.labels import metric_label
 from benchmark.report.numbers import count, points, words_of
@@ -62,7 +62,7 @@ def _published(verdicts: pd.DataFrame) -> list[str]:
     if verdicts.empty:
         return []
     counts = verdicts.loc[verdicts["source"] != "frozen", "verdict"].value_counts()
-    if not counts.drop("not_run", errors="ignore").sum():
+    if not counts.drop(NOT_RUN, errors="ignore").sum():
         return []
     parts = [f"{counts[word]} {words_of(word)}" for word in VERDICTS if word in counts]
     return [f"Of {count(int(counts.sum()), 'published number')}: {', '.join(parts)}."]
@@ -75,7 +75,7 @@ def _claims(inputs: Inputs) -> list[str]:
     reading = claims_reading(inputs)
     rows = inputs.claims[inputs.claims["reading"] == reading]
     counts = rows["verdict"].value_counts()
-    if not counts.drop("not_run", errors="ignore").sum():
+    if not counts.drop([NOT_RUN, NOT_ASKED], errors="ignore").sum():
         return []
     parts = [f"{counts[word]} {words_of(word)}" for word in CLAIM_VERDICTS if word in counts]
     where, never = f" asked of {inputs.study.stand_in or 'what was run here'}", ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmark.metrics.names import metric_of
 from benchmark.papers.verdicts.vocabulary import VERDICTS
+from benchmark.papers.verdicts.words import rule
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import words_of
@@ -45,6 +46,8 @@ def methods(inputs: Inputs) -> list[tuple[str, str]]:
             "finds with probability 0.8 at the strictest level of Holm in its family.",
         ),
         ("Verdicts", _verdicts(inputs)),
+        *([("Registered analysis", inputs.registered.words)] if inputs.registered else []),
+        *([("Looks", _looks(study))] if study.looks else []),
         ("Baseline and ablation", _comparison(study)),
     ]
 
@@ -69,10 +72,21 @@ def _verdicts(inputs: Inputs) -> str:
         "the dataset and setting. Each verdict is judged again under four other assumptions and "
         "marked where it would change."
     )
+    if not inputs.verdicts.empty:
+        text += f" The rule is {rule(inputs.verdicts['level'].min())}."
     if inputs.verdicts.empty or not (used := sorted(inputs.verdicts["margin"].dropna().unique())):
         return text
     margins = ", ".join(f"{value:g}" for value in used)
     return f"{text} Margins in use: {margins} percentage points."
+
+
+def _looks(study: Study) -> str:
+    looks = ", ".join(map(str, study.looks))
+    return (
+        f"Looks are planned after {looks} seeds; this is look {study.look} of {len(study.looks)}. "
+        "Each tests at a level that pays for the others, so that a wrong verdict at any of them "
+        "is no more likely than one at a single look."
+    )
 
 
 def _comparison(study: Study) -> str:

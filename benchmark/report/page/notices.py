@@ -9,6 +9,7 @@ from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_name, metric_label
 from benchmark.report.numbers import count, listed
 
+SHOWN = 12  # changes of the analysis that are named
 UNFINISHED = ("missing", "failed", "stale")
 
 
@@ -36,7 +37,7 @@ def notices(inputs: Inputs) -> list[str]:
             versions = sorted({str(value) for value in finished[column] if value})
             if len(versions) > 1:
                 found.append(f"Runs of different {what}: {', '.join(versions)}.")
-    found += _stand_in(inputs)
+    found += _stand_in(inputs) + _interim(inputs) + _changed(inputs)
     return found + [
         f"{name} is missing, so what is made from it is left out." for name in inputs.missing
     ]
@@ -75,6 +76,21 @@ def _without_metric(inputs: Inputs, finished: pd.DataFrame) -> list[str]:
                 "means, tests and figures are those of the others."
             )
     return found
+
+
+def _interim(inputs: Inputs) -> list[str]:
+    number = 0 if inputs.verdicts.empty else int(inputs.verdicts["interim"].sum())
+    words = "Interim: not all seeds of this look have ended, so nothing is final for"
+    return [f"{words} {count(number, 'reference number')}."] if number else []
+
+
+def _changed(inputs: Inputs) -> list[str]:
+    """Return what has changed since the analysis was registered."""
+    state = inputs.registered
+    if state is None or not state.changes:
+        return []
+    shown = [*state.changes[:SHOWN], *["and more"] * (len(state.changes) > SHOWN)]
+    return [f"{state.words} {'; '.join(shown)}."]
 
 
 def _stand_in(inputs: Inputs) -> list[str]:

@@ -14,7 +14,7 @@ from benchmark.core.errors import BenchmarkError, RunError
 from benchmark.core.files import write_text
 from benchmark.core.paths import file_below
 from benchmark.core.privacy import without_paths
-from benchmark.papers.verdicts.vocabulary import NOT_RUN
+from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN
 from benchmark.report.artefacts import Artefact, read_artefacts
 from benchmark.report.drawing.drawing import inline_svg, size_rules
 from benchmark.report.gallery.record import FOLDER as GALLERY
@@ -219,7 +219,9 @@ def _order(inputs: Inputs) -> list[str]:
     What papers say comes later where neither a number nor a claim was judged.
     """
     references = inputs.study.references
-    judged = not inputs.claims.empty and (inputs.claims["verdict"] != NOT_RUN).any()
+    judged = not inputs.claims.empty and (
+        not inputs.claims["verdict"].isin([NOT_RUN, NOT_ASKED]).all()
+    )
     if references.published or references.frozen or judged:
         return list(SECTIONS)
     rest = [anchor for anchor in SECTIONS if anchor not in OF_PAPERS]

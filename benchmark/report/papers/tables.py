@@ -224,7 +224,7 @@ def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str
     elif any(each.n for each in ours):
         parts.append(
             "Each cell: ours at the last epoch, mean ± sd; published; ours − published in points "
-            "with its 90% interval; the verdict. “best”: mean and verdict under the papers' own "
+            "with its interval; the verdict. “best”: mean and verdict under the papers' own "
             "rule, the best test epoch."
         )
     else:

@@ -1,4 +1,4 @@
-"""The papers' sentences as tests: on the paper's own condition, and on whatever this study ran."""
+"""The papers' sentences as tests: on the paper's whole condition, and on what of it was run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmark.report.tables import TABLES
 from benchmark.report.tones import TONES
 
 PUBLISHED, HERE = "published", "here"
-READINGS = {PUBLISHED: "As published", HERE: "Does it hold here?"}
+READINGS = {PUBLISHED: "As published", HERE: "As far as it was run here"}
 
 
 @TABLES.register("claims", display="Claims of the papers")
@@ -51,13 +51,15 @@ def build(inputs: Inputs) -> Table:
         text_column("Rests on (as published, else here)" if published else "Rests on"),
     ]
     caption = (
-        "“As published” needs the paper's datasets, backbone and batch sizes. “Does it hold "
-        "here?” asks the same of what this study ran, on whatever data, and says nothing about the "
-        "paper's. A claim is supported when every part of it holds in a one-sided paired test, "
-        "contradicted when some part shows the opposite after Holm, and after a control of false "
-        "discoveries over all claims. The numbers are those of the "
-        "part that decides, with the interval that its test uses. 'python -m benchmark explain "
-        f"NAME --study {name}' prints every part of a claim, by the name below it."
+        "“As published” needs all of the paper's datasets, its backbone and its batch sizes; “as "
+        "far as it was run here” needs one of the datasets and the backbone. Other runs, such as "
+        "those on a stand-in, cannot answer: the claim is not asked of them, and the numbers show "
+        "the same comparison there without any verdict. A claim is supported when every part of "
+        "it holds in a one-sided paired test, contradicted when some part shows the opposite "
+        "after Holm, and after a control of false discoveries over all claims. The numbers are "
+        "those of the part that decides, with the interval that its test uses. 'python -m "
+        f"benchmark explain NAME --study {name}' prints every part of a claim, by the name below "
+        "it."
     )
     notes = []
     if not published:

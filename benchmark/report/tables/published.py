@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmark.papers.verdicts.words import rule
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label, loss_label, metric_label
 from benchmark.report.numbers import DASH, finite, interval, p_value, plain, signed, words_of
@@ -50,7 +51,7 @@ def build(inputs: Inputs) -> Table:
         Column(("Reference",), parts=("mean", "sd", "n")),
         Column(("Ours",), parts=("mean", "sd", "n")),
         Column(("Difference",), parts=("points",)),
-        Column(("90% interval",), parts=("low", "high")),
+        Column(("Interval",), parts=("low", "high")),
         Column(("Margin",), parts=("points",)),
         Column(("p of drift (Holm)",), parts=("value",)),
         text_column("Reason"),
@@ -64,12 +65,17 @@ def build(inputs: Inputs) -> Table:
     )
     caption = (
         "Percentage points throughout; difference is ours minus the reference. Rows marked "
-        "“quoted” repeat another paper's number. The 90% interval counts the uncertainty of both "
-        "sides; the verdict compares it with the margin. “Stands” tells whether the verdict is the "
-        "same when an assumption fails: the published spread is twice ours, the published value is "
-        "the best of three runs, scores have heavy tails, or laboratories differ by half a point."
+        "“quoted” repeat another paper's number. The interval counts the uncertainty of both "
+        f"sides. {_sentence(rule(verdicts['level'].min()))} “Stands” tells whether the verdict is "
+        "the same when an assumption fails: the published spread is twice ours, the published "
+        "value is the best of three runs, scores have heavy tails, or laboratories differ by half "
+        "a point."
     )
     return Table(TITLE, caption, columns, sections)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _heading(row: Any) -> str:
@@ -80,7 +86,11 @@ def _row(row: Any, study: Study) -> list[TableCell]:
     direction = f" {row.direction}" if _text(row.direction) else ""
     return [
         TableCell(_text(row.row_label) or DASH, note="quoted" if row.provenance in QUOTED else ""),
-        TableCell(f"{words_of(row.verdict)}{direction}", tone=TONES[row.verdict]),
+        TableCell(
+            f"{words_of(row.verdict)}{direction}",
+            tone=TONES[row.verdict],
+            note="interim" if row.interim else "",
+        ),
         _stands(row),
         TableCell(loss_label(row.loss, study) if _text(row.loss) else DASH),
         TableCell(dataset_label(_text(row.dataset)) or DASH),
@@ -89,7 +99,7 @@ def _row(row: Any, study: Study) -> list[TableCell]:
         _side(row.reference_mean, row.reference_sd, row.reference_n),
         _side(row.ours_mean, row.ours_sd, row.ours_n),
         number_cell(signed, row.difference),
-        number_cell(lambda low, high: interval(low, high, signed), row.ci90_low, row.ci90_high),
+        number_cell(lambda low, high: interval(low, high, signed), row.ci_low, row.ci_high),
         number_cell(_margin, row.margin),
         number_cell(p_value, row.p_holm),
         TableCell(_text(row.reason) or DASH),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+from made_up_results import made_up_study
 from scipy import stats
 
-from benchmark.stats.looks import Looks
+from benchmark.stats.looks import Looks, at_level, level_of
 from benchmark.stats.simulations.sequential import simulate
 from benchmark.stats.simulations.world import PAIRED, World
 
@@ -32,12 +35,20 @@ def test_looks_that_do_not_rise_are_refused():
             Looks(seeds)
 
 
-def test_between_looks_nothing_is_final():
-    assert [LOOKS.interim(seeds) for seeds in (2, 3, 4, 5, 10, 12)] == [
-        True, False, True, False, False, False,
-    ]  # fmt: skip
-    assert LOOKS.reached(7) == (3, 5)
-    assert (LOOKS.after(3), LOOKS.after(4), LOOKS.after(10)) == (5, 5, None)
+def test_obrien_fleming_spends_nearly_all_at_the_last_look():
+    # Jennison and Turnbull (2000), table 2.3: two equal stages, a two-sided 5%: c = 1.978.
+    first, last = Looks((5, 10)).obrien_fleming(0.025)
+    assert last == pytest.approx(stats.norm.sf(1.978), abs=2e-4)
+    assert first == pytest.approx(stats.norm.sf(1.978 * np.sqrt(2)), abs=2e-4)
+    assert LOOKS.obrien_fleming()[0] < 0.002
+
+
+def test_a_study_of_one_look_tests_at_the_whole_level_and_one_of_three_at_less():
+    one = made_up_study()
+    three = dataclasses.replace(one, looks=(3, 5, 10))
+    assert (level_of(one), level_of(three)) == (0.05, LOOKS.level())
+    assert at_level(one).comparison.alpha == 0.05
+    assert at_level(three).comparison.alpha == pytest.approx(2 * LOOKS.level(0.025))
 
 
 def test_planned_looks_keep_the_error_that_unplanned_ones_exceed():

@@ -163,7 +163,7 @@ def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_p
     freeze(TABLE, frozen, metrics=["recall_at_1", "map"])
     references = dataclasses.replace(STUDY.references, frozen=str(frozen))
     study = dataclasses.replace(STUDY, references=references)
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: study)
     TABLE.write(study.folder(tmp_path))
 
     def run(cell):

@@ -99,7 +99,7 @@ def test_reasons_say_where_the_interval_lies():
     found = [row(judged(runs, ["roadmap2021v2/table1"]))]
     found += [row(judged(cub({"fast_ap": mean}, sd=0.02, seeds=3))) for mean in (0.613, 0.63)]
     for each in found:
-        low, high, margin = each["ci90_low"], each["ci90_high"], each["margin"]
+        low, high, margin = each["ci_low"], each["ci_high"], each["margin"]
         outside, around = low > margin or high < -margin, low < -margin and high > margin
         word = "lies beyond" if outside else "contains" if around else "crosses"
         assert each["verdict"] == "inconclusive" and word in each["reason"]

@@ -28,7 +28,7 @@ def results(tmp_path, monkeypatch):
     write_long(long_table(MEANS), folder / "toy")
     frozen = folder / "reference" / "toy.csv"
     study = made_up_study(tuple(MEANS), name="toy", references=References((), str(frozen)))
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: study)
     return folder
 
 

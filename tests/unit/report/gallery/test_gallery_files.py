@@ -103,7 +103,7 @@ def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
     import benchmark.study
     from benchmark.__main__ import app
 
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name: STUDY)
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: STUDY)
     write_inputs(made_up_inputs(STUDY), made_up_runs(STUDY), tmp_path)
     recorded(tmp_path)
     command = [

@@ -189,7 +189,7 @@ def test_report_verb_refuses_without_results_and_builds_when_told(tmp_path, monk
     from benchmark.__main__ import app
     from benchmark.core.errors import RunError
 
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name: made_up_study())
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: made_up_study())
     refused = CliRunner().invoke(app, ["report", "made_up", "--results", str(tmp_path)])
     assert isinstance(refused.exception, RunError) and "--partial" in str(refused.exception)
     built = CliRunner().invoke(app, ["report", "made_up", "--partial", "--results", str(tmp_path)])
@@ -203,7 +203,7 @@ def test_verbs_write_tables_and_figures(tmp_path, monkeypatch):
     study = made_up_study(
         losses=("smooth_ap", "sup_ap"), seeds=(0, 1), tables=("comparison",), figures=("loss_cost",)
     )
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name: study)
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: study)
     folder = write_inputs(made_up_inputs(study), made_up_runs(study), tmp_path)
     for verb in ("tables", "plots"):
         assert CliRunner().invoke(app, [verb, "made_up", "--results", str(tmp_path)]).exit_code == 0

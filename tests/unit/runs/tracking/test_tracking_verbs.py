@@ -23,7 +23,9 @@ TOY = {
 def study(monkeypatch):
     """A study called toy whose grid is two fabricated losses."""
     specs = make_specs()
-    monkeypatch.setattr("benchmark.study.load_study", lambda name: SimpleNamespace(**TOY))
+    monkeypatch.setattr(
+        "benchmark.study.load_study", lambda name, results=None: SimpleNamespace(**TOY)
+    )
     monkeypatch.setattr(
         "benchmark.study.grid.expand",
         lambda study: {name: SimpleNamespace(spec=spec) for name, spec in specs.items()},

@@ -1,0 +1,198 @@
+"""The registered analysis: what decides the verdicts of a study, written before its first run.
+
+``results/<study>/registration.json`` is written when the workflow starts and never again. Later the
+report and ``check`` compare it with the present analysis and name every difference. Planned looks
+are registered as a whole, so that going on to the next one changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmark.core.errors import RunError
+from benchmark.core.files import write_json
+from benchmark.core.records import RESULT, read_json
+from benchmark.papers.forecast import reached_numbers
+from benchmark.papers.library import all_claims
+from benchmark.papers.margins import load_margins
+from benchmark.stats import moderation
+from benchmark.stats.divergence import TOLERATED
+from benchmark.stats.reproduction import ALPHA
+from benchmark.stats.sensitivity import MARKS
+from benchmark.study import Study
+from benchmark.study.grid import expand
+
+FILE = "registration.json"
+SCHEMA = 1
+HEADLINE = "last epoch"
+Parts = Mapping[str, Mapping[str, Any]]  # part -> name -> plain JSON value
+
+
+@dataclass(frozen=True)
+class Registration:
+    """The record: when it was written, and what decides the verdicts by part and name.
+
+    runs_before  runs of the study that had already ended, which other studies may share
+    digest       of ``parts``: a file whose parts have another one was edited
+    """
+
+    schema: int
+    study: str
+    registered: str  # YYYY-MM-DD, UTC
+    runs_before: int
+    digest: str
+    parts: Parts
+
+    @classmethod
+    def of(cls, study: Study, results: Path) -> Registration:
+        """Return the registration of ``study`` as it is now."""
+        runs = expand(study).values()
+        ended = sum((Path(results) / run.spec.folder / RESULT).is_file() for run in runs)
+        parts = analysis_of(study)
+        today = datetime.now(UTC).date().isoformat()
+        return cls(SCHEMA, study.name, today, ended, _digest(parts), parts)
+
+    @classmethod
+    def read(cls, folder: Path) -> Registration | None:
+        """Return the registration in a study's folder, or None; raise RunError for another file."""
+        path = Path(folder) / FILE
+        if not path.is_file():
+            return None
+        data = read_json(path, "a registered analysis")
+        names = {item.name for item in fields(cls)}
+        if not isinstance(data, dict) or set(data) != names or data["schema"] != SCHEMA:
+            raise RunError(f"{path} is not a registered analysis of schema {SCHEMA}")
+        if not _is_sound(data):
+            raise RunError(
+                f"{path} was edited: its parts do not have the digest that it states. What was "
+                "registered is not known any more; put the file back as it was written"
+            )
+        return cls(**data)
+
+
+def _is_sound(data: Mapping[str, Any]) -> bool:
+    parts = data["parts"]
+    return (
+        isinstance(parts, dict)
+        and all(isinstance(part, dict) for part in parts.values())
+        and isinstance(data["registered"], str)
+        and type(data["runs_before"]) is int
+        and data["digest"] == _digest(parts)
+    )
+
+
+def register(study: Study, results: Path) -> Registration:
+    """Return the registration of a study, written now unless there is one."""
+    folder = study.folder(results)
+    found = Registration.read(folder)
+    if found is None:
+        found = Registration.of(study, results)
+        write_json(folder / FILE, asdict(found))
+    return found
+
+
+@dataclass(frozen=True)
+class RegistrationState:
+    """What a reader is told: one sentence, and every change since the registration."""
+
+    words: str
+    changes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([self.words, *(f"  {change}" for change in self.changes)])
+
+
+def registration_state(study: Study, results: Path) -> RegistrationState:
+    """Return whether the analysis of a study is registered, and what has changed since."""
+    found = Registration.read(study.folder(results))
+    if found is None:
+        words = (
+            "The analysis was not registered before the runs: the workflow does that when it "
+            "starts, and these results were made without it or before it did."
+        )
+        return RegistrationState(words)
+    when = "before the first run"
+    if found.runs_before:
+        when = f"when {found.runs_before} of the study's runs had already ended"
+    head = f"The analysis was registered on {found.registered}, {when}"
+    changes = changes_between(found.parts, analysis_of(study))
+    if not changes:
+        return RegistrationState(f"{head}; nothing that decides a verdict has changed since.")
+    count = "1 thing has" if len(changes) == 1 else f"{len(changes)} things have"
+    return RegistrationState(f"{head}; {count} changed since.", tuple(changes))
+
+
+def analysis_of(study: Study) -> Parts:
+    """Return all that decides the verdicts of a study besides its scores, as plain JSON."""
+    comparison, frozen = study.comparison, Path(study.references.frozen or ".")
+    numbers = [each for each, _ in reached_numbers(study)]
+    families = Counter(f"{each.source} {each.table}" for each in numbers)
+    recipes: dict[str, list[str]] = {}
+    seeds: dict[str, list[int]] = {}
+    for block in study.blocks:
+        seeds[block.name] = list(block.planned_seeds)
+        first = [spec for spec in block.specs() if spec.seed == block.seeds[0]]
+        recipes.setdefault(block.name, []).extend(spec.digest for spec in first)
+    return {
+        "margins": {
+            f"{metric} from {height:g}": margin
+            for metric, heights in load_margins().items()
+            for height, margin in heights.items()
+        },
+        "families": {
+            **families,
+            "frozen runs": _digest(frozen.read_text()) if frozen.is_file() else "none",
+        },
+        "published numbers": {
+            f"{each.source} {each.table} line {each.line}": float(each.value) for each in numbers
+        },
+        "claims": {claim.name: _digest(asdict(claim)) for claim in all_claims()},
+        "seeds": seeds,
+        "looks": {"seeds at each": list(study.looks)},
+        "selection": {"headline": HEADLINE},
+        "comparison": {
+            "baseline": comparison.baseline,
+            "ablation": list(comparison.ablation),
+            "alpha": comparison.alpha,
+            "metrics": list(study.metrics),
+        },
+        "rule": {
+            "level": ALPHA,
+            "lent degrees of freedom": moderation.LIMIT,
+            "lent, times its own": moderation.TIMES,
+            "lent, share of the sisters'": moderation.SHARE,
+            "level of outliers": moderation.OUTLIER,
+            "tolerated divergence": TOLERATED,
+            "sensitivity": sorted(MARKS),
+        },
+        "runs": {name: _digest(digests) for name, digests in recipes.items()},
+    }
+
+
+def changes_between(before: Parts, now: Parts) -> list[str]:
+    """Return every difference in words, part by part."""
+    found = []
+    for part in dict.fromkeys([*before, *now]):
+        old, new = before.get(part, {}), now.get(part, {})
+        for name in dict.fromkeys([*old, *new]):
+            if name not in new:
+                found.append(f"{part}: {name} was removed")
+            elif name not in old:
+                found.append(f"{part}: {name} was added")
+            elif old[name] != new[name]:
+                digests = part in ("claims", "runs")
+                words = "was edited" if digests else f"was {old[name]}, is {new[name]}"
+                found.append(f"{part}: {name} {words}")
+    return found
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
