@@ -80,7 +80,7 @@ def fill(
 
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
-    runs = expand(load_study(study))
+    runs = expand(load_study(study, results))
     write_specs(runs, results)
     done = ("ok", "diverged")
     left = [run for run in runs.values() if status_of(run, results).status not in done]

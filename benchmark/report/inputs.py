@@ -95,6 +95,7 @@ class Inputs:
             provenance=provenance,
             missing=missing,
             budgets={},
+            registered=None,
         )
 
     @property

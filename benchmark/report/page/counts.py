@@ -50,7 +50,7 @@ def claims_heading(inputs: Inputs) -> str:
         return ""
     if claims_reading(inputs) == "published":
         return "Claims of the papers, under their own conditions"
-    return "Claims of the papers, as far as they were run here"
+    return "Claims of the papers, asked of what was run here"
 
 
 def claims_reading(inputs: Inputs) -> str:

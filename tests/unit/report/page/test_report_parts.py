@@ -188,7 +188,7 @@ def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
     inputs = with_claims(
         ("not_run", "supported"), ("not_run", "contradicted"), ("not_run", "not_run")
     )
-    assert [count.number for count in claim_counts(inputs)] == [1, 1, 0, 1]
+    assert [count.number for count in claim_counts(inputs)] == [1, 1, 0, 1, 0]
     assert "asked of what was run here" in claims_heading(inputs)
     assert (
         answer(inputs)[-1]
@@ -196,7 +196,7 @@ def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
     )
     assert "claim" not in answer(inputs)[0], "the study asks another question first"
     decided = with_claims(("inconclusive", "supported"), ("not_run", "contradicted"))
-    assert [count.number for count in claim_counts(decided)] == [0, 0, 1, 1]
+    assert [count.number for count in claim_counts(decided)] == [0, 0, 1, 1, 0]
     assert (
         "their own conditions" in claims_heading(decided)
         and claims_heading(made_up_inputs(STUDY)) == ""
