@@ -120,7 +120,9 @@ def main() -> int:
     chosen.keep.mkdir(parents=True, exist_ok=True)
     keep = chosen.keep.resolve()
     seed = int(time.time()) if chosen.seed is None else chosen.seed
-    load_catalogue()  # built once, not by each process
+    # the catalogue is built once, not by each process in a folder of its own
+    os.environ["BENCHMARK_CACHE"] = str(keep / "cache")
+    load_catalogue()
     targets = [one for name, one in all_targets().items() if chosen.targets in name]
     ends = time.monotonic() + chosen.seconds
     slot = min(ROUND_SECONDS, chosen.seconds / sum(target.share for target in targets))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmark.runs.tracking.store import ARTIFACTS
 
+LONGEST = 4_000  # characters; servers take 5,000 to 20,000
 PAGE = "report/index.html"
 SERVED = "report.html"  # among the artifacts, which is all that the server of the UI gives out
 
@@ -41,13 +42,18 @@ def experiment_note(
         "Further values: `best/...` best test epoch, `curve/...` per epoch, `cost/...` speed and "
         "memory.",
     )
-    return "\n\n".join(part for part in parts if part)
+    return _clipped("\n\n".join(_clipped(part, 1_000) for part in parts if part))
 
 
 def run_note(run_id: str, reason: str) -> str:
     """Returns the description of a run: why it ended early, if it did, and where its files are."""
     files = f"Files: `runs/{run_id}` in the folder of the results."
-    return f"Diverged: {reason}\n\n{files}" if reason else files
+    return f"Diverged: {_clipped(reason)}\n\n{files}" if reason else files
+
+
+def _clipped(text: str, longest: int = LONGEST) -> str:
+    """Return a text that is not too long for MLflow, which would refuse the whole study for it."""
+    return text if len(text) <= longest else f"{text[: longest - 2]} …"
 
 
 def served_at(study: str) -> str:
