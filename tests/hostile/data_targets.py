@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from benchmark.datasets import load_dataset
-from benchmark.datasets.io.images import image_format, open_image
+from benchmark.datasets.io.images import image_format, open_image, open_pixels
 from benchmark.datasets.io.packed import PackedImages, index_digest
 from benchmark.datasets.io.unpickling import read_plain_pickle
 from benchmark.datasets.prepare.unpack import check_links, unpack
@@ -37,6 +37,7 @@ def read_image(folder: Path, content: bytes) -> None:
     path.write_bytes(content)
     image_format(path)
     open_image(path)
+    open_pixels(path), open_pixels(path, stored=True)
     open_image(io.BytesIO(content), "x.jpg", divisor=lambda size: 2)
 
 

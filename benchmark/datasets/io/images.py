@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 import simplejpeg
-from PIL import ExifTags, Image, ImageOps, TiffImagePlugin, WebPImagePlugin  # noqa: F401 - else PIL imports all its plugins
+from PIL import ExifTags, Image, ImageOps, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401 - else PIL imports all its plugins
 from PIL.JpegImagePlugin import JpegImageFile
 
 from benchmark.core.errors import BenchmarkError, DataError
@@ -114,7 +114,8 @@ def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
     except BenchmarkError:
         raise
     except Exception as error:  # damaged files make the decoders fail in any way
-        reason = str(error) or type(error).__name__
+        unknown = isinstance(error, UnidentifiedImageError)  # whose words name an object in memory
+        reason = "no image that is known" if unknown else str(error) or type(error).__name__
         raise DataError(
             f"cannot decode {name or source}: {reason}; replace the file by one of "
             f"{', '.join(FORMATS)}, or take it out of the dataset"
