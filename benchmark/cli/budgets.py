@@ -62,6 +62,7 @@ def challenge(
     import pandas as pd
 
     from benchmark.core.environment import PLUGINS
+    from benchmark.core.errors import derived_files
     from benchmark.report.budgets import standing
     from benchmark.study.format import ROOT
     from benchmark.study.trials.challenge import FIELD, copied_loss, write_challenge
@@ -77,6 +78,7 @@ def challenge(
     if done.returncode:
         raise typer.Exit(done.returncode)
     final = results / f"{study.stem}-selected"
-    for sentence in standing(pd.read_csv(final / "stats" / "budget_ranks.csv"), name):
-        typer.echo(sentence)
+    with derived_files(final):
+        told = standing(pd.read_csv(final / "stats" / "budget_ranks.csv"), name)
+    typer.echo("\n".join(told))
     typer.echo(f"page: {final / 'report' / 'index.html'}")

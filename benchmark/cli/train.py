@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
 from multiprocessing import get_context
@@ -87,14 +89,24 @@ def fill(
     specs = [results / run.spec.folder / SPEC for run in left]
     failed = 0
     # spawned, not forked: torch's threads do not survive a fork
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for number, error in enumerate(pool.map(_train_quietly, specs), 1):
-            failed += bool(error)
-            if error:
-                typer.echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
-            if number % 20 == 0 or number == len(specs):
-                typer.echo(f"{number} of {len(specs)} runs")
+    with ProcessPoolExecutor(workers, get_context("spawn"), _leave_ctrl_c_to_the_parent) as pool:
+        try:
+            for number, error in enumerate(pool.map(_train_quietly, specs), 1):
+                failed += bool(error)
+                if error:
+                    typer.echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
+                if number % 20 == 0 or number == len(specs):
+                    typer.echo(f"{number} of {len(specs)} runs")
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            typer.echo("stopped; finished runs are kept, the same command continues", err=True)
+            failed = 1
     raise typer.Exit(1 if failed else 0)
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    """Let a worker end its run, which takes seconds; the parent starts no other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _train_quietly(spec: Path) -> str:
@@ -108,6 +120,9 @@ def _train_quietly(spec: Path) -> str:
         except BenchmarkError as error:
             print(f"error: {error}", file=log)
             return str(error)
+        except Exception as error:  # of a loss from elsewhere: the other runs go on
+            traceback.print_exc(file=log)
+            return f"{type(error).__name__}: {error}"
     return ""
 
 
