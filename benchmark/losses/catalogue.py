@@ -22,7 +22,7 @@ from typing import Any
 from benchmark.core import options, registry
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import BenchmarkError, ConfigError
-from benchmark.core.files import write_json
+from benchmark.core.files import write_text
 from benchmark.core.plain_json import parse_json
 
 SOURCES = Path(__file__).parent
@@ -57,7 +57,8 @@ def load_catalogue() -> dict[str, LossFacts]:
     except (OSError, ValueError, LookupError, TypeError):
         losses = _build_in_subprocess()
         with suppress(BenchmarkError, OSError):
-            write_json(path, {"losses": losses, "digest": _digest(losses)})
+            # in the order of the sources, which is the order of the options that trials vary
+            write_text(path, json.dumps({"losses": losses, "digest": _digest(losses)}))
     return {name: LossFacts(**facts) for name, facts in losses.items()}
 
 

@@ -10,6 +10,7 @@ import sys
 import textwrap
 
 import pytest
+from made_up_budgets import made_up_budgets
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
@@ -23,6 +24,9 @@ from benchmark.report.render.table import NothingToShow
 from benchmark.report.tables import TABLES
 
 OF_A_PAPER = ("claims", "outside")  # tables that only the study of a whole paper has
+OF_TRIALS = [
+    entry.name for each in (TABLES, FIGURES) for entry in each if entry.facts.get("of_trials")
+]
 OVER_DATASETS = ("ranks", "critical_difference", "performance_profiles")
 _SMALL = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,)}
 
@@ -46,7 +50,13 @@ def _datasets():
     return made_up_inputs(dataclasses.replace(study, blocks=(block,)))
 
 
+def _trials():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"))
+    return dataclasses.replace(made_up_inputs(study), budgets=made_up_budgets())
+
+
 CASES = {
+    "trials": _trials,
     "datasets": _datasets,
     "full": lambda: made_up_inputs(bad=WENT_WRONG, references=True),
     "one seed": lambda: made_up_inputs(made_up_study(**_SMALL, seeds=(0,)), references=True),
@@ -68,7 +78,7 @@ def test_tables_render_in_every_format_or_say_what_is_missing(name, case):
         table = TABLES[name].target(inputs)
     except NothingToShow as reason:
         assert (
-            (label != "full" or name in (*OF_A_PAPER, *OVER_DATASETS))
+            (label != "full" or name in (*OF_A_PAPER, *OVER_DATASETS, *OF_TRIALS))
             and len(str(reason)) > 20
             and not str(reason).endswith(".")
         )
@@ -86,7 +96,8 @@ def test_figures_draw_or_say_what_is_missing(name, case):
     try:
         drawing = FIGURES[name].target(inputs)
     except NothingToShow as reason:
-        assert label != "full" or name in OVER_DATASETS
+        assert label != "full" or name in (*OVER_DATASETS, *OF_TRIALS)
+        assert label != "trials" or name not in OF_TRIALS
         assert label != "datasets" or name not in OVER_DATASETS
         assert len(str(reason)) > 20 and not str(reason).endswith(".")
         return

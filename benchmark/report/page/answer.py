@@ -8,6 +8,7 @@ import pandas as pd
 
 from benchmark.papers.printed.sweeps import SweptValue
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
+from benchmark.report.budgets import budget_answer
 from benchmark.report.inputs import WHERE, Inputs
 from benchmark.report.labels import metric_label
 from benchmark.report.numbers import count, points, words_of
@@ -30,6 +31,8 @@ def answer(inputs: Inputs) -> list[str]:
         metric, last = inputs.headline, inputs.last
     except NothingToShow:
         return ["There is no answer yet: no run of this study has finished with a score."]
+    if inputs.budgets:
+        return budget_answer(inputs)
     study, means = inputs.study, last[last["metric"] == metric]
     single = len(means.drop_duplicates(WHERE)) == 1
     own = [

@@ -45,11 +45,23 @@ def methods(inputs: Inputs) -> list[tuple[str, str]]:
             "Hedges' correction. The detectable difference is the smallest true one that the test "
             "finds with probability 0.8 at the strictest level of Holm in its family.",
         ),
+        *([("Equal budgets and their limits", _BUDGETS)] if inputs.budgets else []),
         ("Verdicts", _verdicts(inputs)),
         *([("Registered analysis", inputs.registered.words)] if inputs.registered else []),
         *([("Looks", _looks(study))] if study.looks else []),
         ("Baseline and ablation", _comparison(study)),
     ]
+
+
+_BUDGETS = (
+    "Two rule sets: “authors” is the setting as published, “k trials” the best of the first k "
+    "trials. Trials are Sobol points in ranges that stand beside the options and were fixed before "
+    "any run; the mean over folds of held-out training classes decides, never a test image; final "
+    "runs have fresh seeds. Limits: ranges decide what can be found, and more options of its own "
+    "spread a loss's trials thinner; equal trials are not equal time; rank intervals draw trials "
+    "and seeds again with replacement, as if Sobol points were independent, and move test scores "
+    "by what changes on the held-out classes; importance looks at one option at a time."
+)
 
 
 def _metric(name: str) -> str:

@@ -54,6 +54,16 @@ SECTIONS = {
     ),
     "papers": ("The papers' tables and figures", ("table/paper", "figure/paper")),
     "sweeps": ("Sweeps", ("figure/sweep", "table/sweep")),
+    "budgets": (
+        "Equal budgets",
+        (
+            "figure:score_by_budget",
+            "table:budgets",
+            "figure:expected_best",
+            "table:budget_order",
+            "table:budget_options",
+        ),
+    ),
     "results": (
         "Results",
         ("table:comparison", "figure:metric_by_batch_size", "table:best_epoch"),

@@ -45,6 +45,11 @@ def test_catalogue_lists_every_loss_with_its_schema(cache):
     assert catalogue["blackbox_ap"].stochastic is True
     assert catalogue["proxy_nca"].accepts_references is False
     assert catalogue["sup_ap"].schema["properties"]["offset"]["default"] is None
+    cached = load_catalogue()
+    for name, facts in build_catalogue().items():  # trials follow the order of options
+        order = list(facts.schema["properties"])
+        assert list(catalogue[name].schema["properties"]) == order
+        assert list(cached[name].schema["properties"]) == order
 
 
 def test_reading_the_catalogue_imports_no_torch_and_builds_once(cache):

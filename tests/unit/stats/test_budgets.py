@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_up_budgets import made_up_budgets, made_up_finals, made_up_trials
 
+from benchmark.core.errors import ReferenceDataError
+from benchmark.runs.field import freeze_field, with_field
+from benchmark.runs.table import RunTable
+from benchmark.stats.budgets.analysis import analyse_budgets
 from benchmark.stats.budgets.chosen import best_trial
 from benchmark.stats.budgets.expected import expected_best, explained_share, resampled
 from benchmark.stats.budgets.order import order_under
 from benchmark.stats.simulations.budgets import rank_worlds
+from benchmark.study.model import References
 
 
 def test_the_expected_best_is_the_mean_over_all_ways_to_draw_without_replacement():
@@ -61,3 +68,56 @@ def test_planted_losses_show_what_each_rule_set_gets_wrong():
     assert (
         unfit.loc["authors", "false_claims"] > 0.5 > unfit.loc["equal, 16 trials", "false_claims"]
     )
+
+
+def test_the_tables_of_made_up_trials_say_what_was_planted():
+    tables = made_up_budgets()
+    ranks = tables["budget_ranks"].set_index(["trials", "loss"])
+    assert set(ranks["rules"]) == {"authors", "equal"} and set(ranks["n"]) == {3}
+    assert [ranks.loc[(4, loss), "rank"] for loss in ("sup_ap", "smooth_ap", "proxy_anchor")] == [
+        1,
+        2,
+        3,
+    ]
+    assert (
+        ranks.loc[(4, "sup_ap"), "seconds"] == 2.0 * 4 * 2
+        and ranks.loc[(0, "sup_ap"), "seconds"] == 0
+    )
+    assert (ranks["rank_low"] <= ranks["rank"]).all() and (
+        ranks["rank"] <= ranks["rank_high"]
+    ).all()
+    curves = tables["budget_curves"].set_index(["loss", "trials"])["mean"]
+    best = curves.loc["smooth_ap"]
+    assert best.is_monotonic_increasing and best[4] == pytest.approx(0.605)
+    assert curves.loc["proxy_anchor", 1] < 0.45, "a trial that diverged counts as 0"
+    gaps = tables["budget_gaps"].set_index(["trials", "loss"])
+    assert gaps.loc[4, "difference"].to_numpy() == pytest.approx([0.04] * 3, abs=0.01)
+    assert set(tables["budget_options"]["option"]) == {"recipe.optimizer.lr"}
+    order = tables["budget_order"].set_index(["trials", "source"])
+    assert order.loc[(0, "seeds"), "best_kept"] == 1.0
+    assert set(order.index) == {(0, "seeds")} | {
+        (trials, source) for trials in (1, 4) for source in ("seeds", "trials", "both")
+    }
+
+
+def test_one_loss_meets_the_field_at_its_own_budget_only(tmp_path):
+    final = made_up_finals()
+    assert freeze_field(made_up_trials(), final, "map_at_r", tmp_path) == 30 + 27
+    runs = made_up_finals(("authors", "equal1")).runs.query("loss == 'sup_ap'")
+    own = runs.assign(loss="mine", run_id=runs["run_id"].str.replace("sup_ap", "mine"))
+    scores = [(run_id, "test", "last", 1, "map_at_r", 0.9) for run_id in own["run_id"]]
+    table = RunTable.from_rows(own.to_dict("records"), scores)
+    study = SimpleNamespace(references=References(field=str(tmp_path)), trials=None)
+    joined = with_field(table, study)
+    joined.check(tmp_path)
+    assert set(joined.runs["setting"]) == {"test_resnet~authors", "test_resnet~equal1"}
+    assert set(joined.runs["loss"]) == {"mine", "smooth_ap", "sup_ap", "proxy_anchor"}
+    ranks = analyse_budgets(made_up_trials(), joined, "map_at_r")["budget_ranks"]
+    assert set(ranks["trials"]) == {0, 1}
+
+
+def test_a_run_without_a_result_is_not_frozen(tmp_path):
+    final = made_up_finals()
+    final.runs.loc[3, "status"] = "missing"
+    with pytest.raises(ReferenceDataError, match="1 runs have no result"):
+        freeze_field(made_up_trials(), final, "map_at_r", tmp_path)

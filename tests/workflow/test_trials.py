@@ -1,0 +1,43 @@
+"""A study with rules runs its trials, chooses, and goes on with the final runs in one call."""
+
+from __future__ import annotations
+
+import json
+
+from workplace import Workplace, small_study
+
+
+def test_one_call_makes_trials_and_the_final_runs_that_follow_from_them(fresh: Workplace):
+    study = small_study("small", ["smooth_ap", "contrastive"])
+    study |= {"seeds": [0], "rules": {"trials": [2], "folds": 2, "final_seeds": 2}}
+    study["blocks"][0]["batch_sizes"] = [16]
+    fresh.write(study)
+    done = fresh.snakemake("small", target="runs")
+    assert done.returncode == 0, done.stderr
+    trials = list(fresh.runs.glob("glyphs_tiny.fold*/*/*/bs16/seed0/result.json"))
+    finals = list(fresh.runs.glob("glyphs_tiny/*/*/bs16/seed[12]/result.json"))
+    assert (len(trials), len(finals)) == (2 * 3 * 2, 2 * 2 * 2)
+
+    folder = fresh.folder / "results" / "small"
+    chosen = {
+        (choice["loss"], choice["trials"]): choice
+        for choice in json.loads((folder / "selection.json").read_text())["choices"]
+    }
+    for loss in ("smooth_ap", "contrastive"):
+        scores = {
+            trial: [
+                json.loads(path.read_text())["metrics"]["last"]["test"]["recall_at_1"]
+                for path in fresh.runs.glob(
+                    f"*.fold*/*~trial0{trial}/{loss}/bs16/seed0/result.json"
+                )
+            ]
+            for trial in (1, 2)
+        }
+        best = max(scores, key=lambda trial: sum(scores[trial]))
+        assert chosen[loss, 2]["trial"] == best and chosen[loss, 0]["trial"] == 0
+        spec = next(fresh.runs.glob(f"glyphs_tiny/*~equal2/{loss}/bs16/seed1/spec.json"))
+        rate = json.loads(spec.read_text())["recipe"]["optimizer"]["lr"]
+        assert rate == chosen[loss, 2]["override"]["optimizer"]["lr"]
+
+    again = fresh.snakemake("small", target="runs")
+    assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
