@@ -68,14 +68,14 @@ def plan(
     Example: python -m benchmark plan roadmap --sources
     """
     from benchmark.papers.forecast import as_text as forecast_text
-    from benchmark.papers.forecast import forecasts, gpu_hours_of_a_seed
+    from benchmark.papers.forecast import forecasts, gpu_hours
     from benchmark.runs.plan import as_text, sources_text
     from benchmark.runs.plan import plan as plan_of
     from benchmark.study import load_study
 
     loaded = load_study(study, results)
     typer.echo(as_text(plan_of(loaded, results)))
-    expected = forecast_text(forecasts(loaded), gpu_hours_of_a_seed(loaded))
+    expected = forecast_text(forecasts(loaded), gpu_hours(loaded))
     if expected:
         typer.echo(f"\n{expected}")
     if sources:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from benchmark.papers.library import asked_numbers, vocabulary_of
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.papers.matching import match, stated_by
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.stats.planning import Design, chance_to_confirm, seeds_needed, smallest_drift
+from benchmark.stats.looks import level_of
+from benchmark.stats.planning import POWER, Design, chance_to_confirm, seeds_needed, smallest_drift
 from benchmark.study import Study
 from benchmark.study.grid import expand
 from benchmark.study.papers import published_names
 
 DRIFTS = (1.0, 2.0, 3.0)
+CHOICES = (5, 10)  # numbers of seeds beside those of a study
 UNKNOWN_SPREAD = 0.5  # points: the largest that a paper prints for R@1
 
 
@@ -33,6 +35,8 @@ class Forecast:
     origin    where the expected spread comes from
     smallest  drift in points that is called with probability 0.8
     needed    by drift in points: the seeds that call it; None: no number of seeds does
+    with_seeds  the smallest drift by number of seeds: those of each look, or a few choices
+    hours     GPU-hours that one seed of its cells asks for at most
     """
 
     source: str
@@ -44,11 +48,22 @@ class Forecast:
     origin: str
     smallest: float
     needed: Mapping[float, int | None]
+    with_seeds: Mapping[int, float] = field(default_factory=dict)
+    hours: float = 0.0
+
+    def price(self, seeds: int | None) -> str:
+        """Return a number of seeds with what its runs may cost: "4 (120 h)"."""
+        if seeds is None:
+            return "none"
+        return f"{seeds} ({seeds * self.hours:,.0f} h)" if self.hours else str(seeds)
 
 
 def forecasts(study: Study) -> list[Forecast]:
     """Return the forecasts of all published tables that the study's runs will reach."""
-    seeds = Counter(run.spec.cell for run in expand(study).values())
+    runs = list(expand(study).values())
+    seeds = Counter(run.spec.cell for run in runs)
+    hours = {run.spec.cell: run.resources.gpus * run.resources.minutes / 60 for run in runs}
+    level = level_of(study)
     places = Counter((cell.dataset, cell.setting.label) for cell in seeds)
     groups: dict[tuple[str, str, str, str], list[tuple[PublishedNumber, Cell]]] = defaultdict(list)
     for number, cell in reached_numbers(study):
@@ -70,6 +85,7 @@ def forecasts(study: Study) -> list[Forecast]:
             sisters=places[place] - 1,
             reference_runs=min(number.n_runs or 1 for number in numbers),
             margin=margin,
+            alpha=level,
         )
         origin = "assumed" if spread is None else "largest printed"
         found_forecasts.append(
@@ -83,9 +99,17 @@ def forecasts(study: Study) -> list[Forecast]:
                 origin,
                 smallest_drift(design),
                 {drift: seeds_needed(design, drift) for drift in DRIFTS},
+                {n: smallest_drift(replace(design, seeds=n)) for n in choices(study)},
+                sum(hours[cell] for cell in set(cells)),
             )
         )
     return found_forecasts
+
+
+def choices(study: Study) -> tuple[int, ...]:
+    """Return the numbers of seeds to choose from: the planned looks, else the seeds and more."""
+    now = len(study.seeds)
+    return study.looks or tuple(sorted({now, *(more for more in CHOICES if more > now)}))
 
 
 def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
@@ -115,40 +139,53 @@ def _margin(number: PublishedNumber) -> float:
     return math.inf if margin is None else margin
 
 
-def gpu_hours_of_a_seed(study: Study) -> float:
-    """Return the GPU-hours that one seed of every cell asks for at most."""
-    runs = list(expand(study).values())
-    seeds = len({run.spec.seed for run in runs})
-    asked = sum(run.resources.gpus * run.resources.minutes / 60 for run in runs)
-    return asked / seeds if seeds else 0.0
+def gpu_hours(study: Study) -> dict[int, float]:
+    """Return the GPU-hours that the whole study asks for at most, by number of seeds."""
+    asked: dict[Cell, tuple[float, int]] = {}
+    for block in study.blocks:
+        resources = block.resources or study.resources
+        price = resources.gpus * resources.minutes / 60
+        for spec in block.specs():
+            planned = max(asked.get(spec.cell, (price, 0))[1], len(block.planned_seeds))
+            asked[spec.cell] = (price, planned)
+    found = {
+        n: sum(price * (min(n, planned) if study.looks else n) for price, planned in asked.values())
+        for n in choices(study)
+    }
+    return found if any(found.values()) else {}
 
 
-def as_text(found: Sequence[Forecast], hours: float = 0.0) -> str:
-    """Return the forecasts as a table for a terminal; "" for a study without published tables."""
+def as_text(found: Sequence[Forecast], hours: Mapping[int, float] | None = None) -> str:
+    """Return the forecasts as a table for a terminal; "" for a study without published tables.
+
+    ``hours`` are the GPU-hours of the whole study by number of seeds.
+    """
     if not found:
         return ""
     head = ["table", "dataset", "metric", "numbers", "family", "seeds", "spread", "margin"]
-    lines = [
-        [*head, "equal confirmed", "smallest drift", *(f"seeds for {drift:g}" for drift in DRIFTS)]
-    ]
+    drifts = [f"drift, {n} seeds" for n in found[0].with_seeds]
+    lines = [[*head, "confirmed", *drifts, *(f"seeds for {drift:g}" for drift in DRIFTS)]]
     for each in found:
         design = each.design
         spread = f"{design.spread:g}" + ("?" if each.origin == "assumed" else "")
         words = [f"{each.source} {each.table}", each.dataset, display_name(each.metric)]
         counts = [each.numbers, design.family, design.seeds, spread, f"{design.margin:g}"]
-        smallest = "none" if math.isnan(each.smallest) else f"{each.smallest:.1f}"
-        needed = [("none" if seeds is None else str(seeds)) for seeds in each.needed.values()]
+        smallest = ["none" if math.isnan(x) else f"{x:.1f}" for x in each.with_seeds.values()]
+        needed = [each.price(seeds) for seeds in each.needed.values()]
         confirmed = f"{chance_to_confirm(design):.0%}"
-        lines.append([*words, *map(str, counts), confirmed, smallest, *needed])
+        lines.append([*words, *map(str, counts), confirmed, *smallest, *needed])
     widths = np.array([[len(cell) for cell in line] for line in lines]).max(axis=0)
     text = ["  ".join(map(str.ljust, line, map(int, widths))).rstrip() for line in lines]
     text += [
         "",
-        "equal confirmed: how often an equal number will be called reproduced. smallest drift: in "
-        "points, that the planned seeds call in 80% of cases at this family size.",
+        "confirmed: how often an equal number will be called reproduced. drift: the smallest, in "
+        f"points, that so many seeds call in {POWER:.0%} of cases at this family size, by a "
+        f"one-sided test at {100 * found[0].design.alpha:g}% after Holm.",
         "spread: the largest that a paper prints for the dataset and metric; ? where none does. "
-        "none: one printed value is too uncertain, or the drift is inside the margin.",
+        "none: one printed value is too uncertain, or the drift is inside the margin. h: "
+        "GPU-hours of the row's cells, which other rows may share.",
     ]
     if hours:
-        text.append(f"Each further seed takes at most {hours:,.0f} GPU-hours.")
+        told = ", ".join(f"{n} seeds {price:,.0f}" for n, price in hours.items())
+        text.append(f"GPU-hours of the whole study, at most: {told}.")
     return "\n".join(text)

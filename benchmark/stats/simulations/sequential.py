@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.core.seeding import derive
-from benchmark.stats.looks import Looks
+from benchmark.stats.looks import Levels, Looks
 from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, UNDECIDED, words
 from benchmark.stats.simulations.rates import DRIFT, Rate, judge, share
 from benchmark.stats.simulations.world import PAIRED, SINGLE, World, draw
@@ -36,8 +36,10 @@ class Sequence:
     confirmed: tuple[Rate, ...]
 
 
-def simulate(world: World, looks: Looks, level: float, tables: int, seed: int = 0) -> Sequence:
-    """Return the rates of looking at ``looks``, each at ``level``, with spread 0.3 for power."""
+def simulate(
+    world: World, looks: Looks, level: float | Levels, tables: int, seed: int = 0
+) -> Sequence:
+    """Return the rates of looking at ``looks``, at one level or one each; power at spread 0.3."""
     world = replace(world, seeds=looks.seeds[-1])
     wide, middle = replace(world, sigma=3.0), replace(world, sigma=1.0)
     false = [
@@ -61,7 +63,7 @@ def verdicts(
     world: World,
     truth: NDArray[np.float64] | float,
     looks: Looks,
-    level: float,
+    level: float | Levels,
     tables: int,
     seed: int,
 ) -> list[NDArray[np.str_]]:
@@ -70,8 +72,9 @@ def verdicts(
     drawn = draw(world, truth, tables, np.random.default_rng(derive(seed, *role)))
     state = np.full((tables, world.cells), UNDECIDED, dtype="<U12")
     after = []
-    for look in looks.seeds:
-        now = words(judge(drawn, looked=look), level)
+    levels = (level,) * len(looks.seeds) if isinstance(level, float) else level
+    for look, each in zip(looks.seeds, levels, strict=True):
+        now = words(judge(drawn, looked=look), each)
         state = np.where(state == UNDECIDED, now, state)
         after.append(state)
     return after
@@ -86,7 +89,6 @@ def sequence_table(tables: int, seed: int = 0) -> pd.DataFrame:
             {
                 "reference": reference,
                 "looks": name,
-                "level": level,
                 "any_drifted": found.any_drifted.value,
                 "reproduced_at_margin": found.reproduced.value,
                 "drift_seen_first": found.drift_seen[0].value,
@@ -98,11 +100,13 @@ def sequence_table(tables: int, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(records)
 
 
-def plans() -> Mapping[str, tuple[Looks, float]]:
+def plans() -> Mapping[str, tuple[Looks, float | Levels]]:
     """Return the looks and levels that ``docs/statistics.md`` compares."""
     return {
         "10 seeds, one look": (Looks((10,)), ALPHA),
-        "3, 5 and 10, planned": (LOOKS, LOOKS.level()),
+        "3, 5 and 10, Pocock (chosen)": (LOOKS, LOOKS.level()),
+        "3, 5 and 10, O'Brien-Fleming": (LOOKS, LOOKS.obrien_fleming()),
+        "5 and 10, Pocock (chosen)": (Looks((5, 10)), Looks((5, 10)).level()),
         "3, 5 and 10, each at 5%": (LOOKS, ALPHA),
         "3, 4, 5, .. 10, each at 5%": (EVERY, ALPHA),
     }

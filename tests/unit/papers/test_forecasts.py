@@ -6,9 +6,11 @@ import dataclasses
 
 import pytest
 
-from benchmark.papers.forecast import as_text, forecasts, gpu_hours_of_a_seed, printed_spreads
+from benchmark.papers.forecast import as_text, forecasts, gpu_hours, printed_spreads
 from benchmark.papers.library import asked_numbers
-from benchmark.stats.planning import POWER, power
+from benchmark.stats.looks import Looks
+from benchmark.stats.planning import POWER, power, smallest_drift
+from benchmark.stats.reproduction import ALPHA
 from benchmark.study import load_study
 
 STUDY = load_study("roadmap")
@@ -48,6 +50,25 @@ def test_spreads_are_the_largest_that_papers_print():
 
 
 def test_the_text_names_what_no_number_of_seeds_can_see_and_the_price(found):
-    text = as_text(found, gpu_hours_of_a_seed(STUDY))
-    assert "smallest drift" in text and "none" in text and "GPU-hours" in text
+    text = as_text(found, gpu_hours(STUDY))
+    assert "drift, 3 seeds  drift, 5 seeds  drift, 10 seeds" in text and "none" in text
+    assert "GPU-hours of the whole study, at most: 3 seeds" in text and " h)" in text
+
+
+def test_more_seeds_cost_more_and_call_smaller_drifts(found):
+    hours = gpu_hours(STUDY)
+    assert list(hours) == [3, 5, 10] and list(hours.values()) == sorted(hours.values())
+    for each in found:
+        drifts = list(each.with_seeds.values())
+        assert drifts == sorted(drifts, reverse=True) and drifts[0] > drifts[-1]
+
+
+def test_looks_that_are_planned_cost_some_power(found):
+    (one, *_) = found
+    assert one.design.alpha == Looks((3, 5, 10)).level() < ALPHA
+    alone = dataclasses.replace(one.design, alpha=ALPHA)
+    assert smallest_drift(alone) < one.smallest
+
+
+def test_nothing_is_forecast_without_published_tables():
     assert as_text([]) == ""
