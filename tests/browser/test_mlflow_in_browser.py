@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from urllib.parse import quote
 
@@ -129,3 +130,19 @@ def test_the_description_of_the_study_links_its_report(ui, page):
     wait_for_text(page, "Every loss in miniature")
     with urllib.request.urlopen(f"{address}{served_at('smoke')}") as answer:
         assert b"The report" in answer.read()
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("GET", {"Host": "evil.example"}),
+        ("POST", {"Origin": "http://evil.example", "Content-Type": "application/json"}),
+    ],
+    ids=["a name that an attacker points here", "a form on another site"],
+)
+def test_the_pages_of_others_cannot_reach_the_store(ui, method, headers):
+    url = f"{ui[0]}/api/2.0/mlflow/experiments/create"
+    body = b'{"name": "owned"}' if method == "POST" else None
+    request = urllib.request.Request(url, body, headers, method=method)
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(request, timeout=30)

@@ -46,3 +46,15 @@ def test_a_misspelt_setting_of_the_workflow_is_named(fresh: Workplace):
     fresh.write(small_study("small", ["smooth_ap"]))
     done = fresh.snakemake("small", "--config", "study=small.yaml", "reslts=elsewhere")
     assert done.returncode == 2 and "unknown setting reslts; allowed: study, results" in done.stderr
+
+
+def test_no_shell_reads_the_names_of_folders(tmp_path):
+    odd = 'a b\'c $(touch owned) `touch owned` "d" ü; touch owned'
+    place = Workplace(tmp_path / odd)
+    place.folder.mkdir()
+    place.write(small_study("small", ["smooth_ap"]) | {"seeds": [0]})
+    settings = ["study=small.yaml", f"results=./{odd}"]
+    done = place.snakemake("small", "--config", *settings, target="runs")
+    assert done.returncode == 0, done.stderr
+    assert len(list((place.folder / odd).glob("runs/*/*/*/*/*/result.json"))) == 1
+    assert not list(tmp_path.rglob("owned"))
