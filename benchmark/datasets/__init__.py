@@ -33,6 +33,13 @@ def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> 
     return problems(schema, with_root(name, loader, params or {}), f"dataset '{name}'")
 
 
+def training_images(name: str, params: Mapping[str, Any] | None = None) -> int | None:
+    """Return the published number of training images; None for a dataset without one."""
+    loader = DATASETS[name].target
+    config = build(loader.Config, with_root(name, loader, params or {}), f"dataset '{name}'")
+    return loader(config).expected_counts().get("train", {}).get("images")
+
+
 def dataset_metrics(name: str) -> tuple[str, ...]:
     """Return the metric families of a dataset, as benchmark.metrics names them."""
     return DATASETS[name].target.metrics

@@ -29,6 +29,7 @@ from benchmark.datasets.base import (
     fingerprint_of,
     pixel_set,
 )
+from benchmark.datasets.counts import Counts
 from benchmark.datasets.glyph_drawing import glyph_images
 
 SPLIT_SEED = 0
@@ -40,10 +41,15 @@ class GlyphLoader(DatasetLoader):
     name: ClassVar[str]
     classes: ClassVar[int | None]  # None takes all
     min_images: ClassVar[int]
+    images: ClassVar[int]  # to train on
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
         """No options: the datasets are fixed."""
+
+    def expected_counts(self) -> Counts:
+        """Return the number of training images, which never changes."""
+        return {"train": {"images": self.images}}
 
     def load(self) -> Dataset:
         """Return the dataset."""
@@ -78,18 +84,18 @@ def _subset(drawn: dict[str, np.ndarray], codes: np.ndarray) -> ImageSet:
 class Glyphs(GlyphLoader):
     """All characters."""
 
-    name, classes, min_images = "glyphs", None, 2
+    name, classes, min_images, images = "glyphs", None, 2, 17_406
 
 
 @DATASETS.register("glyphs_1k", display="Glyphs-1k")
 class Glyphs1k(GlyphLoader):
     """1,000 characters."""
 
-    name, classes, min_images = "glyphs_1k", 1000, 4
+    name, classes, min_images, images = "glyphs_1k", 1000, 4, 5_347
 
 
 @DATASETS.register("glyphs_tiny", display="Glyphs-tiny")
 class GlyphsTiny(GlyphLoader):
     """64 characters."""
 
-    name, classes, min_images = "glyphs_tiny", 64, 4
+    name, classes, min_images, images = "glyphs_tiny", 64, 4, 346

@@ -11,7 +11,7 @@ from benchmark.core.options import make, problems, sound_part
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
 from benchmark.study.cells import runs_of, setting_of, written
 from benchmark.study.documents import Document
-from benchmark.study.format import BlockFile, DatasetFile, Resources, StudyFile, study_schema
+from benchmark.study.format import ALL, BlockFile, DatasetFile, Resources, StudyFile, study_schema
 from benchmark.study.known import Known
 from benchmark.study.model import Block, DatasetChoice, Variant
 from benchmark.study.recipes import RecipeFile, merge, overlay, read_recipe, without_losses
@@ -126,7 +126,7 @@ class BlockReader:
             self.check_memory(number, block, recipe, losses)
             self.check_triplets(number, block, recipe, losses)
             self.check_metrics(number, block, recipe, datasets)
-        sizes = written(block.batch_sizes)
+        sizes = self.sizes(number, block, datasets)
         seeds = written(self.file.seeds if block.seeds is None else block.seeds)
         wrong = len(self.problems) > before or not all((datasets, losses, sizes, seeds))
         if recipe is None or wrong:
@@ -147,6 +147,23 @@ class BlockReader:
             sources=file.keys.sources,
             loss_precision=file.keys.loss_precision,
         )
+
+    def sizes(self, number: int, block: BlockFile, datasets: Sequence[DatasetChoice]) -> list[int]:
+        """Return the batch sizes as numbers: ``all`` is that of the block's training images."""
+        sizes: dict[int, None] = {}
+        for position, size in enumerate(written(block.batch_sizes)):
+            if isinstance(size, int):
+                sizes[size] = None
+                continue
+            found = {self.known.training_images(each.name, each.params) for each in datasets}
+            images = found.pop() if len(found) == 1 and size == ALL else None
+            if images is None and datasets and size == ALL:
+                labels = " and ".join(each.label for each in datasets)
+                words = f"'{ALL}' needs datasets of one published number of training images, and "
+                words += f"{labels} give none: name one dataset in the block, or give the number"
+                self.add(f"blocks.{number}.batch_sizes.{position}", words)
+            sizes |= {} if images is None else {images: None}
+        return list(sizes)
 
     def resources(self, block: BlockFile, file: RecipeFile) -> Resources | None:
         """Return what a run needs: the study's, under the recipe's, under the block's.
@@ -194,6 +211,8 @@ class BlockReader:
             self.add(f"blocks.{number}.recipe", words, self.runs_of(block))
             return
         for size in written(block.batch_sizes):
+            if isinstance(size, str):  # all: it leaves the sampler nothing to choose
+                continue
             for problem in self.known.sampler_problems(name, params, size):
                 runs = self.runs_of(block, batch_size=size)
                 self.add(f"blocks.{number}.batch_sizes", str(problem), runs)

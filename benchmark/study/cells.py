@@ -23,7 +23,7 @@ def runs_of(
     *,
     dataset: str | None = None,
     loss: str | None = None,
-    batch_size: int | None = None,
+    batch_size: int | str | None = None,
 ) -> str:
     """Return "(24 runs, first: <run_id>)" for the runs of ``block`` with these parts; "" for
     none."""
@@ -34,7 +34,7 @@ def runs_of(
     count = len(datasets) * len(losses) * len(sizes) * len(seeds)
     if not count:
         return ""
-    cell = Cell(datasets[0], setting_of(recipe_label, block), losses[0], losses[0], sizes[0])
+    cell = Cell(datasets[0], setting_of(recipe_label, block), losses[0], losses[0], sizes[0])  # type: ignore[arg-type]
     return f"({count} run{'s' if count != 1 else ''}, first: {cell.run_id(seeds[0])})"
 
 

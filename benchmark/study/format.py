@@ -23,7 +23,9 @@ OPTIONS = "^[A-Za-z0-9][A-Za-z0-9_.+-]*(~[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
 SOME = {"minItems": 1}
 DISTINCT = {"minItems": 1, "uniqueItems": True}
 SEEDS = {**DISTINCT, "items": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}}
-SIZES = {**DISTINCT, "items": {"type": "integer", "minimum": 2, "maximum": 1_000_000}}
+ALL = "all"  # the batch size of a batch that holds each training image once
+_SIZE = {"type": ["integer", "string"], "minimum": 2, "maximum": 1_000_000, "pattern": f"^{ALL}$"}
+SIZES = {**DISTINCT, "items": _SIZE}
 NAMED_LOSS = {
     "type": "object",
     "required": ["loss"],
@@ -78,7 +80,9 @@ class BlockFile:
         },
     )
     losses: tuple[str, ...] = option(help="registry names or labels of variants", schema=DISTINCT)
-    batch_sizes: tuple[int, ...] = option(help="batch sizes", schema=SIZES)
+    batch_sizes: tuple[int | str, ...] = option(
+        help="batch sizes; all: the whole training set as one batch", schema=SIZES
+    )
     seeds: tuple[int, ...] | None = option(None, help="instead of the study's", schema=SEEDS)
     metrics: tuple[str, ...] | None = option(
         None,

@@ -27,6 +27,7 @@ class Known:
     without_training   names of the datasets that are for evaluation only
     check_params       (dataset, params) -> problems, with a key for each wrong parameter
     sampler_problems   (name, params, batch_size) -> problems
+    training_images    (dataset, params) -> their number, None where only its files say it
     """
 
     losses: dict[str, dict[str, Any]]
@@ -37,6 +38,7 @@ class Known:
     without_training: tuple[str, ...]
     check_params: Callable[[str, dict[str, Any]], list[Problem]]
     sampler_problems: Callable[[str, dict[str, Any], int], list[Problem]]
+    training_images: Callable[[str, dict[str, Any]], int | None]
 
     def takes_references(self, loss: str, params: Mapping[str, Any]) -> bool:
         """Say whether a loss with these hyperparameters can rank a memory."""
@@ -96,7 +98,7 @@ class Known:
 
 def load_known() -> Known:
     """Return what is registered in this installation, plugins included."""
-    from benchmark.datasets import DATASETS, check_dataset_params, dataset_metrics
+    from benchmark.datasets import DATASETS, check_dataset_params, dataset_metrics, training_images
     from benchmark.input.samplers import SAMPLERS, check
     from benchmark.losses.catalogue import load_catalogue
 
@@ -112,4 +114,5 @@ def load_known() -> Known:
         without_training=tuple(entry.name for entry in DATASETS if not entry.target.trains),
         check_params=check_dataset_params,
         sampler_problems=check,
+        training_images=training_images,
     )

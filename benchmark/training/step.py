@@ -125,8 +125,8 @@ class Stepper:
 
     def _step_by_groups(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         """Add the gradient of a batch part by part; note its loss, the mean over its groups."""
-        group, size = self.loss.group, self.config.micro_batch or 1
-        size, total = max(size // group, 1) * group, 0.0
+        group, size = self.loss.group or 1, self.config.micro_batch or 1
+        size, total = max(size // group, 1) * group, torch.zeros((), device=self.device)
         for start in range(0, len(images), size):
             part = slice(start, start + size)
             embeddings, share = self._embed(images[part]), len(images[part]) / len(images)

@@ -14,6 +14,8 @@ from benchmark.input.samplers.base import Sampler
 
 SAMPLERS = Registry("sampler", "benchmark.input.samplers")
 
+WHOLE = "random"  # the sampler whose one batch of all images holds each once
+
 __all__ = ["SAMPLERS", "Sampler", "check", "create_sampler"]
 
 
@@ -26,12 +28,15 @@ def create_sampler(
     batch_size: int,
     seed: int,
 ) -> Sampler:
-    """Return the sampler registered as ``name`` of images with labels and categories (N,)."""
+    """Return the sampler registered as ``name`` of images with labels and categories (N,).
+
+    A batch of all images leaves it no choice: then each epoch is one batch, in random order.
+    """
     entry = SAMPLERS[name]
     config = build(entry.target.Config, dict(params), f"sampler '{name}'")
-    return entry.target(
-        config, labels=labels, categories=categories, batch_size=batch_size, seed=seed
-    )
+    whole = batch_size == len(labels) and not entry.target.pooled
+    sampler = SAMPLERS[WHOLE].target if whole else entry.target
+    return sampler(config, labels=labels, categories=categories, batch_size=batch_size, seed=seed)
 
 
 def check(name: str, params: Mapping[str, Any], batch_size: int) -> list[Problem]:
