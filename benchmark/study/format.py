@@ -24,8 +24,8 @@ SOME = {"minItems": 1}
 DISTINCT = {"minItems": 1, "uniqueItems": True}
 SEEDS = {**DISTINCT, "items": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}}
 ALL = "all"  # the batch size of a batch that holds each training image once
-_SIZE = {"type": ["integer", "string"], "minimum": 2, "maximum": 1_000_000, "pattern": f"^{ALL}$"}
-SIZES = {**DISTINCT, "items": _SIZE}
+SIZE = {"type": ["integer", "string"], "minimum": 2, "maximum": 1_000_000, "pattern": f"^{ALL}$"}
+SIZES = {**DISTINCT, "items": SIZE}
 NAMED_LOSS = {
     "type": "object",
     "required": ["loss"],
@@ -80,9 +80,7 @@ class BlockFile:
         },
     )
     losses: tuple[str, ...] = option(help="registry names or labels of variants", schema=DISTINCT)
-    batch_sizes: tuple[int | str, ...] = option(
-        help="batch sizes; all: the whole training set as one batch", schema=SIZES
-    )
+    batch_sizes: tuple[int | str, ...] = option(help="batch sizes, or all", schema=SIZES)
     seeds: tuple[int, ...] | None = option(None, help="instead of the study's", schema=SEEDS)
     metrics: tuple[str, ...] | None = option(
         None,
