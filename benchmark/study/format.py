@@ -23,8 +23,7 @@ OPTIONS = "^[A-Za-z0-9][A-Za-z0-9_.+-]*(~[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
 SOME = {"minItems": 1}
 DISTINCT = {"minItems": 1, "uniqueItems": True}
 SEEDS = {**DISTINCT, "items": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}}
-ALL = "all"  # the batch size of a batch that holds each training image once
-SIZE = {"type": ["integer", "string"], "minimum": 2, "maximum": 1_000_000, "pattern": f"^{ALL}$"}
+SIZE = {"type": ["integer", "string"], "minimum": 2, "maximum": 1_000_000, "pattern": "^all$"}
 SIZES = {**DISTINCT, "items": SIZE}
 NAMED_LOSS = {
     "type": "object",
