@@ -246,7 +246,7 @@ def read_json(path: Path, what: str) -> Any:
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(
             f"{path} cannot be read as {what} ({error}); "
-            "'python -m benchmark specs STUDY' writes those of a study"
+            "the step that writes it has to write it again"
         ) from error
 
 
