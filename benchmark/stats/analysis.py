@@ -23,7 +23,8 @@ that reach it, interval (low, high), runs, datasets |
 
 A test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean,
 mean_against, difference (loss - against), sd_difference, se and df (moderated with the other pairs
-of the place), ci_low, ci_high, t, p, p_plain (with the pair's own spread alone), d_z (unbiased),
+of the place), ci_low, ci_high, t, p, p_plain (with the pair's own spread alone), p_blocked
+(analysis of variance of all losses at that batch size, the seed as block), d_z (unbiased),
 note, detectable (smallest true difference seen with probability 0.8 in this family), family,
 p_holm, family_size, significant (p_holm <= alpha). Tests use selection "last" only.
 """

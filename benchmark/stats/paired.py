@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from benchmark.stats.blocked import blocked_p
 from benchmark.stats.families import holm
 from benchmark.stats.intervals import mean_sd
 from benchmark.stats.moderation import moderate
@@ -22,7 +23,7 @@ PLACE = [name for name in GROUP if name != "batch_size"]  # pairs of one place s
 # Columns of a test; NaN where nothing can be computed.
 TEST = [
     "n", "mean", "mean_against", "difference", "sd_difference", "se", "df", "ci_low", "ci_high",
-    "t", "p", "p_plain", "d_z", "note",
+    "t", "p", "p_plain", "p_blocked", "d_z", "note",
 ]  # fmt: skip
 
 
@@ -41,8 +42,9 @@ def paired_tests(
 
     ``first``, ``second`` (T, S): scores by seed, NaN where a seed has none. Only seeds that both
     have are used. ``shared`` are variances moderated with sister pairs; without them each pair has
-    its own, and the test is the plain one, whose p is ``p_plain`` in any case. One pair of scores
-    gives a difference and no test, nor do identical runs.
+    its own, and the test is the plain one, whose p is ``p_plain`` in any case. ``p_blocked`` is
+    left to ``tested``, which sees all losses. One pair of scores gives a difference and no test,
+    nor do identical runs.
     """
     first, second = (np.where(np.isfinite(side), side, np.nan) for side in (first, second))
     both = np.isfinite(first) & np.isfinite(second)
@@ -70,6 +72,7 @@ def paired_tests(
         t,
         2 * stats.t.sf(np.abs(t), df),
         2 * stats.t.sf(np.abs(plain), np.maximum(own.df, 1)),
+        np.full(len(n), np.nan),
         d_z,
         _notes(n, np.isfinite(first).sum(axis=1), np.isfinite(second).sum(axis=1), difference, sd),
     ]
@@ -154,6 +157,10 @@ def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float)
     where["against"] = table.index[list(second)].get_level_values("loss")
     shared = _shared(table, [(one, two) for _, one, two in pairs])
     tests = paired_tests(values[list(first)], values[list(second)], alpha, shared)
+    blocked = np.full((len(values), len(values)), np.nan)
+    for rows in table.groupby(level=GROUP).indices.values():
+        blocked[np.ix_(rows, rows)] = blocked_p(values[rows])
+    tests["p_blocked"] = blocked[list(first), list(second)]
     return pd.concat([where, tests], axis=1)
 
 

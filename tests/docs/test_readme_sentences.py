@@ -1,0 +1,76 @@
+"""README's numbers are those of the frozen runs, computed again."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+from pages import ROOT
+
+from benchmark.stats.ablation import ablation_steps
+from benchmark.stats.paired import corrected
+
+README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+NAMES = {
+    "smooth_ap": "SmoothAP", "sup_ap": "SupAP", "roadmap": "ROADMAP", "fast_ap": "FastAP",
+    "softbin_ap": "SoftBinAP", "blackbox_ap": "BlackBoxAP", "calibration": "Calibration",
+    "triplet_semihard": "Triplet (semi-hard)",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def scores():
+    frozen = pd.read_csv(ROOT / "results" / "reference" / "embedded.csv")
+    ok = frozen[frozen["status"] == "ok"]
+    names = ok[["dataset", "setting", "loss"]].agg("/".join, axis=1)
+    return ok.assign(run_id=names + ok["batch_size"].astype(str) + ok["seed"].astype(str))
+
+
+@pytest.fixture(scope="module")
+def steps(scores):
+    found = ablation_steps(scores, ("smooth_ap", "sup_ap", "roadmap"), 0.05)
+    family = found["metric"] + found["dataset"] + found["split"]
+    table = corrected(found.assign(family=family), 0.05)
+    return table[table["metric"] == "map_at_r"].set_index(["step", "batch_size"])
+
+
+def points(share):
+    return f"{100 * share:+.1f}"
+
+
+def test_the_table_has_the_mean_and_spread_of_every_loss(scores):
+    for size, text in zip((32, 128), README.split("**Batch size ")[1:], strict=True):
+        here = scores[scores["batch_size"] == size].groupby(["loss", "metric"])["value"]
+        mean, sd = 100 * here.mean(), 100 * here.std()
+        for loss, name in NAMES.items():
+            row = next(line for line in text.split("| |") if line.strip(" |").startswith(name))
+            printed = re.findall(r"(\d+\.\d\d) ± (\d+\.\d\d)", row)[:3]
+            keys = [(loss, metric) for metric in ("recall_at_1", "map_at_r", "map")]
+            assert printed == [(f"{mean[key]:.2f}", f"{sd[key]:.2f}") for key in keys], (loss, size)
+
+
+def test_the_gain_of_sup_ap_is_that_of_the_ablation(steps):
+    for size in (32, 128):
+        row = steps.loc["1", size]
+        words = f"{points(row['difference'])} points" if size == 32 else points(row["difference"])
+        interval = f"[{points(row['ci_low'])}, {points(row['ci_high'])}]"
+        p = "p < 0.001" if row["p_holm"] < 0.001 else f"p = {row['p_holm']:.3f}"
+        assert f"{words} {interval} at {size}, {p}" in README
+        assert row["significant"] and row["family_size"] == 6 and row["n"] == 5
+
+
+def test_the_calibration_step_is_told_with_what_could_have_been_seen(steps):
+    told = []
+    for size in (32, 128):
+        row = steps.loc["2", size]
+        told.append(
+            f"{points(row['difference'])} [{points(row['ci_low'])}, {points(row['ci_high'])}]"
+        )
+        assert not row["significant"] and f"{row['p_holm']:.2f}" == "0.10"
+    assert f"ROADMAP - SupAP: {' and '.join(told)} points of mAP@R" in README
+    first, second = (f"{100 * steps.loc['2', size]['detectable']:.1f}" for size in (32, 128))
+    assert (
+        f"not significant after Holm, p = 0.10; five seeds would have shown {first} and {second}"
+        in README
+    )
