@@ -28,8 +28,8 @@ def explain(
     study: Annotated[str, typer.Option("--study", help="name or path of the study")] = "embedded",
     results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
     selection: Annotated[
-        str, typer.Option(help="last: the headline; best: best test epoch")
-    ] = "last",
+        str, typer.Option(help="epoch: paper, other, last, best or one_best")
+    ] = "paper",
 ) -> None:
     """Print how a verdict came about: raw runs, reference, standard error, both tests and Holm.
 

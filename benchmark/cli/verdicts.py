@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="name or path of the study")]
 Results = Annotated[Path, typer.Option(help="folder of all results", file_okay=False)]
 Selection = Annotated[
-    str, typer.Option(help="last: the headline; best: best test epoch, the rule of some papers")
+    str, typer.Option(help="epoch: paper (each paper's own rule), other, last, best or one_best")
 ]
 
 
@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 
 
 def verdicts(study: StudyName, results: Results = Path("results")) -> None:
-    """Judge every reference number of STUDY: results/STUDY/verdicts.csv and verdicts_best.csv.
+    """Judge every reference number of STUDY: results/STUDY/verdicts.csv and verdicts_other.csv.
+
+    The second has the other reading of the epoch: see docs/statistics.md.
 
     Example: python -m benchmark verdicts embedded
     """
@@ -39,12 +41,12 @@ def verdicts(study: StudyName, results: Results = Path("results")) -> None:
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
         typer.echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
     table = RunTable.read(folder)
-    for name, selection in (("verdicts.csv", "last"), ("verdicts_best.csv", "best")):
+    for name, selection in (("verdicts.csv", "paper"), ("verdicts_other.csv", "other")):
         _write(folder / name, table_of(judge_study(loaded, table, selection)))
 
 
 def check(
-    study: StudyName, results: Results = Path("results"), selection: Selection = "last"
+    study: StudyName, results: Results = Path("results"), selection: Selection = "paper"
 ) -> None:
     """Print the verdicts on STUDY, and what of its analysis has changed since it was registered;
     exit status 1 when any number drifted.

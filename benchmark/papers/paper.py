@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -28,14 +28,27 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class EpochRule:
+    """Which epoch a paper's numbers are of, and where that is known from."""
+
+    __pydantic_config__ = CLOSED
+    rule: Literal["last", "one_best"]
+    why: Text
+
+
+@dataclass(frozen=True)
 class PaperFile:
-    """``paper.yaml``: names, versions, deviations of our runs, and the paper's own words."""
+    """``paper.yaml``: names, versions, deviations of our runs, and the paper's own words.
+
+    ``epoch``: None where nobody says which epoch the numbers are of; they count as the last one's.
+    """
 
     __pydantic_config__ = CLOSED
     name: Text
     citation: Text
     title: Text
     versions: Mapping[str, str] = field(default_factory=dict)
+    epoch: EpochRule | None = None
     deviations: tuple[str, ...] = ()
     methods: Mapping[str, Method] = field(default_factory=dict)
     conditions: Mapping[str, Condition] = field(default_factory=dict)
@@ -81,6 +94,11 @@ class Paper:
     def source(self) -> str:
         """The name that studies and verdicts use: "roadmap2021v2"."""
         return self.key + (list(self.about.versions) or [""])[-1]
+
+    @property
+    def selection(self) -> str:
+        """The rule by which our epoch is chosen for its numbers: "last" or "one_best"."""
+        return self.about.epoch.rule if self.about.epoch else "last"
 
     @property
     def names(self) -> dict[str, str]:

@@ -57,6 +57,9 @@ RUN_COLUMNS = (
 SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
 SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
 _WHOLE = ("batch_size", "seed")
+# The rule of one best epoch, and the metrics that choose it: the first that is measured.
+ONE_BEST = "one_best"
+LEADING = ("map_at_r", "map")
 _NUMBERS = {"epoch": "int64", "value": "float64"}
 
 
@@ -161,14 +164,32 @@ class RunTable:
         """Return the finite scores of runs that are ok, on all splits but "train".
 
         Columns: run_id, CELL_COLUMNS, seed, split, epoch, metric, value. ``selection`` is "last",
-        "best" or "curve".
+        "best", "curve", or "one_best": all metrics of the epoch whose mAP@R (mAP where that is not
+        measured) is the best of a split, the first one on ties, as ROADMAP's code reports them.
         """
-        scores = self.scores
+        scores = self._one_best if selection == ONE_BEST else self.scores
         rows = (scores["selection"] == selection) & (scores["split"] != "train")
         rows &= np.isfinite(scores["value"])
         if metrics is not None:
             rows &= scores["metric"].isin(list(metrics))
         return self._with_cells(scores.loc[rows].drop(columns="selection"))
+
+    @cached_property
+    def _one_best(self) -> pd.DataFrame:
+        """One epoch's scores for each run and split; those of the last one without a curve."""
+        scores = self.scores
+        curve = scores[(scores["selection"] == "curve") & (scores["split"] != "train")]
+        place = ["run_id", "split"]
+        lead = curve[curve["metric"].isin(LEADING)]
+        order = lead["metric"].map(LEADING.index)
+        lead = lead.assign(order=order).sort_values(
+            ["order", "value", "epoch"], ascending=[True, False, True], kind="stable"
+        )
+        epochs = lead.drop_duplicates(place)[[*place, "epoch"]]
+        chosen = curve.merge(epochs, on=[*place, "epoch"])
+        last = scores[scores["selection"] == "last"]
+        without = last[~last["run_id"].isin(set(chosen["run_id"]))]
+        return pd.concat([chosen, without]).assign(selection=ONE_BEST)
 
     def training_losses(self) -> pd.DataFrame:
         """Return the mean loss of every epoch of runs that are ok, with the columns of

@@ -99,8 +99,8 @@ class Stepper:
         self._generator.manual_seed(derive(self.seed, "loss", step))
         labels = self._for_loss(labels)
         self.optimizer.zero_grad(set_to_none=True)
-        if self._grouped(len(images)):
-            self._step_by_groups(images, labels)
+        if part := self._part_of_groups(len(images)):
+            self._step_by_groups(images, labels, part)
         elif self.config.micro_batch is not None and self.passes(len(images)) > 1:
             batch = MicroBatches(self._embed, images, self.config.micro_batch, seed)
             batch.backward(self._own_gradient(batch.embeddings(), labels, remembered, reads))
@@ -114,19 +114,23 @@ class Stepper:
     def passes(self, images: int) -> int:
         """Return how often each of the images of a batch goes forward: twice in micro-batches."""
         size = self.config.micro_batch
-        parts = size is not None and size < images and not self._grouped(images)
+        parts = size is not None and size < images and not self._part_of_groups(images)
         return 2 if parts else 1
 
-    def _grouped(self, images: int) -> bool:
-        """Return whether a batch goes through the network once, in parts of whole groups."""
+    def _part_of_groups(self, images: int) -> int:
+        """Return how many images of a batch go through the network at a time, in whole groups.
+
+        0 where the loss knows no groups, or the batch goes through in one piece.
+        """
         size, group = self.config.micro_batch, getattr(self.loss, "group", None)
         alone = self.memory is None and self.processes.count == 1
-        return bool(group and size is not None and size < images and alone)
+        if not group or size is None or size >= images or not alone:
+            return 0
+        return max(size // group, 1) * group
 
-    def _step_by_groups(self, images: torch.Tensor, labels: torch.Tensor) -> None:
+    def _step_by_groups(self, images: torch.Tensor, labels: torch.Tensor, size: int) -> None:
         """Add the gradient of a batch part by part; note its loss, the mean over its groups."""
-        group, size = self.loss.group or 1, self.config.micro_batch or 1
-        size, total = max(size // group, 1) * group, torch.zeros((), device=self.device)
+        total = torch.zeros((), device=self.device)
         for start in range(0, len(images), size):
             part = slice(start, start + size)
             embeddings, share = self._embed(images[part]), len(images[part]) / len(images)

@@ -49,7 +49,7 @@ rule verdicts:
         FLOW.data("verdicts"),
     output:
         f"{OUT}/verdicts.csv",
-        f"{OUT}/verdicts_best.csv",
+        f"{OUT}/verdicts_other.csv",
     log:
         f"{LOGS}/verdicts.log",
     conda:

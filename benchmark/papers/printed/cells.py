@@ -39,7 +39,8 @@ class PrintedCell:
 
     line     of the number in the paper's ``results.csv``
     verdict  a word of the vocabulary, or one of the five above
-    best     mean under the best-epoch rule, with its own verdict in ``best_verdict``
+    rule     by which our epoch was chosen: "last" or "one_best"
+    other    mean at the other reading, "last" or "best", with its own verdict in ``other_verdict``
     """
 
     source: str
@@ -53,8 +54,14 @@ class PrintedCell:
     difference: float | None = None
     low: float | None = None
     high: float | None = None
-    best: float | None = None
-    best_verdict: str | None = None
+    rule: str = "last"
+    other: float | None = None
+    other_verdict: str | None = None
+
+    @property
+    def other_rule(self) -> str:
+        """The other reading of the epoch."""
+        return "best" if self.rule == "last" else "last"
 
 
 class TableCells:
@@ -66,7 +73,7 @@ class TableCells:
         table: RunTable,
         candidates: Candidates,
         verdicts: pd.DataFrame,
-        best: pd.DataFrame,
+        other: pd.DataFrame,
         gaps: Sequence[GapDecrease],
     ):
         self.stand_in = study.stand_in
@@ -76,7 +83,7 @@ class TableCells:
         self._candidates = [
             each for cell, each in candidates.items() if cell in self._samples.statuses
         ]
-        self._verdicts, self._best = _by_line(verdicts), _by_line(best)
+        self._verdicts, self._other = _by_line(verdicts), _by_line(other)
         self._costs = costs_of(table)
 
     def all(self) -> list[PrintedCell]:
@@ -103,9 +110,9 @@ class TableCells:
         if self.stand_in:
             found = stand_in_candidate(number, self.stand_in, self._candidates)
             return self._scored(empty, found, "test", number.metric, STAND_IN)
-        judged, best = (_verdict_on(number, table) for table in (self._verdicts, self._best))
+        judged, other = (_verdict_on(number, table) for table in (self._verdicts, self._other))
         if judged.get("verdict", NOT_RUN) != NOT_RUN:
-            return _judged(empty, judged, best)
+            return _judged(empty, judged, other)
         return self._trained_elsewhere(empty, number)
 
     def _scored(
@@ -150,9 +157,9 @@ class TableCells:
         return replace(empty, mean=float(array.mean()), sd=sd, n=len(values), verdict=verdict)
 
 
-def _judged(empty: PrintedCell, row: Mapping[str, Any], best: Mapping[str, Any]) -> PrintedCell:
-    best_verdict = " ".join(
-        str(best[key]) for key in ("verdict", "direction") if known(best.get(key))
+def _judged(empty: PrintedCell, row: Mapping[str, Any], other: Mapping[str, Any]) -> PrintedCell:
+    other_verdict = " ".join(
+        str(other[key]) for key in ("verdict", "direction") if known(other.get(key))
     )
     return replace(
         empty,
@@ -164,8 +171,9 @@ def _judged(empty: PrintedCell, row: Mapping[str, Any], best: Mapping[str, Any])
         difference=known(row["difference"]),
         low=known(row["ci_low"]),
         high=known(row["ci_high"]),
-        best=known(best.get("ours_mean")),
-        best_verdict=best_verdict or None,
+        rule=str(row["selection"]),
+        other=known(other.get("ours_mean")),
+        other_verdict=other_verdict or None,
     )
 
 

@@ -25,7 +25,7 @@ TABLES, FIGURES, SWEEPS = FILES = (
     "papers/figures.json",
     "papers/sweeps.json",
 )
-VERDICTS, VERDICTS_BEST = "verdicts.csv", "verdicts_best.csv"
+VERDICTS, VERDICTS_OTHER = "verdicts.csv", "verdicts_other.csv"
 
 
 @dataclass(frozen=True)
@@ -56,21 +56,23 @@ class Printed:
 def compute_printed(study: Study, results: Path) -> Printed:
     """Return what papers' tables and figures show of a study whose verdicts have been written."""
     folder = study.folder(results)
-    verdicts, best = (_read(folder / name, study) for name in (VERDICTS, VERDICTS_BEST))
-    return printed_of(at_level(study), RunTable.read(folder), verdicts, best, gap_decreases(folder))
+    verdicts, other = (_read(folder / name, study) for name in (VERDICTS, VERDICTS_OTHER))
+    return printed_of(
+        at_level(study), RunTable.read(folder), verdicts, other, gap_decreases(folder)
+    )
 
 
 def printed_of(
     study: Study,
     table: RunTable,
     verdicts: pd.DataFrame,
-    best: pd.DataFrame,
+    other: pd.DataFrame,
     gaps: Sequence[GapDecrease] = (),
 ) -> Printed:
-    """Return the same from runs, verdicts under both selection rules, and analysed gaps."""
+    """Return the same from runs, verdicts at both readings of the epoch, and analysed gaps."""
     cells = candidates(study)
     grid = Grid(study, table, cells)
-    tables = TableCells(study, table, cells, verdicts, best, gaps)
+    tables = TableCells(study, table, cells, verdicts, other, gaps)
     return Printed(tuple(tables.all()), tuple(figure_marks(grid)), tuple(swept_values(grid)))
 
 

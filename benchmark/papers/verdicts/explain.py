@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from benchmark.metrics.names import display_name
 from benchmark.papers.verdicts.records import Verdict
-from benchmark.papers.verdicts.vocabulary import VERDICTS
+from benchmark.papers.verdicts.vocabulary import EPOCHS, VERDICTS
 from benchmark.runs.table import RunTable
 from benchmark.stats.reproduction import STANDARD_ERRORS
 from benchmark.stats.sensitivity import MARKS
@@ -35,6 +35,7 @@ def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> s
     )
     return environment.get_template(TEMPLATE).render(
         verdict=verdict,
+        epoch=EPOCHS[each.selection],
         each=each,
         test=test,
         outcome=verdict.outcome,

@@ -16,6 +16,13 @@ VERDICTS: dict[str, str] = {
     NOT_RUN: "no run of a study belongs to this reference",
 }
 
+# The rules by which the epoch of a run is chosen, in words.
+EPOCHS = {
+    "last": "at the last epoch",
+    "best": "at the best test epoch of each metric",
+    "one_best": "at the one test epoch with the best mAP@R",
+}
+
 LOW, HIGH = "low", "high"  # direction of a drift: ours below or above the reference
 
 SUPPORTED = "supported"

@@ -19,7 +19,7 @@ from benchmark.papers.printed.cells import (
 )
 from benchmark.papers.printed.footnotes import Footnote, footnotes
 from benchmark.papers.printed.gap import GAP
-from benchmark.papers.verdicts.vocabulary import DRIFTED
+from benchmark.papers.verdicts.vocabulary import DRIFTED, EPOCHS
 from benchmark.report.inputs import Inputs
 from benchmark.report.numbers import DASH, interval, signed, words_of
 from benchmark.report.render.table import Column, Line, Section, Table, TableCell, marks
@@ -28,9 +28,9 @@ from benchmark.study import Study
 
 PARTS = (
     "ours", "ours sd", "ours n", "published", "published sd", "published n",
-    "difference", "low", "high", "best epoch",
+    "difference", "low", "high", "other epoch",
 )  # fmt: skip
-WORDS = ("verdict", "verdict under best-epoch rule", "footnote")
+WORDS = ("verdict", "verdict at the other epoch", "footnote")
 UNJUDGED = {
     QUOTED: "",
     STAND_IN: "stand-in, no verdict",
@@ -161,14 +161,14 @@ def _cell(entry: Entry | None, mark: str) -> TableCell:
     spread = number.sd_points if number.is_score else number.std
     runs = None if number.n_runs is None else float(number.n_runs)
     both = (ours.mean, ours.sd, ours.n or None, value, spread, runs)
-    numbers = (*both, ours.difference, ours.low, ours.high, ours.best)
+    numbers = (*both, ours.difference, ours.low, ours.high, ours.other)
     said = (
         number.text
         + ("" if spread is None else f" ± {spread:.2f}")
         + (f" (n={runs:.0f})" if runs else "")
     )
     verdict = f"{ours.verdict} {ours.direction or ''}".strip()
-    words = (verdict, ours.best_verdict or "", note.text if note else "")
+    words = (verdict, ours.other_verdict or "", note.text if note else "")
     if note:
         said += f" / {note.value} {entry.letter}"
     if ours.verdict == QUOTED:
@@ -198,9 +198,28 @@ def _outcome(ours: PrintedCell) -> list[Line]:
         lines.append(Line(f"{signed(ours.difference)}{span}"))
     verdict = f"{words_of(ours.verdict)} {ours.direction or ''}".strip()
     lines.append(Line(verdict, TONES[ours.verdict]))
-    if ours.best is not None:
-        lines.append(Line(f"best {ours.best:.2f}: {words_of(ours.best_verdict or '')}", "muted"))
+    if ours.other is not None:
+        gain = ours.mean - ours.other
+        by = signed(gain if ours.other_rule == "last" else -gain)
+        words = words_of(ours.other_verdict or "")
+        lines.append(Line(f"{ours.other_rule} {ours.other:.2f} ({by}): {words}", "muted"))
     return lines
+
+
+def _other_reading(paper: Paper) -> str:
+    """Return what a table says of the epoch that its numbers are of."""
+    if paper.about.epoch is None:
+        return (
+            "The paper does not say which epoch its numbers are of. “best”: mean and verdict at "
+            "the best test epoch of each metric, and in brackets the points that this choice adds."
+        )
+    why = paper.about.epoch.why.rstrip(".")
+    if paper.selection == "last":
+        return f"That is the paper's rule ({why}). “best”: the best test epoch of each metric."
+    return (
+        f"That is the paper's rule ({why}). “last”: mean and verdict at the last epoch, and in "
+        "brackets the points that choosing the epoch on the test set adds."
+    )
 
 
 def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str:
@@ -223,10 +242,10 @@ def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str
         )
     elif any(each.n for each in ours):
         parts.append(
-            "Each cell: ours at the last epoch, mean ± sd; published; ours − published in points "
-            "with its interval; the verdict. “best”: mean and verdict under the papers' own "
-            "rule, the best test epoch."
+            f"Each cell: ours {EPOCHS[paper.selection]}, mean ± sd; published; ours − published in "
+            "points with its interval; the verdict."
         )
+        parts.append(_other_reading(paper))
     else:
         parts.append("None of these numbers was run here; each cell gives the published value.")
     if any(each.verdict == QUOTED for each in ours):

@@ -11,7 +11,7 @@ from long_tables import long_table, without_number, write_long
 from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import RunError
 from benchmark.core.records import LONG_COLUMNS
-from benchmark.runs.table import CELL_COLUMNS, RunTable
+from benchmark.runs.table import CELL_COLUMNS, ONE_BEST, RunTable
 
 MEANS = {"smooth_ap": 0.5, "sup_ap": 0.6}
 
@@ -117,3 +117,30 @@ def test_a_table_that_contradicts_itself_is_refused(folder, name, change, words)
 def test_missing_tables_name_the_commands(tmp_path):
     with pytest.raises(RunError, match="python -m benchmark collect"):
         RunTable.read(tmp_path)
+
+
+def test_one_best_epoch_is_chosen_by_map_at_r_for_all_metrics_of_a_split():
+    """The epoch of each run and split; mAP where mAP@R is not measured, the last without curve."""
+    rows = [
+        ("a", "test", "curve", 1, "recall_at_1", 0.9),
+        ("a", "test", "curve", 1, "map_at_r", 0.4),
+        ("a", "test", "curve", 2, "recall_at_1", 0.7),
+        ("a", "test", "curve", 2, "map_at_r", 0.6),
+        ("a", "test", "curve", 3, "recall_at_1", 0.8),
+        ("a", "test", "curve", 3, "map_at_r", 0.6),
+        ("a", "test", "last", 3, "recall_at_1", 0.8),
+        ("a", "hard", "curve", 1, "map", 0.3),
+        ("a", "hard", "curve", 2, "map", 0.2),
+        ("a", "train", "curve", 1, "loss", 0.1),
+        ("b", "test", "last", 3, "recall_at_1", 0.5),
+    ]
+    whole = {"batch_size": 32, "seed": 0}
+    runs = [{"run_id": name, "status": "ok", "loss": name, **whole} for name in ("a", "b")]
+    found = RunTable.from_rows(runs, rows).test_scores(ONE_BEST)
+    values = found[["run_id", "split", "epoch", "metric", "value"]].itertuples(index=False)
+    assert sorted(map(tuple, values)) == [
+        ("a", "hard", 1, "map", 0.3),
+        ("a", "test", 2, "map_at_r", 0.6),
+        ("a", "test", 2, "recall_at_1", 0.7),
+        ("b", "test", 3, "recall_at_1", 0.5),
+    ]

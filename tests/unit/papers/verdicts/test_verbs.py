@@ -49,7 +49,9 @@ def test_frozen_runs_are_then_judged_and_reproduced(results):
     assert "froze 15 runs" in run("freeze", "toy", "--results", results).output
     assert run("verdicts", "toy", "--results", results).exit_code == 0
     table = pd.read_csv(results / "toy" / "verdicts.csv")
-    assert len(pd.read_csv(results / "toy" / "verdicts_best.csv")) == 0, "of published numbers only"
+    assert len(pd.read_csv(results / "toy" / "verdicts_other.csv")) == 0, (
+        "of published numbers only"
+    )
     assert len(table) == 6 and set(table["verdict"]) == {"reproduced"}
     found = run("check", "toy", "--results", results)
     assert found.exit_code == 0 and "6 reproduced" in found.output
