@@ -35,6 +35,13 @@ class OptimizerConfig:
         help="head and loss parameters learn this much faster",
         search={"log": [1.0, 100.0]},
     )
+    layer_decay: float = option(
+        1.0,
+        above=0.0,
+        at_most=1.0,
+        added=True,
+        help="each group of layers of the backbone learns this much slower than the one behind it",
+    )
     weight_decay: float = option(
         0.0, at_least=0.0, help="weight decay", search={"log": [1e-6, 1e-2]}
     )

@@ -26,8 +26,10 @@ class ModelConfig:
         None, help="path of a state dict to load instead of timm's weights"
     )
     channels: int = option(3, at_least=1, help="input channels")
-    pooling: Literal["avg", "max", "gem", "token"] = option(
-        "avg", help="how a feature map becomes a vector"
+    pooling: Literal["avg", "max", "gem", "token", "native"] = option(
+        "avg",
+        help="how a feature map becomes a vector; native: as the network was pretrained, with its "
+        "attention pooling and last normalisation where it has them",
     )
     layer_norm: bool = option(False, help="LayerNorm between pooling and head")
     embedding_dim: int | None = option(
@@ -57,7 +59,7 @@ def frozen_problems(model: ModelConfig, augmentation: str, epochs: int) -> list[
     if model.pooling == "gem":
         words = (
             "'gem' learns its power from feature maps, of which a frozen backbone leaves one "
-            "vector (model.freeze_backbone); give 'avg', 'max' or 'token'"
+            "vector (model.freeze_backbone); give 'avg', 'max', 'token' or 'native'"
         )
         found.append(Problem(words, "model.pooling"))
     if model.embedding_dim is None and epochs:

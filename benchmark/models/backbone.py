@@ -63,7 +63,9 @@ def _googlenet(config: ModelConfig) -> nn.Module:
 
 def _create(timm: Any, name: str, config: ModelConfig, pretrained: bool) -> nn.Module:
     tag = name if pretrained else name.partition(".")[0]
-    options = {"num_classes": 0, "global_pool": "", "in_chans": config.channels}
+    options: dict[str, Any] = {"num_classes": 0, "in_chans": config.channels}
+    if config.pooling != "native":
+        options["global_pool"] = ""
     if timm.models.model_entrypoint(name.partition(".")[0]).__module__ in RESIZING_MODULES:
         options["dynamic_img_size"] = True
     return timm.create_model(tag, pretrained=pretrained, **options)

@@ -12,7 +12,8 @@ from torch import nn
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.core.results import Weights
-from benchmark.models.pooling import Pooling
+from benchmark.models.layer_groups import rates_by_layer
+from benchmark.models.pooling import NativePooling, Pooling
 
 
 class EmbeddingModel(nn.Module):
@@ -32,10 +33,16 @@ class EmbeddingModel(nn.Module):
                     "none; use 'avg'"
                 ],
             )
-        self.pooling: nn.Module = Pooling(
-            config.pooling, prefix, getattr(backbone, "output_fmt", "NCHW") == "NHWC"
-        )
-        width = backbone.num_features
+        native = config.pooling == "native"
+        if native:
+            if not hasattr(backbone, "forward_head"):
+                problem = f"pooling 'native' needs a network of timm, not {config.backbone}"
+                raise ConfigError("recipe section model", [f"{problem}; use 'avg'"])
+            self.pooling: nn.Module = NativePooling(backbone)
+        else:
+            channels_last = getattr(backbone, "output_fmt", "NCHW") == "NHWC"
+            self.pooling = Pooling(config.pooling, prefix, channels_last)
+        width: Any = backbone.head_hidden_size if native else backbone.num_features
         self.norm = (
             nn.LayerNorm(width, elementwise_affine=False) if config.layer_norm else nn.Identity()
         )
@@ -74,20 +81,17 @@ class EmbeddingModel(nn.Module):
                 layer.eval()
         return self
 
-    def parameter_groups(self, head_lr_multiplier: float = 1.0) -> list[dict[str, Any]]:
-        """Return the trainable parameters: the backbone, then pooling, norm and head at their own
-        rate."""
-        groups: list[dict[str, Any]] = [
-            {"params": [*self.backbone.parameters()], "lr_multiplier": 1.0},
-            {
-                "params": [*self.pooling.parameters(), *self.head.parameters()],
-                "lr_multiplier": head_lr_multiplier,
-            },
-        ]
-        for group in groups:
-            group["params"] = [
-                parameter for parameter in group["params"] if parameter.requires_grad
-            ]
+    def parameter_groups(
+        self, head_lr_multiplier: float = 1.0, layer_decay: float = 1.0
+    ) -> list[dict[str, Any]]:
+        """Return the trainable parameters: the backbone, by layers where their rates decay, then
+        pooling, norm and head at their own rate."""
+        own = [*self.pooling.parameters(), *self.head.parameters()]
+        head = {
+            "params": [parameter for parameter in own if parameter.requires_grad],
+            "lr_multiplier": head_lr_multiplier,
+        }
+        groups = [*rates_by_layer(self.backbone, layer_decay), head]
         return [group for group in groups if group["params"]]
 
     def provenance(self) -> Weights:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -41,3 +43,15 @@ class Pooling(nn.Module):
     def extra_repr(self) -> str:
         """Show the kind."""
         return self.kind
+
+
+class NativePooling(nn.Module):
+    """Pools as the backbone itself does it before its classifier, normalisation included."""
+
+    def __init__(self, backbone: Any):
+        super().__init__()
+        self._of = [backbone]  # in a list: its parameters are the backbone's, not this module's
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Return (B, C)."""
+        return self._of[0].forward_head(features, pre_logits=True)

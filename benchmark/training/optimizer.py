@@ -15,7 +15,7 @@ def create_optimizer(
     config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module
 ) -> torch.optim.Optimizer:
     """Return Adam or AdamW; parameters of the loss (proxies) learn at the head's rate."""
-    groups = list(model.parameter_groups(config.head_lr_multiplier))
+    groups = list(model.parameter_groups(config.head_lr_multiplier, config.layer_decay))
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
     if proxies:
         groups.append({"params": proxies, "lr_multiplier": config.head_lr_multiplier})
