@@ -36,7 +36,6 @@ def run(
     Example: python -m benchmark run embedded --cores 2
     """
     from benchmark.study import load_study
-    from benchmark.study.format import ROOT
 
     loaded = load_study(study, results)  # problems of the study are printed before Snakemake starts
     signal.signal(
@@ -44,14 +43,17 @@ def run(
     )  # Ctrl-C needs no words until the Snakefile is read
     from snakemake.cli import main
 
-    main(
-        [
-            *("--snakefile", str(ROOT / "Snakefile")),
-            *("--profile", str(ROOT / "workflow" / "profiles" / "local")),
-            *("--cores", cores, "--config", _setting("study", loaded.path)),
-            *(_setting("results", results), *(["--dry-run"] if dry_run else [])),
-        ]
-    )
+    main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
+
+
+def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
+    """Return the arguments with which Snakemake runs a study."""
+    from benchmark.study.format import ROOT
+
+    files = ["--snakefile", str(ROOT / "Snakefile")]
+    files += ["--profile", str(ROOT / "workflow" / "profiles" / "local")]
+    settings = [_setting("study", study), _setting("results", results)]
+    return [*files, "--cores", cores, "--config", *settings]
 
 
 def _setting(key: str, path: Path) -> str:

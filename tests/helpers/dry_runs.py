@@ -1,7 +1,7 @@
 """Dry runs of Snakemake in forks of one process, which imports what they need once.
 
-As a program it reads one line a dry run (the arguments, as JSON) and answers with one line: what
-the dry run printed, as JSON.
+As a program it reads one line a dry run (folder and arguments, as JSON) and answers with one line:
+its exit status and what it printed, as JSON.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ NEEDED = ("snakemake.cli", "benchmark.study.workflow", "benchmark.papers.printed
 
 
 class DryRuns:
-    """Ask the program for dry runs in ``folder``, with these variables; a context manager."""
+    """Ask the program for dry runs with these variables; a context manager."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str]) -> None:
         command = [sys.executable, __file__]
         self._program = subprocess.Popen(
             command,
-            cwd=folder,
             env=environment,
             text=True,
             stdin=subprocess.PIPE,
@@ -38,16 +37,19 @@ class DryRuns:
     def __exit__(self, *_: object) -> None:
         self._program.communicate()
 
-    def ask(self, *arguments: str) -> str:
-        """Return what ``snakemake --dry-run`` with these arguments prints."""
+    def ask(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Return the finished ``snakemake --dry-run`` in a folder; all it printed is stdout."""
         assert self._program.stdin and self._program.stdout
-        print(json.dumps(["--dry-run", *arguments]), file=self._program.stdin, flush=True)
-        return str(json.loads(self._program.stdout.readline()))
+        asked = [str(folder), ["--dry-run", *arguments]]
+        print(json.dumps(asked), file=self._program.stdin, flush=True)
+        status, printed = json.loads(self._program.stdout.readline())
+        return subprocess.CompletedProcess(asked[1], status, printed, "")
 
 
-def _dry_run(arguments: list[str], printed: Path) -> None:
+def _dry_run(folder: str, arguments: list[str], printed: Path) -> None:
     from snakemake.cli import main
 
+    os.chdir(folder)
     with open(printed, "wb") as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
@@ -61,10 +63,10 @@ def _serve() -> None:
     with tempfile.TemporaryDirectory() as folder:
         printed = Path(folder) / "printed"
         for line in sys.stdin:
-            process = fork.Process(target=_dry_run, args=(json.loads(line), printed))
+            process = fork.Process(target=_dry_run, args=(*json.loads(line), printed))
             process.start()
             process.join()
-            print(json.dumps(printed.read_text()), flush=True)
+            print(json.dumps([process.exitcode, printed.read_text()]), flush=True)
 
 
 if __name__ == "__main__":

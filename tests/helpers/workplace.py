@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from dry_runs import DryRuns
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ROOT / "tests" / "workflow" / "quick_training"
@@ -45,6 +46,7 @@ class Workplace:
 
     folder: Path
     code: Path = ROOT  # where the Snakefile and the package lie
+    dry_runs: DryRuns | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -66,11 +68,10 @@ class Workplace:
     ) -> subprocess.CompletedProcess:
         """Run Snakemake up to runs.csv, to ``target`` or to the end; return the finished
         process."""
-        command = [sys.executable, "-m", "snakemake"]
-        if target:
-            command += [target]
-        elif collect_only:
-            command += ["runs", f"results/{study}/runs.csv"]
+        targets = [target] if target else []
+        if collect_only and not target:
+            targets = up_to_the_tables(study)
+        command = [sys.executable, "-m", "snakemake", *targets]
         command += [*self.arguments(study), *([] if hooks else ["--no-hooks"]), *arguments]
         return subprocess.run(
             command,
@@ -81,6 +82,12 @@ class Workplace:
             timeout=STUCK,
             check=False,
         )
+
+    def dry_run(self, study: str, *targets: str) -> subprocess.CompletedProcess:
+        """Return a finished dry run up to runs.csv, or to ``targets``."""
+        assert self.dry_runs is not None
+        chosen = targets or up_to_the_tables(study)
+        return self.dry_runs.ask(self.folder, *chosen, *self.arguments(study), "--no-hooks")
 
     def arguments(self, study: str) -> list[str]:
         """Return Snakemake's arguments for a study, with words that say what is run."""
@@ -103,6 +110,11 @@ class Workplace:
             )
             for path in paths
         }
+
+
+def up_to_the_tables(study: str) -> list[str]:
+    """Return the targets of all runs and the table of them."""
+    return ["runs", f"results/{study}/runs.csv"]
 
 
 def jobs(process: subprocess.CompletedProcess) -> dict[str, int]:

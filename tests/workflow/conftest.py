@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dry_runs import DryRuns
 from workplace import Workplace, small_study
+
+
+@pytest.fixture(scope="session")
+def dry_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DryRuns]:
+    """Yield what makes dry runs of the project's Snakefile in any folder."""
+    with DryRuns(Workplace(tmp_path_factory.mktemp("dry")).variables) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
@@ -20,10 +29,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def workplace(finished: Path, tmp_path: Path) -> Workplace:
+def workplace(finished: Path, tmp_path: Path, dry_runs: DryRuns) -> Workplace:
     """Returns a copy of the finished workplace, with the times of its files."""
     shutil.copytree(finished, tmp_path / "work", copy_function=shutil.copy2)
-    return Workplace(tmp_path / "work")
+    return Workplace(tmp_path / "work", dry_runs=dry_runs)
 
 
 @pytest.fixture

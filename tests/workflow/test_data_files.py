@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -54,7 +54,6 @@ class Judged:
     """A finished study that names two papers, beside a copy of the code and the papers."""
 
     work: Workplace
-    dry_runs: DryRuns
 
     @property
     def papers(self) -> Path:
@@ -73,7 +72,7 @@ class Judged:
 
     def planned(self, target: str = REPORT) -> set[str]:
         """Return the steps that a dry run plans."""
-        printed = self.dry_runs.ask(target, *self.work.arguments("small"))
+        printed = self.work.dry_run("small", target).stdout
         assert "Job stats" in printed or "Nothing to be done" in printed, printed
         return set(counted_jobs(printed)) - {"total"}
 
@@ -86,9 +85,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         shutil.copytree(ROOT / name, folder / "code" / name, ignore=ignored)
     shutil.copy(ROOT / "Snakefile", folder / "code")
     variables = {"BENCHMARK_PLUGINS": str(folder / "plugins")}
-    work = Workplace(folder, folder / "code", variables)
-    with DryRuns(folder, work.variables) as dry_runs:
-        study = Judged(work, dry_runs)
+    work = Workplace(folder, folder / "code", environment=variables)
+    with DryRuns(work.variables) as dry_runs:
+        study = Judged(replace(work, dry_runs=dry_runs))
         write_paper(study.plugins)
         published = {"published": ["roadmap2021v2/table1", "toy2030"]}
         work.write({**small_study("small", ["smooth_ap", "roadmap"]), "references": published})

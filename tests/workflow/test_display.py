@@ -14,7 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dry_runs import DryRuns
 from workplace import LOCAL, QUICK, ROOT, STUCK, Workplace, small_study
+
+from benchmark.cli.run import snakemake_words
 
 RUN = r"glyphs_tiny/test_resnet_smoke/\w+/bs32/seed[01]"
 CTRL_C = b"\x03"
@@ -144,16 +147,9 @@ def test_ctrl_c_before_the_first_run_leaves_no_traceback(fresh: Workplace):
 
 
 @pytest.mark.parametrize("name", ["1.10", "007", "2024_11_21"])
-def test_the_results_folder_of_run_keeps_its_name(name, fresh: Workplace):
+def test_the_results_folder_of_run_keeps_its_name(name, fresh: Workplace, dry_runs: DryRuns):
     fresh.write(small_study("small", ["smooth_ap"]))
-    done = subprocess.run(
-        [*command("small"), "--results", name, "--dry-run"],
-        cwd=fresh.folder,
-        env=environment(quick=True),
-        capture_output=True,
-        text=True,
-        timeout=STUCK,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    words = snakemake_words(Path("small.yaml"), "2", Path(name))
+    done = dry_runs.ask(fresh.folder, *words)
+    assert done.returncode == 0, done.stdout
     assert f" {name}/runs/glyphs_tiny/" in done.stdout

@@ -19,7 +19,7 @@ def test_a_second_run_has_nothing_to_do(workplace: Workplace):
 def test_one_hyperparameter_reruns_exactly_its_runs_and_keeps_the_old_results(workplace: Workplace):
     before = workplace.results()
     workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide"], tau=0.2))
-    planned = jobs(workplace.snakemake("small", "--dry-run"))
+    planned = jobs(workplace.dry_run("small"))
     assert (planned["spec"], planned["train"]) == (2, 2)
     assert workplace.results() == before, "a dry run changes nothing"
 
@@ -32,31 +32,30 @@ def test_one_hyperparameter_reruns_exactly_its_runs_and_keeps_the_old_results(wo
         (kept,) = (workplace.runs / name / "previous").iterdir()
         assert (kept / "result.json").read_bytes() == before[name][1]
         assert json.loads((kept / "spec.json").read_text())["loss"]["params"]["tau"] == 0.1
-    assert "Nothing to be done" in (again := workplace.snakemake("small")).stdout + again.stderr
+    assert "Nothing to be done" in workplace.dry_run("small").stdout
 
 
 def test_equal_specifications_written_again_rerun_nothing(workplace: Workplace):
     time.sleep(0.01)
     for path in workplace.runs.glob("*/*/*/*/*/spec.json"):
         path.write_bytes(path.read_bytes())
-    done = workplace.snakemake("small")
-    assert "Nothing to be done" in done.stdout + done.stderr
+    assert "Nothing to be done" in workplace.dry_run("small").stdout
 
 
 def test_another_study_shares_runs_and_trains_only_its_own(workplace: Workplace):
     before = workplace.results()
     workplace.write(small_study("other", ["smooth_ap", "roadmap"]))
-    assert jobs(workplace.snakemake("other", "--dry-run"))["train"] == 2
+    assert jobs(workplace.dry_run("other"))["train"] == 2
     assert workplace.snakemake("other").returncode == 0
     after = workplace.results()
     assert {name: after[name] for name in before} == before
     assert {name.split("/")[2] for name in set(after) - set(before)} == {"roadmap"}
-    assert "Nothing to be done" in (again := workplace.snakemake("small")).stdout + again.stderr
+    assert "Nothing to be done" in workplace.dry_run("small").stdout
 
 
 def test_an_added_loss_trains_only_that_loss(workplace: Workplace):
     workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide", "roadmap"]))
-    planned = jobs(workplace.snakemake("small", "--dry-run"))
+    planned = jobs(workplace.dry_run("small"))
     assert (planned["train"], planned["collect"]) == (2, 1)
 
 
@@ -64,7 +63,7 @@ def test_a_changed_title_rebuilds_the_tables_and_trains_nothing(workplace: Workp
     workplace.write(
         {**small_study("small", ["smooth_ap", "smooth_ap_wide"]), "title": "Another title"}
     )
-    planned = jobs(workplace.snakemake("small", "--dry-run"))
+    planned = jobs(workplace.dry_run("small"))
     assert planned.get("collect") == 1 and "train" not in planned and "spec" not in planned
 
 
@@ -73,10 +72,7 @@ def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_eve
 ):
     before = workplace.results()
     shutil.rmtree(workplace.folder / ".snakemake")
-    assert (
-        "Nothing to be done"
-        in (done := workplace.snakemake("small", "--dry-run")).stdout + done.stderr
-    )
+    assert "Nothing to be done" in workplace.dry_run("small").stdout
 
     workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide"], tau=0.2))
     changed = {name for name in before if "/smooth_ap_wide/" in name}
@@ -97,4 +93,4 @@ def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_eve
         assert after[name][1] != before[name][1]
         (kept,) = (workplace.runs / name / "previous").iterdir()
         assert (kept / "result.json").read_bytes() == before[name][1]
-    assert "Nothing to be done" in (again := workplace.snakemake("small")).stdout + again.stderr
+    assert "Nothing to be done" in workplace.dry_run("small").stdout
