@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 
 import pytest
 
@@ -37,24 +39,41 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+@pytest.fixture
+def filled(benchmark_cache, cache, monkeypatch):
+    """Return a cache with a copy of the catalogue that all tests share."""
+    with monkeypatch.context() as patch:
+        patch.setenv("BENCHMARK_CACHE", str(benchmark_cache))
+        load_catalogue()
+    cache.mkdir()
+    shutil.copy2(benchmark_cache / f"losses-{catalogue._sources()}.json", cache)
+    return cache
+
+
+@pytest.fixture
+def built_here(monkeypatch):
+    """Build the catalogue in this process where the process of its own is not what is tested."""
+    losses = {name: asdict(facts) for name, facts in build_catalogue().items()}
+    monkeypatch.setattr(catalogue, "_build_in_subprocess", lambda: losses)
+
+
 def test_catalogue_lists_every_loss_with_its_schema(cache):
-    catalogue = load_catalogue()
-    assert sorted(catalogue) == sorted(LOSSES.names())
-    assert catalogue == build_catalogue()
-    assert catalogue["smooth_ap"].display == "SmoothAP"
-    assert catalogue["blackbox_ap"].stochastic is True
-    assert catalogue["proxy_nca"].accepts_references is False
-    assert catalogue["sup_ap"].schema["properties"]["offset"]["default"] is None
+    found = load_catalogue()
+    assert sorted(found) == sorted(LOSSES.names())
+    assert found == build_catalogue()
+    assert found["smooth_ap"].display == "SmoothAP"
+    assert found["blackbox_ap"].stochastic is True
+    assert found["proxy_nca"].accepts_references is False
+    assert found["sup_ap"].schema["properties"]["offset"]["default"] is None
     cached = load_catalogue()
     for name, facts in build_catalogue().items():  # trials follow the order of options
         order = list(facts.schema["properties"])
-        assert list(catalogue[name].schema["properties"]) == order
+        assert list(found[name].schema["properties"]) == order
         assert list(cached[name].schema["properties"]) == order
 
 
-def test_reading_the_catalogue_imports_no_torch_and_builds_once(cache):
-    load_catalogue()
-    (path,) = cache.iterdir()
+def test_reading_the_catalogue_imports_no_torch_and_builds_once(filled):
+    (path,) = filled.iterdir()
     stamp = path.stat().st_mtime_ns
     code = (
         "import sys; from benchmark.losses.catalogue import load_catalogue; load_catalogue(); "
@@ -66,14 +85,13 @@ def test_reading_the_catalogue_imports_no_torch_and_builds_once(cache):
     assert path.stat().st_mtime_ns == stamp
 
 
-def test_plugin_file_enters_the_catalogue(cache, tmp_path, monkeypatch):
-    load_catalogue()
+def test_plugin_file_enters_the_catalogue(filled, tmp_path, monkeypatch):
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "toy_one.py").write_text(TOY.replace("{name}", "one"))
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
     assert load_catalogue()["toy_one"].schema["properties"]["slope"]["default"] == 2.0
-    assert len(list(cache.iterdir())) == 2
+    assert len(list(filled.iterdir())) == 2
 
 
 def test_a_fact_that_no_loss_has_is_named():
@@ -96,7 +114,7 @@ def test_concurrent_builders_leave_a_whole_catalogue(cache):
     assert len(list(cache.iterdir())) == 1
 
 
-def test_a_damaged_or_altered_file_is_built_again(cache):
+def test_a_damaged_or_altered_file_is_built_again(cache, built_here):
     whole = load_catalogue()
     (path,) = cache.iterdir()
     content = path.read_text()
@@ -108,7 +126,7 @@ def test_a_damaged_or_altered_file_is_built_again(cache):
         assert path.read_text() == content
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_done_without(built_here, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "file" / "cache"))
     assert sorted(load_catalogue()) == sorted(LOSSES.names())
