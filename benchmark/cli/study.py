@@ -112,6 +112,7 @@ def add_seeds(
     from benchmark.study import load_study
 
     typer.echo(begin_next_look(load_study(study, results), results, partial=partial))
+    typer.echo(f"Next: python -m benchmark run {study}")
 
 
 def specs(study: StudyName, results: Results = RESULTS) -> None:

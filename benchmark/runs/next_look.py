@@ -45,8 +45,7 @@ def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> st
     return (
         f"study '{study.name}' is at look {further.look} of {len(study.looks)} now "
         f"({_listed(study)}): {sum(row.to_do for row in todo.rows)} runs to do{hours}\n"
-        "Until they have ended, verdicts are interim. Next: "
-        f"python -m benchmark run {study.name}"
+        "Until they have ended, verdicts are interim."
     )
 
 

@@ -34,7 +34,7 @@ def _table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> 
         Column(("Value",), numeric=False, words=("of option",)),
         Column(("Score",), parts=("mean", "sd", "n")),
         *(test_columns(study)[index] for index in _SHOWN),
-        text_column("Claims, and whether they hold here"),
+        text_column("Claims, and what this study says of them"),
         test_columns(study)[_DETECTABLE],
     ]
     most = max(each.score_n for each in values)

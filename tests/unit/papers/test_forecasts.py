@@ -70,5 +70,12 @@ def test_looks_that_are_planned_cost_some_power(found):
     assert smallest_drift(alone) < one.smallest
 
 
+@pytest.mark.parametrize("name", ["roadmap", "smooth_ap", "fast_ap", "listwise"])
+def test_the_papers_studies_plan_looks_up_to_all_their_seeds(name):
+    study = load_study(name)
+    assert study.looks[-1] == len(study.planned_seeds) == 10
+    assert len(study.seeds) == study.looks[0] >= 3
+
+
 def test_nothing_is_forecast_without_published_tables():
     assert as_text([]) == ""

@@ -1,0 +1,31 @@
+"""The worked examples of verdicts.md and statistics.md are what the rule computes."""
+
+from __future__ import annotations
+
+import pytest
+from pages import ROOT
+
+from benchmark.stats.families import holm
+from benchmark.stats.reproduction import Evidence, compare
+
+
+def page(name):
+    return " ".join((ROOT / "docs" / name).read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize("df, shown", [(4, "[-1.68, +0.28]"), (9, "[-1.55, +0.15]")])
+def test_the_example_of_an_inconclusive_number_counts_rounding(df, shown):
+    found = compare(Evidence(61.8, 5, 62.5, variance=0.16, df=df, slack=0.05))
+    assert f"[{float(found.low):.2f}, {float(found.high):+.2f}]" == shown
+    assert shown in page("verdicts.md")
+
+
+def test_the_example_of_a_shared_spread():
+    text = page("statistics.md")
+    drifts = {
+        df: float(compare(Evidence(62.4, 3, 65.9, variance=0.04, df=df)).p_drift) for df in (2, 6)
+    }
+    assert f"once in {round(1 / drifts[2], -1):.0f} tries" in text
+    assert f"once in {round(1 / drifts[6], -3):,.0f} tries" in text
+    alone, shared = (float(holm([p], planned=30)[0]) for p in drifts.values())
+    assert alone > 0.05 >= shared and f"(p = {alone:.2f})" in text
