@@ -158,8 +158,9 @@ def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float)
     shared = _shared(table, [(one, two) for _, one, two in pairs])
     tests = paired_tests(values[list(first)], values[list(second)], alpha, shared)
     blocked = np.full((len(values), len(values)), np.nan)
-    for rows in table.groupby(level=GROUP).indices.values():
-        blocked[np.ix_(rows, rows)] = blocked_p(values[rows])
+    for indices in table.groupby(level=GROUP).indices.values():
+        rows = np.asarray(indices, int)
+        blocked[rows[:, None], rows] = blocked_p(values[rows])
     tests["p_blocked"] = blocked[list(first), list(second)]
     return pd.concat([where, tests], axis=1)
 
