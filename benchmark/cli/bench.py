@@ -68,6 +68,16 @@ def losses(
     typer.echo(f"written: {section.write_csv(out)}")
 
 
+@group.command()
+def gpu(out: Out = Path("results/bench-gpu")) -> None:
+    """Check losses, training, input and evaluation on a GPU in eight minutes; a CPU in miniature.
+
+    Example: python -m benchmark bench gpu --out results/bench-gpu
+    """
+    _prepare(1)
+    raise typer.Exit(importlib.import_module("perf.gpu.check").run(out, typer.echo))
+
+
 def _prepare(threads: int) -> None:
     """Make ``tests/perf`` importable and set the threads of every library."""
     folder = Path(__file__).resolve().parents[2] / "tests"
