@@ -99,7 +99,7 @@ def _train(spec: RunSpec) -> Recording:
     try:
         with StopRequest() as stop, tempfile.TemporaryDirectory() as scratch:
             trainer = Trainer(components, Path(scratch), Progress(spec.run_id, training.epochs))
-            embedded = trainer.run(stop)
+            embedded = trainer.run(stop).embedded
     except DivergedError as error:
         raise RunError(
             f"{spec.run_id} diverged ({error}), so its embeddings cannot be analysed"

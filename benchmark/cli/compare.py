@@ -24,7 +24,7 @@ def compare(
     results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
 ) -> None:
     """Show what two runs, or all seeds of two cells, have different: specification, versions,
-    scores, paired test.
+    scores, paired test, the queries that changed.
 
     Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32
     glyphs_1k/test_resnet/sup_ap/bs32

@@ -19,7 +19,7 @@ def stats(
     study: Annotated[str, typer.Argument(help="name or path of the study")],
     results: Results = Path("results"),
 ) -> None:
-    """Compute intervals, paired tests, the ablation and relative gains: results/STUDY/stats/*.csv.
+    """Compute intervals, tests, the ablation, ranks and rates: results/STUDY/stats/*.csv.
 
     Example: python -m benchmark stats embedded
     """
@@ -27,12 +27,14 @@ def stats(
     from benchmark.stats.analysis import analyse, write_stats
     from benchmark.stats.budgets.analysis import analyse_budgets
     from benchmark.stats.looks import at_level
+    from benchmark.stats.queries import Draws
     from benchmark.study import load_study
 
     loaded = load_study(study, results)
     folder, comparison = loaded.folder(results), at_level(loaded).comparison
     table = RunTable.read(folder)
-    tables = analyse(table, comparison, loaded.metrics)
+    draws = Draws.read(table, results, loaded.metrics, 1 - comparison.alpha)
+    tables = analyse(table, comparison, loaded.metrics, draws)
     if loaded.references.trials:
         trials = RunTable.read(Path(results) / loaded.references.trials)
         tables |= analyse_budgets(trials, table, loaded.metrics[0], comparison.alpha)

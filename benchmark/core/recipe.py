@@ -160,6 +160,19 @@ class SamplerConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeedsConfig:
+    """Seeds of single roles, so that sources of noise can be varied apart; null: the run's seed."""
+
+    weights: int | None = option(
+        None, at_least=0, added=True, help="initial weights, those of a loss with any as well"
+    )
+    order: int | None = option(
+        None, at_least=0, added=True, help="which images share a batch, and the order of batches"
+    )
+    augmentation: int | None = option(None, at_least=0, added=True, help="augmentation of images")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """All sections of a recipe."""
 
@@ -171,6 +184,7 @@ class Recipe:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    seeds: SeedsConfig = field(default=SeedsConfig(), metadata={"added": True})
 
 
 def check_recipe(recipe: Recipe) -> list[Problem]:

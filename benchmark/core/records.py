@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import ConfigError, Problem, RunError
@@ -37,6 +37,7 @@ RESULT = "result.json"
 METRICS = "metrics.jsonl"
 PROVENANCE = "provenance.json"
 NEIGHBOURS = "neighbours.npz"
+QUERIES = "queries.npz"
 LOG = "train.log"
 STATE = "state"
 
@@ -111,6 +112,11 @@ class RunSpec:
     def folder(self) -> Path:
         """The run's folder relative to the results root."""
         return Path("runs") / self.run_id
+
+    def seed_of(self, role: Literal["weights", "order", "augmentation"]) -> int:
+        """Return the seed of a source of noise: its own if the recipe gives one, or the run's."""
+        own: int | None = getattr(self.recipe.seeds, role)
+        return self.seed if own is None else own
 
     @cached_property
     def digest(self) -> str:
@@ -203,7 +209,8 @@ def _spec_schema() -> dict[str, Any]:
     """Return the JSON Schema of a specification; in its recipe nothing is left to defaults."""
     schema = schema_of(_SpecFile)
     recipe = schema["properties"]["recipe"]
-    recipe["required"] = list(recipe["properties"])
+    added = {item.name for item in dataclasses.fields(Recipe) if item.metadata.get("added")}
+    recipe["required"] = [name for name in recipe["properties"] if name not in added]
     return schema
 
 

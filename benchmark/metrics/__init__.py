@@ -4,7 +4,7 @@ faiss."""
 from __future__ import annotations
 
 from benchmark.metrics.expansion import expand_queries
-from benchmark.metrics.landmarks import landmark_map
+from benchmark.metrics.landmarks import landmark_map, landmark_scores
 from benchmark.metrics.names import METRICS, check_metric, display_name, metric_of
 from benchmark.metrics.retrieval import Retrieval, evaluate_retrieval, retrieval_metrics
 from benchmark.metrics.search import nearest_neighbours
@@ -19,6 +19,7 @@ __all__ = [
     "evaluate_retrieval",
     "expand_queries",
     "landmark_map",
+    "landmark_scores",
     "learn_whitening",
     "metric_of",
     "nearest_neighbours",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmark.core.errors import DataError
+from benchmark.core.query_scores import QueryScores
 from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.ranks import block_size
 from benchmark.metrics.rows import rank_rows
@@ -26,17 +27,29 @@ def landmark_map(
     judgements: Judgements,
     distractors: np.ndarray | None = None,
 ) -> float:
-    """Return the mAP in [0, 1] of queries (Q, D) that search a gallery (G, D) by cosine similarity.
+    """Return the mAP of ``landmark_scores``, in [0, 1]."""
+    return landmark_scores(query, gallery, judgements, distractors)[0]
 
-    The gallery's items that a query ignores are taken out of its ranking. With its P relevant items
-    at ranks r_1 < ... < r_P of what is left, the area under precision and recall is added up in
-    trapezoids::
+
+def landmark_scores(
+    query: np.ndarray,
+    gallery: np.ndarray,
+    judgements: Judgements,
+    distractors: np.ndarray | None = None,
+    labels: np.ndarray | None = None,
+) -> tuple[float, QueryScores]:
+    """Return the mAP in [0, 1], and the scores, of queries (Q, D) that search a gallery (G, D).
+
+    They are compared by cosine similarity, and the gallery's items that a query ignores are taken
+    out of its ranking. With its P relevant items at ranks r_1 < ... < r_P of what is left, the area
+    under precision and recall is added up in trapezoids::
 
         AP = 1/P sum over i of (p_i + i / r_i) / 2,   p_i = (i - 1) / (r_i - 1), or 1 where r_i = 1
 
     (the rule of these benchmarks' own evaluation, Radenovic et al., CVPR 2018; never above the mean
     of i / r_i that ``retrieval_metrics`` calls map). Equal scores rank in the order of their index.
     ``distractors`` (N, D) are searched after the gallery, in blocks, and relevant to no query.
+    ``labels`` (Q,) are the queries' classes; without them each query is its own.
     Memory: one block of scores. Raises DataError for embeddings that do not fit, and for judgements
     that miss a query, name an item that is not there, name one twice or as relevant and ignored, or
     have nothing to find.
@@ -50,7 +63,7 @@ def landmark_map(
         )
     _check(judgements, len(rows), len(items))
     size = block_size(len(items))
-    total = 0.0
+    total, found = 0.0, []
     for start in range(0, len(rows), size):
         scores = rows[start : start + size] @ items.T
         relevant = judgements.relevant[start : start + size]
@@ -62,8 +75,13 @@ def landmark_map(
         if distractors is not None:
             chosen = rows[start : start + size]
             split = ranks_behind(chosen, distractors, scores, relevant, split)
-        total += sum(_average_precision(part) for part in split)
-    return total / len(rows)
+        of_block = [_average_precision(part) for part in split]
+        total += sum(of_block)
+        found += [(part[0], average) for part, average in zip(split, of_block, strict=True)]
+    nearest, average = map(np.array, zip(*found, strict=True))
+    number = np.arange(len(rows))
+    own = number if labels is None else labels
+    return total / len(rows), QueryScores(number, own, nearest, {"map": average})
 
 
 def ranks_behind(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.query_scores import QueryScores
 from benchmark.metrics.checks import checked_sets
 from benchmark.metrics.ranks import BlockRanks, positive_ranks
 
@@ -18,11 +19,12 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Retrieval:
     """``metrics`` in [0, 1], means over ``queries``; ``skipped`` more queries have no positive to
-    find."""
+    find. ``scores`` are those of the queries, in their order, without the skipped ones."""
 
     metrics: dict[str, float]
     queries: int
     skipped: int
+    scores: QueryScores
 
 
 def retrieval_metrics(
@@ -48,15 +50,9 @@ def retrieval_metrics(
     OMP_NUM_THREADS, else all processors. Raises DataError for embeddings or labels that do not fit
     together or are not finite.
     """
-    found = evaluate_retrieval(
+    return evaluate_retrieval(
         query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads
-    )
-    if found.skipped:
-        total = found.queries + found.skipped
-        logger.warning(
-            "%d of %d queries have no positive and are left out of the means", found.skipped, total
-        )
-    return found.metrics
+    ).metrics
 
 
 def evaluate_retrieval(
@@ -69,7 +65,7 @@ def evaluate_retrieval(
     device: str | None = None,
     threads: int | None = None,
 ) -> Retrieval:
-    """Return the metrics with the number of queries they rest on; arguments as in
+    """Return the metrics with the scores of the queries they rest on; arguments as in
     ``retrieval_metrics``."""
     _check_recall_at(recall_at)
     queries, items = checked_sets(query, query_labels, gallery, gallery_labels)
@@ -80,19 +76,30 @@ def evaluate_retrieval(
         from benchmark.metrics.device import positive_ranks_on
 
         blocks = positive_ranks_on(device, queries, items)
-    return _averages(blocks, [int(k) for k in recall_at])
+    found = _averages(blocks, [int(k) for k in recall_at], np.asarray(query_labels))
+    if found.skipped:
+        total = found.queries + found.skipped
+        logger.warning(
+            "%d of %d queries have no positive and are left out of the means", found.skipped, total
+        )
+    return found
 
 
-def _averages(blocks: Iterable[BlockRanks], recall_at: list[int]) -> Retrieval:
+def _averages(blocks: Iterable[BlockRanks], recall_at: list[int], labels: np.ndarray) -> Retrieval:
     names = [*(f"recall_at_{k}" for k in recall_at), "map_at_r", "map"]
     sums = np.zeros(len(names))
     queries = skipped = 0
+    asked, found = [], []
     for block in blocks:
         counts = block.counts[block.counts > 0]
+        asked.append(np.flatnonzero(block.counts) + queries + skipped)
         queries += len(counts)
         skipped += len(block.counts) - len(counts)
         if len(counts):
-            sums += _sums(counts, block.ranks, recall_at)
+            nearest, average_at_r, average = _by_query(counts, block.ranks)
+            hits = [float((nearest <= k).sum()) for k in recall_at]
+            sums += [*hits, average_at_r.sum(), average.sum()]
+            found.append((nearest, average_at_r, average))
     if queries == 0:
         raise DataError(
             f"retrieval: none of the {skipped} queries has a positive to find; "
@@ -100,18 +107,22 @@ def _averages(blocks: Iterable[BlockRanks], recall_at: list[int]) -> Retrieval:
             "queries' classes"
         )
     values = np.clip(sums / queries, 0.0, 1.0)
-    return Retrieval(dict(zip(names, values.tolist(), strict=True)), queries, skipped)
+    query = np.concatenate(asked)
+    nearest, average_at_r, average = map(np.concatenate, zip(*found, strict=True))
+    averages = {"map": average, "map_at_r": average_at_r}
+    scores = QueryScores(query, labels[query], nearest, averages)
+    return Retrieval(dict(zip(names, values.tolist(), strict=True)), queries, skipped, scores)
 
 
-def _sums(counts: np.ndarray, ranks: np.ndarray, recall_at: list[int]) -> list[float]:
-    """Return the sum over queries of each metric, in the order of ``_averages``'s names."""
+def _by_query(counts: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rank of the nearest positive, AP@R and AP of each query of a block."""
     starts = np.cumsum(counts) - counts
     nearest = ranks[starts]
     precision = (np.arange(len(ranks)) - np.repeat(starts, counts) + 1) / ranks
     within_r = np.where(ranks <= np.repeat(counts, counts), precision, 0.0)
     average = np.add.reduceat(precision, starts) / counts
     average_at_r = np.add.reduceat(within_r, starts) / counts
-    return [*(float((nearest <= k).sum()) for k in recall_at), average_at_r.sum(), average.sum()]
+    return nearest, average_at_r, average
 
 
 def _check_recall_at(recall_at: Sequence[int]) -> None:

@@ -24,7 +24,7 @@ from benchmark.study import Study
 FILES = {
     **{name: f"stats/{name}.csv" for name in (
         "summary", "paired", "ablation", "gain", "curves", "best_epoch", "differences", "costs",
-        "ranks", "rank_tests", "profiles",
+        "divergence", "noise", "ranks", "rank_tests", "profiles",
     )},
     "verdicts": "verdicts.csv",
     "claims": "claims.csv",
@@ -32,7 +32,8 @@ FILES = {
 TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared
 WHERE = ["dataset", "setting", "split"]
 CONDITION = [*WHERE, "batch_size"]
-_COMPARED = ("summary", "curves", "best_epoch", "differences")
+DIVERGENCE_CELL = ("dataset", "setting", "batch_size", "loss")
+_COMPARED = ("summary", "curves", "best_epoch", "differences", "divergence")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Inputs:
     best_epoch: pd.DataFrame
     differences: pd.DataFrame
     costs: pd.DataFrame
+    divergence: pd.DataFrame
+    noise: pd.DataFrame
     ranks: pd.DataFrame
     rank_tests: pd.DataFrame
     profiles: pd.DataFrame
@@ -107,6 +110,15 @@ class Inputs:
     def base_losses(self) -> dict[str, str]:
         """Return the registry name of each loss label."""
         return dict(zip(self.runs["loss"], self.runs["base_loss"], strict=True))
+
+    @property
+    def diverging(self) -> set[tuple[str, str, int, str]]:
+        """Return the dataset, setting, batch size and loss of the cells that diverge."""
+        rates = self.divergence
+        if rates.empty:
+            return set()
+        rows = rates.loc[rates["diverges"].astype(str) == "True", [*DIVERGENCE_CELL]]
+        return {tuple(row) for row in rows.itertuples(index=False)}
 
     @property
     def headline(self) -> str:

@@ -32,7 +32,9 @@ CAPTION = (
     "intervals and detectable differences are in percentage points; bold differences are "
     "significant after Holm's correction. d_z: effect size of the paired differences, unbiased. "
     "Detectable: the smallest true difference that this many seeds would have shown with "
-    "probability 0.8."
+    "probability 0.8. The interval over classes, where there is one, says how much the difference "
+    "depends on the classes that were tested. A loss that diverges where the other does not has "
+    "lost, whatever its other runs score."
 )
 
 
@@ -61,14 +63,15 @@ def pair_table(
         loss=ordered["loss"].map(losses.index),
         against=ordered["against"].map(losses.index),
     )
+    queries = bool(tests["query_low"].notna().any())
     rows = (
-        (_heading(row), [*first_cells(row), *test_cells(row, *words)])
+        (_heading(row), [*first_cells(row), *test_cells(row, queries, *words)])
         for row in ordered.loc[keys.sort_values([*keys], kind="stable").index].itertuples()
     )
     return Table(
         title,
         f"{caption} {CAPTION}",
-        [*columns, *test_columns(study)],
+        [*columns, *test_columns(study, queries)],
         grouped(rows),
         [_families(tests, study)],
     )
@@ -79,20 +82,31 @@ def loss_cell(label: str, study: Study) -> TableCell:
     return TableCell(loss_label(label, study))
 
 
-def test_columns(study: Study) -> list[Column]:
-    """Return the columns of a test; the CSV has differences in [0, 1]."""
+def test_columns(study: Study, queries: bool = False) -> list[Column]:
+    """Return the columns of a test; the CSV has differences in [0, 1].
+
+    ``queries`` asks for the interval over classes of queries.
+    """
+    over_classes = Column((f"{confidence(study)} over classes",), parts=("low", "high"))
     return [
         Column(("Difference",), parts=("difference",)),
         Column((f"{confidence(study)} interval",), parts=("low", "high")),
+        *[over_classes] * queries,
         text_column("Outcome"),
         *(Column((name,), parts=("",)) for name in ("p", "p (Holm)", "d_z", "Detectable", "n")),
     ]
 
 
-def test_cells(row: Any, above: str = "higher", below: str = "lower") -> list[TableCell]:
+def test_cells(
+    row: Any, queries: bool = False, above: str = "higher", below: str = "lower"
+) -> list[TableCell]:
     """Return the cells of one test, a row of ``paired.csv`` as a named tuple."""
     significant = is_true(row.significant)
-    if finite(row.p_holm) is None:
+    lost = getattr(row, "lost", "")
+    if isinstance(lost, str) and lost:
+        told = (below, "bad") if lost == row.loss else (above, "good")
+        outcome = TableCell(f"{told[0]}: divergence", tone=told[1])
+    elif finite(row.p_holm) is None:
         outcome = TableCell("no test", tone="muted")
     elif not significant:
         outcome = TableCell("not significant", tone="unsure")
@@ -103,6 +117,7 @@ def test_cells(row: Any, above: str = "higher", below: str = "lower") -> list[Ta
     return [
         number_cell(points, row.difference, mark="best" if significant else ""),
         number_cell(interval, row.ci_low, row.ci_high),
+        *([number_cell(interval, row.query_low, row.query_high)] if queries else []),
         outcome,
         number_cell(p_value, row.p),
         number_cell(p_value, row.p_holm),

@@ -16,6 +16,7 @@ from benchmark.core.records import (
     METRICS,
     NEIGHBOURS,
     PROVENANCE,
+    QUERIES,
     RESULT,
     SPEC,
     digest_of,
@@ -23,7 +24,7 @@ from benchmark.core.records import (
 from benchmark.study.grid import Run
 
 PREVIOUS = "previous"
-KEPT = (RESULT, METRICS, PROVENANCE, NEIGHBOURS, LOG)
+KEPT = (RESULT, METRICS, PROVENANCE, NEIGHBOURS, QUERIES, LOG)
 
 
 def write_spec(run: Run, results: Path) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmark.core.errors import RunError
 from benchmark.core.paths import read_regular
+from benchmark.core.query_scores import read_query_scores
 from benchmark.core.records import LOG, PROVENANCE, RESULT
 from benchmark.core.results import Provenance, Result
 from benchmark.study.grid import Run
@@ -46,6 +47,7 @@ def status_of(run: Run, results: Path) -> RunStatus:
             return RunStatus("stale", reason, code_version=result.code_version)
         path = folder / PROVENANCE
         provenance = Provenance.read(path) if path.exists() else None
+        read_query_scores(folder, result.spec_digest, result.metrics.last)
     except RunError as error:
         return RunStatus("failed", str(error))
     return RunStatus(result.status, result.reason, result, provenance, result.code_version)

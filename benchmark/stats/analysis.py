@@ -7,14 +7,18 @@ batch_size, split, metric. An interval is the two columns ci_low, ci_high.
 | file | one row per | further columns |
 |---|---|---|
 | summary.csv | group, loss, selection | base_loss, n, mean, sd, interval, minimum, maximum, and the
-numbers of runs without a score: n_diverged, n_absent |
-| paired.csv | group and tested pair | the columns of a test |
-| ablation.csv | group and step | step ("1", "2", ..., "total"), the columns of a test |
+numbers of runs without a score: n_diverged, n_absent; the interval over queries |
+| paired.csv | group and tested pair | the columns of a test, the interval over queries |
+| ablation.csv | group and step | step ("1", "2", ..., "total"), the columns of paired.csv |
 | gain.csv | group | loss, against, n, gain, sd, interval, gain_of_means (percent) |
 | curves.csv | group, loss, epoch | n, mean, sd; of the first metric |
 | best_epoch.csv | group, loss | n, last, last_sd, best, best_sd, difference, epoch |
 | differences.csv | group, loss, seed | against (the baseline), value, value_against, difference |
 | costs.csv | dataset, setting, batch_size, loss | n, means of time and memory; loss_share |
+| divergence.csv | dataset, setting, batch_size, loss | n_diverged of n_ended, rate with exact
+interval (low, high), diverges (more than one run of ten, significantly) |
+| noise.csv | group, loss, source | sd, share of the variance with its interval (low, high), runs of
+the square, their mean |
 | ranks.csv | setting, batch_size, metric, loss | rank (average over datasets), datasets, losses,
 p_friedman, critical (Nemenyi's difference of ranks) |
 | rank_tests.csv | the same and against | difference of ranks, p_holm, significant |
@@ -26,7 +30,11 @@ mean_against, difference (loss - against), sd_difference, se and df (moderated w
 of the place), ci_low, ci_high, t, p, p_plain (with the pair's own spread alone), p_blocked
 (analysis of variance of all losses at that batch size, the seed as block), d_z (unbiased),
 note, detectable (smallest true difference seen with probability 0.8 in this family), family,
-p_holm, family_size, significant (p_holm <= alpha). Tests use selection "last" only.
+p_holm, family_size, significant (p_holm <= alpha), lost (the side that alone diverges: then nothing
+is significant). Tests use selection "last" only.
+
+An interval over queries (query_low, query_high; over so many queries and classes) is a bootstrap of
+whole classes: of the mean over seeds, or of its difference, with the trained networks as they are.
 """
 
 from __future__ import annotations
@@ -41,9 +49,12 @@ from benchmark.core.files import write_text
 from benchmark.runs.table import CELL_COLUMNS, RunTable
 from benchmark.stats.ablation import ablation_steps, relative_gain
 from benchmark.stats.descriptive import best_epochs, costs, differences_by_seed, learning_curves
+from benchmark.stats.divergence import divergence_rates, with_diverged, with_losers
 from benchmark.stats.intervals import mean_sd, t_half_widths
+from benchmark.stats.noise_sources import noise_shares, square_runs
 from benchmark.stats.over_datasets import analyse_datasets
 from benchmark.stats.paired import GROUP, TEST, compare, corrected
+from benchmark.stats.queries import Draws, with_query_intervals
 from benchmark.study.model import Comparison
 
 SELECTIONS = ("last", "best")
@@ -60,28 +71,41 @@ GAIN_COLUMNS = [*GROUP, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high
 
 
 def analyse(
-    table: RunTable, comparison: Comparison, metrics: Sequence[str]
+    table: RunTable, comparison: Comparison, metrics: Sequence[str], draws: Draws | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Return the tables of the list above by name.
+    """Return the tables of the list above by name; ``draws`` are of the runs' queries.
 
     A loss without a finished run has no row here; the table of runs names it.
     """
     alpha, ablation = comparison.alpha, comparison.ablation
-    headline = table.test_scores("last", metrics)
+    headline, square = table.test_scores("last", metrics), square_runs(table)
+    headline = headline[~headline["run_id"].isin(square)]  # they share seeds: no sample
     gain = pd.DataFrame()
     if len(ablation) > 1:
         gain = relative_gain(headline, ablation[-1], ablation[-2], alpha)
-    paired = compare(headline, comparison.baseline, alpha)
-    steps = ablation_steps(headline, ablation, alpha)
+    rates = divergence_rates(table, 1 - alpha)
+    attempted = with_diverged(headline, table)
+    paired = compare(attempted, comparison.baseline, alpha)
+    steps = ablation_steps(attempted, ablation, alpha)
+    summary = summarise(table, metrics, alpha)
+    last = summary["selection"] == "last"
+
+    def completed(tests: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+        return with_query_intervals(
+            with_losers(_with_families(tests, alpha, columns), rates), draws
+        )
+
     return {
-        "summary": summarise(table, metrics, alpha),
-        "paired": _with_families(paired, alpha, PAIRED_COLUMNS),
-        "ablation": _with_families(steps, alpha, ABLATION_COLUMNS),
+        "summary": pd.concat([with_query_intervals(summary[last], draws), summary[~last]]),
+        "paired": completed(paired, PAIRED_COLUMNS),
+        "ablation": completed(steps, ABLATION_COLUMNS),
         "gain": gain.reindex(columns=GAIN_COLUMNS),
         "curves": learning_curves(table, metrics),
         "best_epoch": best_epochs(table, metrics),
         "differences": differences_by_seed(headline, comparison.baseline),
         "costs": costs(table),
+        "divergence": rates,
+        "noise": noise_shares(table, metrics, alpha),
         **analyse_datasets(table, metrics, alpha),
     }
 
@@ -92,9 +116,10 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
     status = runs["status"]
     counts = runs[CELL].assign(n_diverged=status == "diverged", n_absent=status.isin(ABSENT))
     counts = counts.groupby(CELL, as_index=False).sum()
-    tables = []
+    tables, square = [], square_runs(table)
     for selection in SELECTIONS:
         scores = table.test_scores(selection, metrics)
+        shared = scores.loc[scores["run_id"].isin(square), "setting"].unique()
         index = [*CELL, "split", "metric"]
         by_seed = scores.pivot(index=index, columns="seed", values="value").sort_index()
         values = by_seed.to_numpy(float)
@@ -111,6 +136,7 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
             minimum=by_seed.min(axis=1).to_numpy(),
             maximum=by_seed.max(axis=1).to_numpy(),
         )
+        rows.loc[rows["setting"].isin(shared), ["ci_low", "ci_high"]] = np.nan
         tables.append(rows.merge(counts, on=CELL, how="left"))
     return pd.concat(tables, ignore_index=True).reindex(columns=SUMMARY_COLUMNS)
 

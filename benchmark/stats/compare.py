@@ -14,6 +14,7 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.records import PROVENANCE, RESULT, SPEC, RunSpec, settings_of
 from benchmark.core.results import Provenance, Result
 from benchmark.metrics.names import display_name
+from benchmark.stats.changed import changes
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import paired_tests
 
@@ -25,6 +26,7 @@ class ComparedRuns:
     """One run, or the runs of one cell: their records by seed."""
 
     name: str
+    folders: Mapping[int, Path]
     specs: Mapping[int, RunSpec]
     results: Mapping[int, Result]
     provenance: Mapping[int, Provenance]
@@ -69,8 +71,8 @@ def compare_text(first: str, second: str, results: Path) -> str:
     """Return the comparison of two runs (dataset/setting/loss/bs32/seed0) or cells (no seed).
 
     Differences of settings and origin; every score; and, over the seeds that both have, whether the
-    runs saw the same batches, and a paired t-test. Raise ConfigError with near names for a run that
-    is not there.
+    runs saw the same batches, a paired t-test, and the queries that changed. Raise ConfigError with
+    near names for a run that is not there.
     """
     problems: list[str] = []
     found = [load_runs(name, results, problems) for name in (first, second)]
@@ -92,6 +94,9 @@ def compare_text(first: str, second: str, results: Path) -> str:
         streams = ([side.results[seed].batch_stream for seed in common] for side in (ours, theirs))
         same = sum(a == b for a, b in zip(*streams, strict=True))
         lines += ["", f"same first batches in {same} of {len(common)} common seeds"]
+        spec = ours.specs[common[0]]
+        kept = ([(s.folders[seed], s.results[seed]) for seed in common] for s in (ours, theirs))
+        lines += changes(spec, *kept) if spec.dataset == theirs.specs[common[0]].dataset else []
     return "\n".join(lines)
 
 
@@ -113,7 +118,8 @@ def load_runs(name: str, results: Path, problems: list[str]) -> ComparedRuns | N
 
     by_seed = {spec.seed: spec for spec in specs.values()}
     read = records(RESULT, Result.read), records(PROVENANCE, Provenance.read)
-    return ComparedRuns(name, by_seed, *read)
+    by_folder = {spec.seed: path for path, spec in specs.items()}
+    return ComparedRuns(name, by_folder, by_seed, *read)
 
 
 def _near(name: str, root: Path) -> str:

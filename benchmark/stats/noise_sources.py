@@ -1,25 +1,33 @@
 """Where the spread between runs comes from: initial weights, batch order, augmentation.
 
 Each source has its own seed with k values, and the k^2 runs form a Latin square: run (i, j) has
-initial weights i, batch order j and augmentation (i + j) mod k. Every value of a source meets every
-value of each other source once, so that all three variances are estimated from the same runs with
-k - 1 degrees of freedom each. What is left is the sources' interaction: how much the effect of one
-seed depends on the others.
+initial weights i, batch order j and augmentation (i + j) mod k (``study.model.square_seeds``).
+Every value of a source meets every value of each other source once, so that all three variances are
+estimated from the same runs with k - 1 degrees of freedom each. What is left is the sources'
+interaction: how much the effect of one seed depends on the others.
 
     E(mean square of a source) = interaction + k * variance of the source
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+
+from benchmark.runs.table import RunTable
 
 Floats = NDArray[np.float64]
 SOURCES = ("initial weights", "batch order", "augmentation")
 INTERACTION = "interaction"
 REPETITIONS = 2000
+SMALLEST = 3
+SEEDS = ("recipe.seeds.weights", "recipe.seeds.order", "recipe.seeds.augmentation")
+CELL = ["dataset", "setting", "batch_size", "split", "metric", "loss"]
+NOISE_COLUMNS = [*CELL, "source", "sd", "share", "low", "high", "runs", "mean"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +41,33 @@ class Share:
     high: float
 
 
-def augmentation_of(weights: int, order: int, size: int) -> int:
-    """Return the value of the third source in the square of ``size``."""
-    return (weights + order) % size
+def square_runs(table: RunTable) -> dict[str, tuple[int, int]]:
+    """Return the runs that have a seed for each source: {run_id: (initial weights, order)}."""
+    if not set(SEEDS) <= set(table.runs.columns):
+        return {}
+    runs = table.runs[["run_id", *SEEDS]].dropna()
+    return {run: (int(one), int(two)) for run, one, two in runs.iloc[:, :3].itertuples(index=False)}
+
+
+def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
+    """Return the shares of the sources for each whole square of a study (``NOISE_COLUMNS``)."""
+    placed = square_runs(table)
+    scores = table.test_scores("last", metrics)
+    scores = scores[scores["run_id"].isin(placed)]
+    rows = []
+    for cell, part in scores.groupby(CELL):
+        size = round(len(part) ** 0.5)
+        square = np.full((size, size), np.nan)
+        for run, value in part[["run_id", "value"]].itertuples(index=False):
+            at = placed[run]
+            if max(at) < size:
+                square[at] = value
+        if size < SMALLEST or not np.isfinite(square).all() or len(part) != size**2:
+            continue
+        for found in shares(square, 1 - alpha):
+            numbers = (found.variance**0.5, found.share, found.low, found.high)
+            rows.append((*cell, found.source, *numbers, len(part), float(square.mean())))
+    return pd.DataFrame(rows, columns=NOISE_COLUMNS)
 
 
 def shares(scores: Floats, confidence: float = 0.95, seed: int = 0) -> list[Share]:

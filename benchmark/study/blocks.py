@@ -129,6 +129,11 @@ class BlockReader:
             self.check_metrics(number, block, recipe, datasets)
         sizes = self.sizes(number, block, datasets)
         seeds = written(self.file.seeds if block.seeds is None else block.seeds)
+        if block.noise_square:
+            seeds = list(range(block.noise_square**2))
+            if block.seeds is not None:
+                words = "has seeds of its own, the numbers of its runs; leave them out"
+                self.add(f"blocks.{number}.noise_square", words)
         wrong = len(self.problems) > before or not all((datasets, losses, sizes, seeds))
         if recipe is None or wrong:
             return None
@@ -147,6 +152,7 @@ class BlockReader:
             recipe_name=recipe_name,
             sources=file.keys.sources,
             loss_precision=file.keys.loss_precision,
+            noise_square=block.noise_square,
         )
 
     def sizes(self, number: int, block: BlockFile, datasets: Sequence[DatasetChoice]) -> list[int]:
@@ -178,10 +184,11 @@ class BlockReader:
         """Return what is laid over the recipe: its named options, then the block's own part."""
         names, options = block.option_names, file.keys.options
         chosen = [options[name] for name in names if name in options]
-        if block.override and not names:
+        own = "override" if block.override else "noise_square" if block.noise_square else ""
+        if own and not names:
             words = "needs an 'option': a name that keeps these runs apart from the plain ones"
-            self.add(f"blocks.{number}.override", words)
-        if names and not chosen and not block.override and not file.problems:
+            self.add(f"blocks.{number}.{own}", words)
+        if names and not chosen and not own and not file.problems:
             words = "needs an 'override': without one the runs equal the plain ones"
             if options:
                 words += f"; options of recipe '{file.name}': {', '.join(options)}"

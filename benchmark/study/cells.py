@@ -28,6 +28,7 @@ def runs_of(
     """Return "(24 runs, first: <run_id>)" for the runs of ``block`` with these parts; "" for
     none."""
     seeds = written(study_seeds if block.seeds is None else block.seeds)
+    seeds = list(range(block.noise_square**2)) if block.noise_square else seeds
     datasets = [label for label in written(block.labels) if dataset in (None, label)]
     losses = [name for name in written(block.losses) if loss in (None, name)]
     sizes = [size for size in written(block.batch_sizes) if batch_size in (None, size)]

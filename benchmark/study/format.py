@@ -38,9 +38,7 @@ class DatasetFile:
 
     name: str = option(help="registry name")
     label: str | None = option(
-        None,
-        help="name in paths and tables; null means the registry name",
-        schema={"pattern": LABEL},
+        None, help="name in paths and tables; null: the registry's", schema={"pattern": LABEL}
     )
     params: dict[str, Any] = option({}, help="parameters of the dataset")
 
@@ -82,15 +80,16 @@ class BlockFile:
     batch_sizes: tuple[int | str, ...] = option(help="batch sizes, or all", schema=SIZES)
     seeds: tuple[int, ...] | None = option(None, help="instead of the study's", schema=SEEDS)
     metrics: tuple[str, ...] | None = option(
-        None,
-        help="those of the study's metrics that this block gives; null means all",
-        schema=DISTINCT,
+        None, help="which of the study's metrics this block gives; null: all", schema=DISTINCT
     )
     resources: dict[str, int] = option(
         {}, help="what one run needs, where it differs from the study's", schema=PARTIAL_RESOURCES
     )
     override: dict[str, Any] = option(
         {}, help="partial recipe laid over the block's; needs an option"
+    )
+    noise_square: int | None = option(
+        None, at_least=3, at_most=100, help="k: k x k runs that cross sources of noise, not seeds"
     )
     # last, because it hides the function of the same name
     option: str | None = option(

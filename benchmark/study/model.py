@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.cells import Setting
-from benchmark.core.recipe import UNTRAINED, Precision, Recipe, recipe_without_training
+from benchmark.core.recipe import (
+    UNTRAINED,
+    Precision,
+    Recipe,
+    SeedsConfig,
+    recipe_without_training,
+)
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.study.format import Comparison, References, Resources
 
@@ -50,7 +56,8 @@ class Block:
     one name. ``overrides`` is what was laid over the recipe file, and ``stand_in`` the recipe that
     takes its place on a stand-in dataset. ``resources`` is None where the study's hold.
     ``loss_precision`` names the losses, by registry name, that train in another precision than the
-    recipe's: ``recipe_of`` gives the recipe of a loss.
+    recipe's: ``recipe_of`` gives the recipe of a loss. With ``noise_square`` k the seeds 0 to
+    k^2 - 1 number the runs of a Latin square: initial weights s // k, batch order s % k.
     """
 
     name: str
@@ -68,6 +75,7 @@ class Block:
     sources: dict[str, str] = field(default_factory=dict)
     loss_precision: dict[str, Precision] = field(default_factory=dict)
     all_seeds: tuple[int, ...] = ()  # where looks are planned: also those of later looks
+    noise_square: int | None = None
 
     @property
     def planned_seeds(self) -> tuple[int, ...]:
@@ -79,7 +87,10 @@ class Block:
         for dataset, loss in itertools.product(self.datasets, self.losses):
             recipe = self.recipe_of(loss.name)
             for size, seed in itertools.product(self.batch_sizes, self.seeds):
-                yield RunSpec(dataset, self.setting, loss.choice, size, seed, recipe)
+                own = recipe
+                if self.noise_square:
+                    own = replace(recipe, seeds=square_seeds(seed, self.noise_square))
+                yield RunSpec(dataset, self.setting, loss.choice, size, seed, own)
 
     def recipe_of(self, loss: str) -> Recipe:
         """Return what trains a loss (registry name): the recipe, in the precision of that loss.
@@ -92,6 +103,15 @@ class Block:
             return self.recipe
         training = replace(self.recipe.training, precision=self.loss_precision[loss])
         return replace(self.recipe, training=training)
+
+
+def square_seeds(number: int, size: int) -> SeedsConfig:
+    """Return the seeds of run ``number`` of a Latin square of ``size``.
+
+    Each augmentation meets each initial weights and each batch order once.
+    """
+    weights, order = divmod(number, size)
+    return SeedsConfig(weights=weights, order=order, augmentation=(weights + order) % size)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def build_components(
         labels=train.labels,
         categories=train.categories,
         batch_size=spec.batch_size,
-        seed=spec.seed,
+        seed=spec.seed_of("order"),
     )
     if recipe.model.freeze_backbone and sampler.pooled:
         words = f"'{recipe.sampler.name}' embeds images anew each epoch, which a frozen backbone "
@@ -107,13 +107,13 @@ def build_components(
         raise ConfigError(spec.run_id, [Problem(words, "sampler.name")])
     # torch's annotations of ``to`` leave the memory format out
     place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
-    model = create_model(recipe.model, spec.seed).to(**place)
+    model = create_model(recipe.model, spec.seed_of("weights")).to(**place)
     check_micro_batch(model, recipe.training.micro_batch, spec.batch_size, processes.count)
     loss = create_loss(
         spec.loss.name,
         embedding_dim=model.embedding_dim,
         num_classes=len(torch.unique(labels)),
-        seed=derive(spec.seed, "proxies"),
+        seed=derive(spec.seed_of("weights"), "proxies"),
         **spec.loss.params,
     ).to(device)
     if getattr(loss, "hierarchical", False) and train.categories is not None:

@@ -9,13 +9,12 @@ import torch
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import EvaluationConfig
-from benchmark.core.results import Scores
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import Dataset, ImageSet
 from benchmark.input.base import Input
 from benchmark.metrics import learn_whitening
 from benchmark.models import EmbeddingModel
-from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.measure import EmbeddedProtocol, Measured
 from benchmark.training.processes import ALONE, Processes
 
 # Training images that whitening is learnt on: some ten per dimension of the widest embeddings.
@@ -71,17 +70,19 @@ class Evaluator:
             rows = {key: whiten(rows.pop(key)) for key in list(rows)}
         return {name: EmbeddedProtocol.of(item, rows) for name, item in protocols.items()}
 
-    def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> Scores:
-        """Return {split: {metric: value in [0, 1]}}, a split for each protocol.
+    def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> Measured:
+        """Return the metrics, in [0, 1], and the queries' scores; a split for each protocol.
 
         Those that judge by lists have a second one of expanded queries if the recipe expands them.
         """
         # counting ranks in numpy is faster on a CPU than sorting there
         ranker = str(device) if device.type == "cuda" else None
-        scores: Scores = {}
+        found = Measured()
         for name, item in embedded.items():
-            scores |= item.measure(name, self.config, ranker)
-        return scores
+            measured = item.measure(name, self.config, ranker)
+            found.scores.update(measured.scores)
+            found.queries.update(measured.queries)
+        return found
 
     def _embed(
         self, image_set: ImageSet, model: EmbeddingModel, device: torch.device

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from benchmark.core.results import EpochRecord, Scores
 from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from benchmark.training.components import Components
 from benchmark.training.interrupt import Interrupted, StopRequest
-from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.measure import EmbeddedProtocol, Measured
 from benchmark.training.mining import mine
 from benchmark.training.optimizer import set_learning_rate
 from benchmark.training.progress import Progress
@@ -27,6 +28,14 @@ from benchmark.training.state import RunState
 from benchmark.training.step import DivergedError, Stepper
 
 DRAIN_EVERY = 20  # steps between two looks at the losses: one device transfer for all of them
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The embeddings of an evaluation, and what was measured on them."""
+
+    embedded: dict[str, EmbeddedProtocol]
+    measured: Measured
 
 
 class Trainer:
@@ -44,25 +53,27 @@ class Trainer:
         self.stepper = Stepper.create(components)
         self._started = self._saved = time.perf_counter()
 
-    def run(self, stop: StopRequest) -> dict[str, EmbeddedProtocol]:
-        """Train to the end; return the last embeddings. Raise DivergedError or Interrupted.
+    def run(self, stop: StopRequest) -> Evaluated:
+        """Train to the end; return the last evaluation. Raise DivergedError or Interrupted.
 
         Without epochs the network is evaluated as it starts.
         """
         if not self.epochs:
-            untrained, before = self._evaluate()
-            self.progress.finish_epoch(self.state.before_training(before), 0.0)
-            return untrained
+            last = self._evaluate()
+            record = self.state.before_training(last.measured.scores)
+            self.progress.finish_epoch(record, 0.0)
+            return last
         self._resume()
-        embedded: dict[str, EmbeddedProtocol] | None = None
+        evaluated: Evaluated | None = None
         while self.state.epoch < self.epochs:
             rate = self._train_epoch(stop)
             scores: Scores | None = None
             done = self.state.epoch + 1
             if done == self.epochs or done % self.recipe.evaluation.every == 0:
-                embedded, scores = self._evaluate()
+                evaluated = self._evaluate()
+                scores = evaluated.measured.scores
             self._finish_epoch(rate, scores)
-        return self._embed() if embedded is None else embedded
+        return evaluated or self._evaluate()
 
     def _train_epoch(self, stop: StopRequest) -> float:
         """Take the steps that are left of the epoch; return its last learning rate."""
@@ -73,7 +84,7 @@ class Trainer:
         clock = time.perf_counter()
         stream = components.train_input.train_batches(
             batches,
-            components.spec.seed,
+            components.spec.seed_of("augmentation"),
             state.epoch,
             start=state.position,
             share=self.processes.rows,
@@ -141,23 +152,20 @@ class Trainer:
                 where = f"epoch {self.state.epoch + 1}, step {step} of it"
                 raise DivergedError(f"loss became {value} at {where}")
 
-    def _embed(self) -> dict[str, EmbeddedProtocol]:
-        return self.components.evaluator.embed(self.components.model, self.components.device)
-
-    def _evaluate(self) -> tuple[dict[str, EmbeddedProtocol], Scores]:
-        started = time.perf_counter()
-        embedded = self._embed()
+    def _evaluate(self) -> Evaluated:
+        started, components = time.perf_counter(), self.components
+        embedded = components.evaluator.embed(components.model, components.device)
         broken = [split for split, item in embedded.items() if not item.finite]
-        scores: Scores = {}
+        measured = Measured()
         if not broken:
-            scores = self.components.evaluator.measure(embedded, self.components.device)
-        broken, scores = self.processes.told((broken, scores))
+            measured = components.evaluator.measure(embedded, components.device)
+        broken, scores = self.processes.told((broken, measured.scores))
         if broken:
             done = min(self.state.epoch + 1, self.epochs)
             where = f"of {broken[0]} are not finite after epoch {done}"
             raise DivergedError(f"embeddings {where}")
         self.state.eval_seconds += time.perf_counter() - started
-        return embedded, scores
+        return Evaluated(embedded, Measured(scores, measured.queries))
 
     def _finish_epoch(self, rate: float, scores: Scores | None) -> None:
         state = self.state

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from benchmark.core.query_scores import QueryScores, joined
 from benchmark.core.recipe import EvaluationConfig
+from benchmark.core.results import Scores
 from benchmark.datasets.base import Protocol
-from benchmark.metrics import expand_queries, landmark_map, nearest_neighbours, retrieval_metrics
+from benchmark.metrics import (
+    evaluate_retrieval,
+    expand_queries,
+    landmark_scores,
+    nearest_neighbours,
+)
 from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.metrics.landmarks import ranks_behind
 from benchmark.metrics.ranks import ClassIndex
 from benchmark.metrics.rows import rank_rows
 from benchmark.metrics.search import nearest_in_blocks
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The metrics by split, and the scores of the queries behind them."""
+
+    scores: Scores = field(default_factory=dict)
+    queries: dict[str, QueryScores] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,10 +66,8 @@ class EmbeddedProtocol:
             return False
         return bool(np.isfinite(self.query).all() and np.isfinite(self._items).all())
 
-    def measure(
-        self, name: str, config: EvaluationConfig, device: str | None = None
-    ) -> dict[str, dict[str, float]]:
-        """Return {split: {metric: value in [0, 1]}} for the split ``name``.
+    def measure(self, name: str, config: EvaluationConfig, device: str | None = None) -> Measured:
+        """Return the metrics and the scores of the queries of the split ``name``.
 
         A second split ``name+aqe`` has expanded queries, where the protocol judges by lists and the
         recipe expands them. ``device``: a torch device ("cuda") that ranks by labels instead of the
@@ -62,27 +75,40 @@ class EmbeddedProtocol:
         """
         judgements, expansion = self.protocol.judgements, config.query_expansion
         if judgements is None:
-            return {name: self._by_labels(tuple(config.recall_at), device)}
-        searched = (self._items, judgements, self.distractors)
-        scores = {name: {"map": landmark_map(self.query, *searched)}}
+            return self._by_labels(name, tuple(config.recall_at), device)
+        queries = {name: self.query}
         if expansion is not None:
             alpha, k = expansion.alpha, expansion.k
             expanded = expand_queries(self.query, self._items, alpha, k, self.distractors)
-            scores[name + SPLIT_SUFFIX] = {"map": landmark_map(expanded, *searched)}
-        return scores
+            queries[name + SPLIT_SUFFIX] = expanded
+        measured, labels = Measured(), self.protocol.query.labels
+        for split, rows in queries.items():
+            searched = (self._items, judgements, self.distractors)
+            value, measured.queries[split] = landmark_scores(rows, *searched, labels)
+            measured.scores[split] = {"map": value}
+        return measured
 
-    def _by_labels(self, recall_at: tuple[int, ...], device: str | None) -> dict[str, float]:
+    def _by_labels(self, name: str, recall_at: tuple[int, ...], device: str | None) -> Measured:
         rows, labels, gallery = self.query, self.protocol.query.labels, self.protocol.gallery
         if not self.protocol.repeats:
             items = None if gallery is None else gallery.labels
-            return retrieval_metrics(rows, labels, self.gallery, items, recall_at, device=device)
+            found = evaluate_retrieval(rows, labels, self.gallery, items, recall_at, device=device)
+            return Measured({name: found.metrics}, {name: found.scores})
         repeats = [
-            retrieval_metrics(
+            evaluate_retrieval(
                 rows[ask], labels[ask], rows[answer], labels[answer], recall_at, device=device
             )
             for ask, answer in self.protocol.repeats
         ]
-        return {name: float(np.mean([one[name] for one in repeats])) for name in repeats[0]}
+        means = {
+            metric: float(np.mean([one.metrics[metric] for one in repeats]))
+            for metric in repeats[0].metrics
+        }
+        asked = [
+            ask[one.scores.query]
+            for one, (ask, _) in zip(repeats, self.protocol.repeats, strict=True)
+        ]
+        return Measured({name: means}, {name: joined([one.scores for one in repeats], asked)})
 
     def nearest(
         self, queries: np.ndarray, neighbours: int

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from benchmark.core.errors import RunError
 from benchmark.core.files import leftovers, prepare_folder
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec
+from benchmark.core.query_scores import write_query_scores
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, RunSpec
 from benchmark.core.results import Result
 from benchmark.training.checkpoint import CHECKPOINT, remove_checkpoint
 from benchmark.training.components import build_components
 from benchmark.training.interrupt import Interrupted, StopRequest
-from benchmark.training.loop import Trainer, write_metrics
-from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.loop import Evaluated, Trainer, write_metrics
 from benchmark.training.mirror import Mirror
 from benchmark.training.neighbours import write_neighbours
 from benchmark.training.numerics import prepare_numerics
@@ -23,7 +23,7 @@ from benchmark.training.processes import Processes
 from benchmark.training.progress import Progress
 from benchmark.training.step import DivergedError
 
-WRITTEN = (CHECKPOINT, METRICS, NEIGHBOURS, PROVENANCE, RESULT)
+WRITTEN = (CHECKPOINT, METRICS, NEIGHBOURS, QUERIES, PROVENANCE, RESULT)
 
 
 def train(spec_path: Path, out: Path | None = None, *, started: float | None = None) -> Result:
@@ -65,15 +65,15 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
         startup = time.monotonic() - started
         trainer = Trainer(components, folder, progress)
         with Mirror.start(spec, folder) if processes.main else contextlib.nullcontext():
-            reason, embedded = "", {}
+            reason, last = "", None
             try:
-                embedded = trainer.run(stop)
+                last = trainer.run(stop)
             except DivergedError as error:
                 reason = str(error)
                 progress.say(f"diverged: {reason}")
             finally:
                 progress.close()
-            result = _write(trainer, embedded, startup, reason) if processes.main else None
+            result = _write(trainer, last, startup, reason) if processes.main else None
         if processes.main:
             for path in abandoned:  # still there after a whole run: nobody writes them any more
                 path.unlink(missing_ok=True)
@@ -83,14 +83,15 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     return result
 
 
-def _write(
-    trainer: Trainer, embedded: dict[str, EmbeddedProtocol], startup: float, reason: str
-) -> Result:
+def _write(trainer: Trainer, last: Evaluated | None, startup: float, reason: str) -> Result:
     """Write everything that a run leaves; return its result."""
     folder, components, state = trainer.folder, trainer.components, trainer.state
     write_metrics(folder, state.records)
-    if embedded:
-        write_neighbours(folder, components.recipe.evaluation, embedded)
+    if last is None:
+        (folder / QUERIES).unlink(missing_ok=True)  # of an earlier specification
+    else:
+        write_neighbours(folder, components.recipe.evaluation, last.embedded)
+        write_query_scores(folder, components.spec.digest, last.measured.queries)
     timing = state.timing(startup, trainer.total_seconds())
     return write_outcome(folder, components, state, timing, reason)
 

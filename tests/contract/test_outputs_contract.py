@@ -9,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
+import pandas as pd
 import pytest
 from made_up_budgets import made_up_budgets
 from made_up_inputs import WENT_WRONG, made_up_inputs
@@ -22,12 +24,14 @@ from benchmark.report.render.latex import to_latex
 from benchmark.report.render.markdown import to_markdown
 from benchmark.report.render.table import NothingToShow
 from benchmark.report.tables import TABLES
+from benchmark.stats.noise_sources import shares
 
 OF_A_PAPER = ("claims", "outside")  # tables that only the study of a whole paper has
 OF_TRIALS = [
     entry.name for each in (TABLES, FIGURES) for entry in each if entry.facts.get("of_trials")
 ]
-OVER_DATASETS = ("ranks", "critical_difference", "performance_profiles")
+# What only a study over datasets has, or one that varies the sources of noise apart.
+OVER_DATASETS = ("ranks", "critical_difference", "performance_profiles", "noise", "noise_sources")
 _SMALL = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,)}
 
 
@@ -47,7 +51,13 @@ def _datasets():
     study = made_up_study(losses=("smooth_ap", "sup_ap", "fast_ap"))
     names, losses = ("glyphs_tiny", "glyphs_1k", "glyphs"), study.blocks[0].losses
     block = made_up_block(losses, (32,), (0, 1), datasets=names)
-    return made_up_inputs(dataclasses.replace(study, blocks=(block,)))
+    square = shares(np.random.default_rng(0).normal(0.5, 0.01, (4, 4)))
+    noise = pd.DataFrame(map(dataclasses.asdict, square)).assign(
+        dataset="glyphs_1k", setting="r10~square", batch_size=32, split="test", metric="map",
+        loss="sup_ap", sd=0.01, runs=16, mean=0.5,
+    )  # fmt: skip
+    inputs = made_up_inputs(dataclasses.replace(study, blocks=(block,)))
+    return dataclasses.replace(inputs, noise=noise)
 
 
 def _trials():
@@ -117,6 +127,7 @@ def test_a_new_table_is_one_file(tmp_path):
             '''
             from benchmark.report.render.table import Section, Table, TableCell, text_column
             from benchmark.report.tables import TABLES
+from benchmark.stats.noise_sources import shares
 
             @TABLES.register("seed_count", display="Number of seeds")
             def build(inputs):
@@ -147,6 +158,7 @@ def test_names_are_known_without_drawing_and_nothing_imports_torch():
         import sys
         from benchmark.report.figures import FIGURES
         from benchmark.report.tables import TABLES
+from benchmark.stats.noise_sources import shares
         assert len(TABLES.names()) >= 8 and len(FIGURES.names()) >= 6
         assert "matplotlib" not in sys.modules
         import benchmark.report.page, benchmark.cli.report

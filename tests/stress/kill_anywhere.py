@@ -34,7 +34,7 @@ import numpy as np  # noqa: E402
 from cases import cases, with_pictures  # noqa: E402
 from tiny_runs import curve, write_spec_in  # noqa: E402
 
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC, RunSpec  # noqa: E402
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC, RunSpec  # noqa: E402
 from benchmark.training.fork_server.protocol import OFF, VARIABLE  # noqa: E402
 from benchmark.training.fork_server.starter import ForkServer  # noqa: E402
 
@@ -49,7 +49,7 @@ PHASES = {
 }
 # How often a run enters a phase, at least: it is killed at one of these times.
 PASSES = {"start": 1, "step": 1, "evaluation": 2, "checkpoint write": 8, "final write": 4}
-LEFT_BEHIND = {SPEC, RESULT, METRICS, PROVENANCE, NEIGHBOURS}
+LEFT_BEHIND = {SPEC, RESULT, METRICS, PROVENANCE, NEIGHBOURS, QUERIES}
 LONGEST = 1800.0  # seconds that a run of seconds may take on a busy machine
 
 

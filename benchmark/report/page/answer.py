@@ -9,7 +9,7 @@ import pandas as pd
 from benchmark.papers.printed.sweeps import SweptValue
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
 from benchmark.report.budgets import budget_answer
-from benchmark.report.inputs import WHERE, Inputs
+from benchmark.report.inputs import DIVERGENCE_CELL, WHERE, Inputs
 from benchmark.report.labels import metric_label
 from benchmark.report.numbers import count, points, words_of
 from benchmark.report.page.counts import claims_reading
@@ -33,10 +33,13 @@ def answer(inputs: Inputs) -> list[str]:
         return ["There is no answer yet: no run of this study has finished with a score."]
     if inputs.budgets:
         return budget_answer(inputs)
-    study, means = inputs.study, last[last["metric"] == metric]
+    means = last[last["metric"] == metric]
+    cells = means[[*DIVERGENCE_CELL]].itertuples(index=False)
+    lost = inputs.diverging  # a loss that diverges is not the best, whatever its other runs score
+    study, means = inputs.study, means.loc[[tuple(cell) not in lost for cell in cells]]
     single = len(means.drop_duplicates(WHERE)) == 1
     own = [
-        best_losses(means, study, single),
+        *([best_losses(means, study, single)] if len(means) else []),
         *baseline_differences(_tests(inputs, "baseline", metric), study, single),
         *last_step(_tests(inputs, "ablation", metric), study, single),
     ]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from benchmark.papers.verdicts.vocabulary import NOT_RUN
 from benchmark.report.inputs import Inputs
-from benchmark.report.labels import dataset_name, metric_label
+from benchmark.report.labels import dataset_name, loss_label, metric_label
 from benchmark.report.numbers import count, listed
 
 SHOWN = 12  # changes of the analysis that are named
@@ -21,7 +21,7 @@ def notices(inputs: Inputs) -> list[str]:
             "No run is recorded for this study: its grid is empty, or nothing was collected yet."
         ]
     else:
-        first = _unfinished(runs)
+        first = _unfinished(inputs, runs)
     finished = runs[runs["status"] == "ok"]
     found = [*first, *_without_metric(inputs, finished)]
     seeds = finished.groupby(["dataset", "setting", "loss", "batch_size"])["seed"].nunique()
@@ -43,7 +43,7 @@ def notices(inputs: Inputs) -> list[str]:
     ]
 
 
-def _unfinished(runs: pd.DataFrame) -> list[str]:
+def _unfinished(inputs: Inputs, runs: pd.DataFrame) -> list[str]:
     found = []
     if unfinished := int(runs["status"].isin(UNFINISHED).sum()):
         found.append(
@@ -53,6 +53,15 @@ def _unfinished(runs: pd.DataFrame) -> list[str]:
     if diverged := int((runs["status"] == "diverged").sum()):
         found.append(
             f"{count(diverged, 'run')} diverged. They are results, listed below, and enter no mean."
+        )
+    if diverging := sorted(inputs.diverging):
+        names = [
+            f"{loss_label(loss, inputs.study)} ({dataset_name(dataset)}, batch size {size})"
+            for dataset, _, size, loss in diverging
+        ]
+        found.append(
+            f"Losses that diverge in significantly more than one run of ten: {listed(names)}. They "
+            "lose their comparisons, whatever their other runs score."
         )
     return found
 

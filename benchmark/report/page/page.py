@@ -40,7 +40,7 @@ from benchmark.report.render.html import environment, to_html
 from benchmark.report.tones import TONES
 from benchmark.study import Study
 
-FOLDED = ("all_pairs", "best_epoch")  # tables for a second reading start closed
+FOLDED = ("all_pairs", "best_epoch", "uncertainty")  # tables for a second reading start closed
 LONG = 60  # rows from which the flat list of reference numbers starts closed as well
 # What papers say comes first where there is something to compare with it, else after the ablation.
 OF_PAPERS = ("claims", "verdicts")
@@ -66,13 +66,19 @@ SECTIONS = {
     ),
     "results": (
         "Results",
-        ("table:comparison", "figure:metric_by_batch_size", "table:best_epoch"),
+        (
+            "table:comparison",
+            "figure:metric_by_batch_size",
+            "table:uncertainty",
+            "table:best_epoch",
+        ),
     ),
     "tests": ("Tests", ("table:paired", "figure:seed_differences", "table:all_pairs")),
     "datasets": (
         "Over datasets",
         ("figure:critical_difference", "table:ranks", "figure:performance_profiles"),
     ),
+    "noise": ("Sources of noise", ("figure:noise_sources", "table:noise")),
     "ablation": ("Ablation", ("table:ablation", "figure:calibration_gain")),
     GALLERY: ("Retrieval gallery", ()),
     "curves": ("Learning curves", ("figure:learning_curves",)),

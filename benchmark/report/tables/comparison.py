@@ -51,6 +51,10 @@ def build(inputs: Inputs) -> Table:
     for run in records(runs):
         setting, options = moved[run.dataset, run.setting]
         states[run.dataset, setting, run.batch_size, run.loss, options][run.status] += 1
+    lost = {
+        (dataset, moved[dataset, setting][0], size, loss, moved[dataset, setting][1])
+        for dataset, setting, size, loss in inputs.diverging
+    }
     scores: dict[tuple[Any, ...], Any] = {}
     for row in records(means):
         setting, options = moved[row.dataset, row.setting]
@@ -74,7 +78,11 @@ def build(inputs: Inputs) -> Table:
             cells = [(dataset, setting, batch_size, *row) for row in rows]
             entries = [scores.get((cell, split, metric)) for cell in cells]
             # Marks follow the printed digits: what looks equal is marked equal.
-            marked = marks([None if entry is None else round(entry.mean, 4) for entry in entries])
+            ranked = (
+                None if entry is None or cell in lost else round(entry.mean, 4)
+                for entry, cell in zip(entries, cells, strict=True)
+            )
+            marked = marks(list(ranked))
             by_column.append(
                 [
                     _cell(entry, mark, states.get(cell), most)
@@ -87,7 +95,7 @@ def build(inputs: Inputs) -> Table:
     caption = (
         "Test scores in percent at the last epoch, mean ± standard deviation over "
         f"n = {most} seeds (other n is noted). Bold: best of the section's column; "
-        "underlined: second."
+        "underlined: second; a loss that diverges is neither."
         if most
         else "No finished run yet: each cell gives the state of its runs."
     )

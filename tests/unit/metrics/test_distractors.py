@@ -70,7 +70,7 @@ def test_a_protocol_measures_shows_and_ranks_with_its_distractors(made):
     protocol = protocol_of(judgements)
     item = EmbeddedProtocol(protocol, query, gallery, others)
     config = EvaluationConfig(query_expansion=QueryExpansionConfig(alpha=2.0, k=10))
-    scores = item.measure("hard", config)
+    scores = item.measure("hard", config).scores
     assert scores["hard"]["map"] == landmark_map(query, gallery, judgements, others)
     assert set(scores) == {"hard", "hard+aqe"}
     every = np.arange(QUERIES)

@@ -83,7 +83,7 @@ def measured(dataset, model=None, **config):
     evaluator = Evaluator(
         dataset, inputs, EvaluationConfig(recall_at=[1, 2], batch_size=7, **config), 6
     )
-    return evaluator.measure(evaluator.embed(model or Flatten(), CPU), CPU)
+    return evaluator.measure(evaluator.embed(model or Flatten(), CPU), CPU).scores
 
 
 def test_judged_protocols_give_their_own_map_and_embed_what_they_share_once(landmarks):
@@ -158,9 +158,9 @@ def test_a_gpu_ranks_what_labels_judge_and_a_cpu_leaves_it_to_numpy(ranked_on):
     dataset = Dataset("several", images(10, 0), protocols, "0")
     evaluator = Evaluator(dataset, inputs, EvaluationConfig(recall_at=[1, 2]), 6)
     embedded = evaluator.embed(Flatten(), CPU)
-    by_cpu = evaluator.measure(embedded, CPU)
+    by_cpu = evaluator.measure(embedded, CPU).scores
     assert ranked_on == []
-    by_gpu = evaluator.measure(embedded, torch.device("cuda", 1))
+    by_gpu = evaluator.measure(embedded, torch.device("cuda", 1)).scores
     assert ranked_on == ["cuda:1"] * 4
     assert by_gpu.keys() == by_cpu.keys() == protocols.keys()
     for split, found in by_gpu.items():

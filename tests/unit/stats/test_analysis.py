@@ -133,6 +133,8 @@ def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
         "best_epoch.csv",
         "differences.csv",
         "costs.csv",
+        "divergence.csv",
+        "noise.csv",
         "ranks.csv",
         "rank_tests.csv",
         "profiles.csv",

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
+from long_tables import long_table, run_table
 
-from benchmark.stats.noise_sources import INTERACTION, SOURCES, augmentation_of, shares
+from benchmark.runs.table import RunTable
+from benchmark.stats.analysis import analyse
+from benchmark.stats.noise_sources import INTERACTION, SOURCES, noise_shares, shares
+from benchmark.study.model import Comparison, square_seeds
 
 SIZE = 6
 
@@ -21,8 +28,9 @@ def _square(weights, order, augmentation, rest, rng):
 
 
 def test_every_pair_of_sources_meets_once():
-    square = {(i, augmentation_of(i, j, SIZE)) for i in range(SIZE) for j in range(SIZE)}
-    assert len(square) == SIZE * SIZE
+    runs = [dataclasses.asdict(square_seeds(number, SIZE)) for number in range(SIZE**2)]
+    for one, other in itertools.combinations(("weights", "order", "augmentation"), 2):
+        assert len({(run[one], run[other]) for run in runs}) == SIZE * SIZE
 
 
 @pytest.mark.parametrize("source", [0, 1, 2])
@@ -56,3 +64,37 @@ def test_intervals_cover_the_true_shares():
 
 def test_equal_runs_have_no_share_at_all():
     assert [each.share for each in shares(np.full((4, 4), 0.7))] == [0.0] * 4
+
+
+@pytest.fixture
+def study():
+    """A square of 4 x 4 runs whose scores depend on the initial weights and on nothing else."""
+    table = run_table(long_table({"base": 0.5, "good": 0.6}, seeds=16, metrics=("map",)))
+    runs, scores = table.runs.copy(), table.scores.copy()
+    seeds = [dataclasses.asdict(square_seeds(int(seed), 4)) for seed in runs["seed"]]
+    for role in seeds[0]:
+        runs[f"recipe.seeds.{role}"] = [each[role] for each in seeds]
+    weights = dict(zip(runs["run_id"], runs["recipe.seeds.weights"], strict=True))
+    scores["value"] = 0.5 + 0.01 * scores["run_id"].map(weights)
+    return RunTable(runs, scores)
+
+
+def test_a_study_with_a_square_has_the_shares_of_each_loss(study):
+    found = noise_shares(study, ["map"]).set_index(["loss", "source"])
+    assert len(found) == 8
+    assert found.loc[("good", "initial weights"), "share"] == pytest.approx(1.0)
+    assert found.loc[("good", "initial weights"), "sd"] == pytest.approx(0.01 * np.sqrt(5 / 3))
+    assert set(found["runs"]) == {16}
+
+
+def test_a_square_with_a_missing_run_has_no_shares(study):
+    lost = study.runs["run_id"].iloc[0]
+    table = RunTable(study.runs, study.scores[study.scores["run_id"] != lost])
+    assert set(noise_shares(table, ["map"])["loss"]) == {"good"}
+
+
+def test_runs_of_a_square_are_no_independent_seeds(study):
+    """They share seeds, so that the usual intervals and tests would claim too much."""
+    found = analyse(study, Comparison("base", (), 0.05), ["map"])
+    assert found["summary"]["ci_low"].isna().all() and found["summary"]["mean"].notna().all()
+    assert found["paired"].empty

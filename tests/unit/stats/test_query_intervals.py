@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.stats.queries import changed_queries, query_interval
+from benchmark.stats.changed import changed_queries
+from benchmark.stats.queries import query_interval
 
 
 def test_the_mean_is_over_queries_and_inside_its_interval():

@@ -19,7 +19,7 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.core.errors import RunError
 from benchmark.core.provenance import packages, packages_digest
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, RunSpec
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, RunSpec
 from benchmark.training.checkpoint import (
     CHECKPOINT,
     Identity,
@@ -161,7 +161,7 @@ def test_a_folder_deleted_while_its_run_trains_ends_the_run_and_stays_deleted(
     assert not path.parent.exists()
 
 
-@pytest.mark.parametrize("last", [METRICS, NEIGHBOURS, PROVENANCE])
+@pytest.mark.parametrize("last", [METRICS, NEIGHBOURS, QUERIES, PROVENANCE])
 def test_a_folder_deleted_between_the_last_writes_stays_deleted(last, tmp_path, monkeypatch):
     path = write_spec_in(tmp_path / "run", tiny_spec(training={"epochs": 1}))
     replace = os.replace

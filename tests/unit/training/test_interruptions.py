@@ -17,7 +17,7 @@ import pytest
 import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT, SPEC
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC
 from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
@@ -95,6 +95,7 @@ def test_a_run_that_dies_at_one_write_after_the_other_ends_with_the_same_bits(
         METRICS,
         PROVENANCE,
         NEIGHBOURS,
+        QUERIES,
     }
 
 
@@ -104,7 +105,7 @@ def test_a_run_may_die_before_and_after_each_of_its_files_takes_its_place(
     path = write_spec_in(tmp_path, SPEC_OF())
     replace = os.replace
     for name, after in itertools.product(
-        (CHECKPOINT, METRICS, NEIGHBOURS, PROVENANCE, RESULT), (False, True)
+        (CHECKPOINT, METRICS, NEIGHBOURS, QUERIES, PROVENANCE, RESULT), (False, True)
     ):
 
         def mortal(source, target, name=name, after=after):
@@ -136,6 +137,7 @@ def test_what_a_killed_writer_left_is_gone_when_the_run_is_finished(whole, tmp_p
         METRICS,
         PROVENANCE,
         NEIGHBOURS,
+        QUERIES,
     }
 
 

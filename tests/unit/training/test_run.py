@@ -16,7 +16,9 @@ import pytest
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.core.errors import RunError
-from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
+from benchmark.core.query_scores import read_query_scores
+from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT
+from benchmark.core.results import Result
 from benchmark.losses import LOSSES
 from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted
@@ -102,6 +104,15 @@ def test_neighbours_leave_out_the_query_and_mark_matches(finished):
         assert content["neighbour_images"].shape[0] == 20
 
 
+def test_the_scores_of_every_query_average_to_the_result(finished):
+    for folder in finished.values():
+        result = Result.read(folder / RESULT)
+        kept = read_query_scores(folder, result.spec_digest, result.metrics.last)["test"]
+        for metric, value in result.metrics.last["test"].items():
+            assert kept.of(metric).mean() == pytest.approx(value, abs=1e-6)
+        assert len(kept.query) == result.dataset.counts["test"]["images"]
+
+
 def test_training_learns_something(tmp_path):
     spec = tiny_spec("smooth_ap", training={"epochs": 6, "checkpoint_seconds": 1e9})
     scores = [
@@ -112,10 +123,12 @@ def test_training_learns_something(tmp_path):
 
 def test_run_that_blows_up_is_a_result_with_status_diverged(tmp_path):
     spec = tiny_spec("smooth_ap", optimizer={"lr": 1e30}, schedule={"name": "constant"})
+    (tmp_path / QUERIES).write_bytes(b"of an earlier specification")
     result = train(write_spec_in(tmp_path, spec))
     assert result.status == "diverged"
     assert "epoch 1" in result.reason
     assert result.metrics.last == {}
+    assert not (tmp_path / QUERIES).exists()
 
 
 def test_finished_run_is_not_trained_again(finished):

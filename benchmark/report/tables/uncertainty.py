@@ -1,0 +1,88 @@
+"""How sure each score is: over seeds, over queries, and how often training ends without a score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, Inputs, records
+from benchmark.report.labels import (
+    condition_label,
+    confidence,
+    loss_order,
+    metric_label,
+    metric_order,
+)
+from benchmark.report.numbers import DASH, interval, percent, plain
+from benchmark.report.pairs import is_true, loss_cell
+from benchmark.report.render.table import (
+    Column,
+    NothingToShow,
+    Table,
+    TableCell,
+    grouped,
+    number_cell,
+    text_column,
+)
+from benchmark.report.tables import TABLES
+
+
+@TABLES.register("uncertainty", display="How sure the scores are")
+def build(inputs: Inputs) -> Table:
+    """Return per loss and metric the mean, both intervals, and the rate of divergence."""
+    rates, study = inputs.divergence, inputs.study
+    if rates.empty or "selection" not in inputs.summary:
+        raise NothingToShow("no run of this study has ended yet")
+    last = inputs.summary[inputs.summary["selection"] == "last"].drop(columns="n_diverged")
+    rows = rates.merge(last, on=[*DIVERGENCE_CELL], how="left")
+    rows["split"] = rows["split"].fillna("test")  # of losses that diverged under every seed
+    metrics, losses = metric_order(rows["metric"].dropna(), study), loss_order(rows["loss"], study)
+    order = rows[CONDITION].assign(
+        loss=rows["loss"].map(losses.index),
+        metric=rows["metric"].map(lambda name: metrics.index(name) if name in metrics else -1),
+    )
+    sections = grouped(
+        (
+            condition_label(row.dataset, row.setting, row.split, row.batch_size),
+            [loss_cell(row.loss, study), *_cells(row)],
+        )
+        for row in records(rows.loc[order.sort_values([*order], kind="stable").index])
+    )
+    sure = confidence(study)
+    columns = [
+        text_column("Loss"),
+        text_column("Metric"),
+        Column(("Mean",), parts=("mean",)),
+        Column((f"{sure} over seeds",), parts=("low", "high", "n")),
+        Column((f"{sure} over classes",), parts=("low", "high", "classes", "queries")),
+        Column(("Runs that diverged",), parts=("runs", "of", "low", "high")),
+    ]
+    caption = (
+        "Scores in percent at the last epoch. Over seeds: had the networks been trained again (t "
+        "interval of the mean). Over classes: had other classes been tested with these networks "
+        "(bootstrap that draws whole classes of queries). Neither contains the other. A dash: one "
+        "seed, or runs from before the scores of queries were kept. Divergence: the rate with its "
+        "exact interval (Clopper and Pearson 1934); a loss diverges where significantly more than "
+        "one run of ten does, and then it loses its comparisons."
+    )
+    return Table("How sure the scores are", caption, columns, sections)
+
+
+def _cells(row: Any) -> list[TableCell]:
+    counts = f"{int(row.n_diverged)} of {int(row.n_ended)}"
+    rate = f"{counts} ({plain(100 * row.low, 0)} to {plain(100 * row.high, 0)}%)"
+    numbers = (float(row.n_diverged), float(row.n_ended), float(row.low), float(row.high))
+    bad = is_true(row.diverges)
+    diverged = TableCell(rate, numbers=numbers, tone="bad" if bad else "")
+    if not isinstance(row.metric, str):
+        return [TableCell("no score", tone="bad"), *[TableCell(DASH)] * 3, diverged]
+    return [
+        TableCell(metric_label(row.metric)),
+        number_cell(percent, row.mean),
+        number_cell(_interval, row.ci_low, row.ci_high, row.n),
+        number_cell(_interval, row.query_low, row.query_high, row.classes, row.queries),
+        diverged,
+    ]
+
+
+def _interval(low: Any, high: Any, *_: Any) -> str:
+    return interval(low, high, percent)
