@@ -49,6 +49,9 @@ def publish(name: str, folder: Path) -> list[Path]:
     single = {path.name: path for path, _ in every}
     if name == "cub":
         made = [write_tar_gz(folder / "CUB_200_2011.tgz", files_below(root, "CUB_200_2011/"))]
+    elif name == "cars196":
+        images = [entry for entry in every if entry[1].startswith("car_ims/")]
+        made = [write_tar_gz(folder / "car_ims.tgz", images), single["cars_annos.mat"]]
     elif name == "sop":
         made = [
             write_zip(
