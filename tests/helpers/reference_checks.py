@@ -10,7 +10,8 @@ from benchmark.papers.margins import load_margins
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
 from benchmark.papers.verdicts.records import table_of
-from benchmark.papers.verdicts.summary import RULE, drifted_messages
+from benchmark.papers.verdicts.summary import drifted_messages
+from benchmark.papers.verdicts.words import rule
 from benchmark.runs.table import RunTable
 from benchmark.stats.samples import Samples
 
@@ -25,5 +26,7 @@ def drift_report(
     """Return "" when nothing drifted, else a message with every drifted number and the rule."""
     samples, margins = Samples(table), load_margins()
     verdicts = judge_numbers(published, samples, candidates or {}, margins)
-    messages = drifted_messages(table_of(verdicts + judge_frozen(frozen or {}, samples, margins)))
-    return "\n".join([f"{len(messages)} drifted:", *messages, f"rule: {RULE}"]) if messages else ""
+    judged = table_of(verdicts + judge_frozen(frozen or {}, samples, margins))
+    messages = drifted_messages(judged)
+    words = [f"{len(messages)} drifted:", *messages, f"rule: {rule(judged['level'].min())}"]
+    return "\n".join(words) if messages else ""
