@@ -50,6 +50,7 @@ class Plan:
     rows: list[Row]
     problems: list[tuple[str, str, str]]  # run_id, status, reason
     gpu_hours: float = 0.0  # that the runs to do may take at most, by the resources they ask for
+    later: int = 0  # final runs, which trials choose
 
     @property
     def runs(self) -> int:
@@ -72,7 +73,10 @@ def plan(study: Study, results: Path) -> Plan:
             row.seconds.append(state.provenance.timing.total_seconds)
         if state.status in ("failed", "stale", "diverged"):
             problems.append((run.spec.run_id, state.status, state.reason))
-    return Plan(study.name, list(rows.values()), problems, gpu_hours)
+    later = study.trials.final_runs if study.trials else 0
+    to_do = sum(row.to_do for row in rows.values())
+    gpu_hours *= 1 + later / to_do if to_do else 1
+    return Plan(study.name, list(rows.values()), problems, gpu_hours, later)
 
 
 def shape_of(run: Run) -> Shape:
@@ -98,9 +102,10 @@ def as_text(found: Plan, shown: int = 10) -> str:
         if found.gpu_hours
         else ""
     )
+    then = f", then {found.later} final runs that they choose" if found.later else ""
     text = [
         f"study {found.study}: {found.runs} runs, {sum(row.to_do for row in found.rows)} to "
-        f"do{ceiling}",
+        f"do{then}{ceiling}",
         "",
     ]
     text += _aligned([tuple(map(str, line)) for line in lines])

@@ -172,6 +172,9 @@ class Rules:
         help="dataset that may take the place of the study's (--config dataset=) -> its recipe",
         schema={"additionalProperties": {"type": "string", "pattern": LABEL}},
     )
+    instead_resources: dict[str, int] = option(
+        {}, help="what one run needs there, where it differs", schema=PARTIAL_RESOURCES
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,4 +71,7 @@ def on_other_dataset(document: Document, instead: Mapping[str, str], dataset: st
     name = stand_in_name(document.data["study"], dataset)
     blocks = [{**block, **recipe} for block in document.data["blocks"]]
     path = Path(stand_in_name(document.path, dataset))
-    return replace(document, path=path, data={**document.data, "study": name, "blocks": blocks})
+    needed = document.data["rules"].get("instead_resources", {})
+    resources = {**document.data.get("resources", {}), **needed}
+    changed = {"study": name, "blocks": blocks, "resources": resources}
+    return replace(document, path=path, data={**document.data, **changed})
