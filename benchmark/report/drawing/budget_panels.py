@@ -32,7 +32,7 @@ def draw_budgets(inputs: Inputs, table: pd.DataFrame, label: str, *, bars: bool)
     scaled[["mean", "low", "high"]] *= 100
     with styled():
         figure, grid = new_figure(
-            DOUBLE, 2.9 * len(places) + 0.2, len(places), len(shown), sharey="row"
+            DOUBLE, 3.6 * len(places), len(places), len(shown), sharey="row"
         )
         for row, place in zip(grid, places, strict=True):
             here = rows_of(scaled, **dict(zip(WHERE, place, strict=True)))
@@ -41,7 +41,7 @@ def draw_budgets(inputs: Inputs, table: pd.DataFrame, label: str, *, bars: bool)
                 _draw(axes, here, loss_order(losses, inputs.study), inputs, bars)
                 axes.set_title(KINDS[kind], loc="left")
                 axes.set_xlabel("trials")
-                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22))
             row[0].set_ylabel(f"{dataset_label(place[0])}\n{label}")
     return figure, table["loss"].nunique()
 
