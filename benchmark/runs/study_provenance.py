@@ -11,10 +11,12 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 
+from benchmark.core.cells import SEPARATOR
 from benchmark.core.record_files import read_record
 from benchmark.core.results import Provenance
 from benchmark.runs.status import RunStatus
 from benchmark.study.grid import Run
+from benchmark.study.trials.selection import EQUAL
 
 Counts = dict[str, int]
 
@@ -183,12 +185,14 @@ class Summary:
             apart = [pair for pair, found in groups.items() if len(found) > 1]
             if apart:
                 label, setting, batch_size, seed, _ = apart[0]
+                advice = "train them with one version of the code on one kind of machine"
+                if all(f"{SEPARATOR}{EQUAL}" in str(pair[1]) for pair in apart):
+                    advice = "trials chose other images of each class for each loss"
                 warnings.append(
                     f"in {len(apart)} of {len(groups)} groups of runs with one seed the losses "
                     f"{what} (first: "
                     f"{label}/{setting}, batch size {batch_size}, seed {seed}), so that their "
-                    "differences are not "
-                    "paired: train them with one version of the code on one kind of machine"
+                    f"differences are not paired: {advice}"
                 )
         return warnings
 

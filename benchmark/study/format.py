@@ -147,8 +147,7 @@ class References:
     )
     field: str | None = option(
         None,
-        help="folder of frozen trials and final runs of other losses, from the repository root; "
-        "they join the tables of the study",
+        help="folder of frozen trials and final runs of other losses, which join the tables",
     )
 
 
@@ -157,8 +156,7 @@ class Rules:
     """Equal chances: every loss gets the same number of trials, then runs with its best setting."""
 
     trials: tuple[int, ...] = option(
-        help="numbers of trials; the largest is made, and the best setting of the first 1, 4, ... "
-        "is run again on the test classes",
+        help="numbers of trials: the largest is made; the best of the first 1, 4, ... runs again",
         schema={**DISTINCT, "items": {"type": "integer", "minimum": 1, "maximum": 99}},
     )
     folds: int = option(

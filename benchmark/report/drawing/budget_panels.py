@@ -31,9 +31,7 @@ def draw_budgets(inputs: Inputs, table: pd.DataFrame, label: str, *, bars: bool)
     scaled = table.rename(columns={"ci_low": "low", "ci_high": "high"})
     scaled[["mean", "low", "high"]] *= 100
     with styled():
-        figure, grid = new_figure(
-            DOUBLE, 3.6 * len(places), len(places), len(shown), sharey="row"
-        )
+        figure, grid = new_figure(DOUBLE, 3.6 * len(places), len(places), len(shown), sharey="row")
         for row, place in zip(grid, places, strict=True):
             here = rows_of(scaled, **dict(zip(WHERE, place, strict=True)))
             for axes, kind in zip(row, shown, strict=True):
