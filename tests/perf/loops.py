@@ -20,6 +20,7 @@ from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.training.components import build_components
 from benchmark.training.interrupt import StopRequest
 from benchmark.training.loop import Trainer
+from benchmark.training.measure import Measured
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress
 from benchmark.training.state import HASHED_BATCHES
@@ -56,7 +57,9 @@ class Training:
         folder.mkdir(parents=True, exist_ok=True)
         self.spec, self.folder = spec, folder
         device = prepare_numerics(spec.recipe.training)
-        without = SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: {})  # any evaluation
+        without = SimpleNamespace(
+            embed=lambda *_: {}, measure=lambda *_: Measured()
+        )  # any evaluation
         components = build_components(spec, device)
         self.components = dataclasses.replace(components, evaluator=without)
         self.batches = self.components.sampler.epoch(0)

@@ -36,6 +36,7 @@ from benchmark.study.recipes import merge, overlay, read_recipe, without_losses 
 from benchmark.training.components import Components  # noqa: E402
 from benchmark.training.interrupt import StopRequest  # noqa: E402
 from benchmark.training.loop import Trainer  # noqa: E402
+from benchmark.training.measure import Measured  # noqa: E402
 
 LOSS_TOLERANCE = 1e-9
 PROBE_TOLERANCE = 1e-8
@@ -104,9 +105,9 @@ class Batches:
         return self.keys[number * EPOCH : (number + 1) * EPOCH]
 
     def train_batches(
-        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0, **_: object
     ) -> Iterator[torch.Tensor]:
-        """Yield the images of an epoch's batches."""
+        """Yield the images of an epoch's batches, whole for the one process."""
         yield from self.images[epoch * EPOCH :][start : len(batches)]
 
 
@@ -182,7 +183,7 @@ def trained(
         train_input=batches,
         model=model,
         loss=create_loss(spec.loss.name, **spec.loss.params),
-        evaluator=SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: {}),  # type: ignore[arg-type]
+        evaluator=SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: Measured()),  # type: ignore[arg-type]
     )
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(components, Path(folder), _Silence())  # type: ignore[arg-type]
