@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import subprocess
 import sys
 import textwrap
 
-import numpy as np
-import pandas as pd
 import pytest
-from made_up_budgets import made_up_budgets
-from made_up_inputs import WENT_WRONG, made_up_inputs
-from made_up_results import made_up_block, made_up_runs, made_up_study
+from made_up_inputs import (
+    WENT_WRONG,
+    inputs_of_trials,
+    inputs_over_datasets,
+    made_up_inputs,
+)
+from made_up_results import made_up_runs, made_up_study
 
 from benchmark.report.drawing.drawing import to_svg
 from benchmark.report.figures import FIGURES
@@ -24,9 +25,8 @@ from benchmark.report.render.latex import to_latex
 from benchmark.report.render.markdown import to_markdown
 from benchmark.report.render.table import NothingToShow
 from benchmark.report.tables import TABLES
-from benchmark.stats.noise_sources import shares
 
-OF_A_PAPER = ("claims", "outside")  # tables that only the study of a whole paper has
+OF_SOME = ("claims", "outside", "pretraining")  # of whole papers, and of pretrained networks
 OF_TRIALS = [
     entry.name for each in (TABLES, FIGURES) for entry in each if entry.facts.get("of_trials")
 ]
@@ -47,27 +47,9 @@ def _empty():
     return made_up_inputs(study, runs=made_up_runs(study).iloc[:0])
 
 
-def _datasets():
-    study = made_up_study(losses=("smooth_ap", "sup_ap", "fast_ap"))
-    names, losses = ("glyphs_tiny", "glyphs_1k", "glyphs"), study.blocks[0].losses
-    block = made_up_block(losses, (32,), (0, 1), datasets=names)
-    square = shares(np.random.default_rng(0).normal(0.5, 0.01, (4, 4)))
-    noise = pd.DataFrame(map(dataclasses.asdict, square)).assign(
-        dataset="glyphs_1k", setting="r10~square", batch_size=32, split="test", metric="map",
-        loss="sup_ap", sd=0.01, runs=16, mean=0.5,
-    )  # fmt: skip
-    inputs = made_up_inputs(dataclasses.replace(study, blocks=(block,)))
-    return dataclasses.replace(inputs, noise=noise)
-
-
-def _trials():
-    study = made_up_study(losses=("smooth_ap", "sup_ap"))
-    return dataclasses.replace(made_up_inputs(study), budgets=made_up_budgets())
-
-
 CASES = {
-    "trials": _trials,
-    "datasets": _datasets,
+    "trials": inputs_of_trials,
+    "datasets": inputs_over_datasets,
     "full": lambda: made_up_inputs(bad=WENT_WRONG, references=True),
     "one seed": lambda: made_up_inputs(made_up_study(**_SMALL, seeds=(0,)), references=True),
     "all diverged": lambda: _all_lost("diverged"),
@@ -88,7 +70,7 @@ def test_tables_render_in_every_format_or_say_what_is_missing(name, case):
         table = TABLES[name].target(inputs)
     except NothingToShow as reason:
         assert (
-            (label != "full" or name in (*OF_A_PAPER, *OVER_DATASETS, *OF_TRIALS))
+            (label != "full" or name in (*OF_SOME, *OVER_DATASETS, *OF_TRIALS))
             and len(str(reason)) > 20
             and not str(reason).endswith(".")
         )
@@ -127,7 +109,6 @@ def test_a_new_table_is_one_file(tmp_path):
             '''
             from benchmark.report.render.table import Section, Table, TableCell, text_column
             from benchmark.report.tables import TABLES
-from benchmark.stats.noise_sources import shares
 
             @TABLES.register("seed_count", display="Number of seeds")
             def build(inputs):
@@ -158,7 +139,6 @@ def test_names_are_known_without_drawing_and_nothing_imports_torch():
         import sys
         from benchmark.report.figures import FIGURES
         from benchmark.report.tables import TABLES
-from benchmark.stats.noise_sources import shares
         assert len(TABLES.names()) >= 8 and len(FIGURES.names()) >= 6
         assert "matplotlib" not in sys.modules
         import benchmark.report.page, benchmark.cli.report

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from long_tables import run_table
-from made_up_results import made_up_runs, made_up_study
+from made_up_budgets import made_up_budgets
+from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.files import write_json
 from benchmark.papers.candidates import candidates
@@ -22,6 +24,7 @@ from benchmark.report.page.page import build_page
 from benchmark.report.steps import write_figures, write_tables
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import analyse
+from benchmark.stats.noise_sources import shares
 from benchmark.stats.samples import Samples
 
 WENT_WRONG = {
@@ -54,6 +57,26 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
     stats["verdicts"] = table_of(last)
     printed = printed_of(study, table, stats["verdicts"], table_of(best))
     return Inputs.of(study, table, stats, printed, made_up_provenance())
+
+
+def inputs_over_datasets() -> Inputs:
+    """Return inputs of three datasets, with the noise of a square of seeds."""
+    study = made_up_study(losses=("smooth_ap", "sup_ap", "fast_ap"))
+    names, losses = ("glyphs_tiny", "glyphs_1k", "glyphs"), study.blocks[0].losses
+    block = made_up_block(losses, (32,), (0, 1), datasets=names)
+    square = shares(np.random.default_rng(0).normal(0.5, 0.01, (4, 4)))
+    noise = pd.DataFrame(map(dataclasses.asdict, square)).assign(
+        dataset="glyphs_1k", setting="r10~square", batch_size=32, split="test", metric="map",
+        loss="sup_ap", sd=0.01, runs=16, mean=0.5,
+    )  # fmt: skip
+    inputs = made_up_inputs(dataclasses.replace(study, blocks=(block,)))
+    return dataclasses.replace(inputs, noise=noise)
+
+
+def inputs_of_trials() -> Inputs:
+    """Return inputs of a study that gives losses equal numbers of trials."""
+    study = made_up_study(losses=("smooth_ap", "sup_ap"))
+    return dataclasses.replace(made_up_inputs(study), budgets=made_up_budgets())
 
 
 def printed_inputs(study, printed: Printed, claims: pd.DataFrame | None = None) -> Inputs:
