@@ -48,9 +48,9 @@ def build(inputs: Inputs) -> Table:
         *scores,
         Column(("Rank [interval]", rule_words(most)), parts=("rank", "low", "high")),
         Column(("Rank [interval]", rule_words(0)), parts=("rank", "low", "high")),
-        Column((f"{most} trials − authors", "Points"), parts=("difference", "low", "high")),
-        Column((f"{most} trials − authors", "p (Holm)"), parts=("p",)),
-        Column(("Time", f"of {most} trials"), parts=("seconds",)),
+        Column((f"{rule_words(most)} − authors", "Points"), parts=("difference", "low", "high")),
+        Column((f"{rule_words(most)} − authors", "p (Holm)"), parts=("p",)),
+        Column(("Time", f"of {rule_words(most)}"), parts=("seconds",)),
     ]
     caption = (
         f"Test {metric} in percent with its {confidence(inputs.study)} t interval over "
@@ -61,7 +61,7 @@ def build(inputs: Inputs) -> Table:
     )
     notes = [
         f"The difference is tested seed by seed (paired t-test, Holm over the losses), at "
-        f"{most} trials.",
+        f"{rule_words(most)}.",
         "A loss with more hyperparameters of its own spreads its trials over more options.",
     ]
     return Table(TITLE, caption, columns, sections, notes)
