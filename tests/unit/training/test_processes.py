@@ -12,7 +12,13 @@ from process_groups import COUNTS, together
 from torch import nn
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe import EvaluationConfig, MemoryConfig, ModelConfig, TrainingConfig
+from benchmark.core.recipe import (
+    UNTRAINED,
+    EvaluationConfig,
+    MemoryConfig,
+    ModelConfig,
+    TrainingConfig,
+)
 from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
@@ -27,6 +33,7 @@ from benchmark.training.step import Stepper
 CPU = torch.device("cpu")
 SIZE, WIDTH, STEPS = 18, 6, 3
 LABELS = torch.arange(SIZE) % 5  # of 4, 4, 4, 3 and 3 images
+TRIPLETS = torch.tensor([0, 0, 1]).repeat(SIZE // 3)  # anchor, positive, negative
 OPTIONS = {
     "pml": {"class": "ContrastiveLoss"},
     "calibration": {"reduction": "nonzero"},
@@ -34,10 +41,11 @@ OPTIONS = {
 }
 # name of the loss, whether there is a memory, images of a micro-batch
 CASES = [
-    *((name, False, None) for name in LOSSES.names()),
+    *((name, False, None) for name in LOSSES.names() if name != UNTRAINED),
     *itertools.product(("roadmap", "blackbox_ap", "contrastive"), (True,), (None,)),
     *itertools.product(("smooth_ap", "proxy_nca"), (False,), (2,)),
     ("sup_ap", True, 4),
+    ("triplet_mined", False, 3),
 ]
 
 
@@ -71,7 +79,8 @@ def trained(case: tuple, processes: Processes) -> dict[str, torch.Tensor]:
     for number in range(STEPS):
         images = torch.randn(SIZE, 3, 2, 2, generator=generator, dtype=torch.float64)
         numbers = np.arange(SIZE) + SIZE * (number % 2) if remembers else None
-        step(images[processes.rows(SIZE)], LABELS, number, numbers)
+        labels = TRIPLETS if name == "triplet_mined" else LABELS
+        step(images[processes.rows(SIZE)], labels, number, numbers)
     result = {"losses": torch.tensor(step.drain(), dtype=torch.float64)}
     result |= {f"model.{name}": value.detach() for name, value in model.named_parameters()}
     result |= {f"loss.{name}": value.detach() for name, value in loss.named_parameters()}
