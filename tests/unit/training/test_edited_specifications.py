@@ -18,7 +18,7 @@ def test_a_specification_edited_into_nonsense_names_every_problem_and_starts_not
     path = write_spec_in(tmp_path, tiny_spec())
     data = json.loads(path.read_text())
     data["batch_size"] = "32"
-    data["recipe"]["training"]["epochs"] = 0
+    data["recipe"]["training"]["epochs"] = -1
     data["recipe"]["optimizer"]["lrate"] = 1.0
     del data["recipe"]["sampler"]
     path.write_text(json.dumps(data))
