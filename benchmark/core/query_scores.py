@@ -6,8 +6,6 @@ younger than results that remain valid: a run without it counts, and has no inte
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.core.array_file import read_arrays
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing, require_folder
-from benchmark.core.paths import open_regular
 from benchmark.core.records import QUERIES
 from benchmark.core.results import Scores
 
@@ -28,10 +26,6 @@ SPEC_DIGEST = "spec_digest"
 _WHOLE = ("query", "label", "nearest")
 _AVERAGES = ("map", "map_at_r")
 _LARGEST_ERROR = 1e-5  # of a mean of numbers kept as float32
-_UNREADABLE = (
-    OSError, ValueError, KeyError, EOFError, MemoryError, NotImplementedError, RuntimeError,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 _CURE = (
     "delete it to do without intervals over queries, or delete result.json beside it to train the "
     "run again"
@@ -95,17 +89,19 @@ def read_query_scores(folder: Path, digest: str, last: Scores) -> dict[str, Quer
     path = folder / QUERIES
     if not path.exists():
         return None
+    wanted: dict[str, tuple[str, int]] = {SPEC_DIGEST: ("U", 0)}
+    for split, metrics in last.items():
+        wanted |= {f"{split}/{name}": ("i", 1) for name in _WHOLE}
+        wanted |= {f"{split}/{name}": ("f", 1) for name in _AVERAGES if name in metrics}
     try:
-        with open_regular(path) as stream, np.load(stream, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-        return _checked(arrays, digest, last)
-    except _UNREADABLE as error:
+        return _checked(read_arrays(path, wanted), digest, last)
+    except (OSError, ValueError, MemoryError) as error:
         raise RunError(f"{path} cannot be read as scores of queries ({error}); {_CURE}") from error
 
 
 def _checked(arrays: Mapping[str, Array], digest: str, last: Scores) -> dict[str, QueryScores]:
     """Return the scores of the splits of ``last``; raise ValueError with what is wrong."""
-    if (own := str(arrays.get(SPEC_DIGEST))) != digest:
+    if (own := str(arrays[SPEC_DIGEST])) != digest:
         raise ValueError(f"of specification {own}, the result is of {digest}")
     found = {split: _split(arrays, split) for split in last}
     for split, scores in found.items():
@@ -121,11 +117,9 @@ def _checked(arrays: Mapping[str, Array], digest: str, last: Scores) -> dict[str
 
 
 def _split(arrays: Mapping[str, Array], split: str) -> QueryScores:
-    query, label, nearest = (_array(arrays, f"{split}/{name}", np.int32) for name in _WHOLE)
+    query, label, nearest = (arrays[f"{split}/{name}"] for name in _WHOLE)
     averages = {
-        name: _array(arrays, f"{split}/{name}", np.float32)
-        for name in _AVERAGES
-        if f"{split}/{name}" in arrays
+        name: arrays[f"{split}/{name}"] for name in _AVERAGES if f"{split}/{name}" in arrays
     }
     if len({len(values) for values in (query, label, nearest, *averages.values())}) != 1 or not len(
         query
@@ -134,12 +128,3 @@ def _split(arrays: Mapping[str, Array], split: str) -> QueryScores:
     if not all(((values >= 0) & (values <= 1)).all() for values in averages.values()):
         raise ValueError(f"an average precision of '{split}' is not in [0, 1]")
     return QueryScores(query, label, nearest, averages)
-
-
-def _array(arrays: Mapping[str, Array], name: str, kind: type) -> Any:
-    if name not in arrays:
-        raise ValueError(f"'{name}' is missing")
-    values = arrays[name]
-    if values.dtype != kind or values.ndim != 1:
-        raise ValueError(f"'{name}' is {values.dtype} {values.shape}, not {kind.__name__} (Q,)")
-    return values
