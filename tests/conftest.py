@@ -7,7 +7,9 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,8 @@ def no_browser() -> str | None:
     if browser() is None:
         return "no headless Chromium is installed"
     return None if importlib.util.find_spec("playwright") else "playwright is not installed"
+
+
+# A shell starts its background commands with Ctrl-C ignored: so would be every program tested here.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
