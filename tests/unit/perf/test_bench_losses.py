@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
 
+import perf
 import pytest
 import torch
 from perf import alternatives
 from perf.losses import FLOOR, LIBRARY, OURS, measure, section_of_sizes, targets_of
-from perf.memory import peak_of_process, peak_of_tensors
+from perf.memory import peak_of_tensors
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
@@ -80,11 +85,20 @@ def test_peak_of_tensors_counts_what_is_alive_at_once():
     assert peak_of_tensors(call) == 2**20 + 2**21
 
 
+GIVEN_BACK = """
+from perf.memory import peak_of_process
+print(peak_of_process(lambda: len(bytearray(b"x") * (256 * 2**20))))
+"""
+
+
 def test_peak_of_process_sees_memory_that_is_given_back():
-    peak = peak_of_process(lambda: len(bytearray(b"x") * (64 * 2**20)))
-    if peak is None:
+    """In a process of its own: threads of other tests may give memory back at the same time."""
+    command = [sys.executable, "-c", GIVEN_BACK]
+    environment = os.environ | {"PYTHONPATH": str(Path(perf.__file__).parents[1])}
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    if done.stdout.strip() == "None":
         pytest.skip("the system does not say")
-    assert 60 * 2**20 < peak < 200 * 2**20
+    assert 200 * 2**20 < int(done.stdout) < 400 * 2**20
 
 
 def test_section_has_one_row_per_method_and_size_and_draws_the_figure(tmp_path):
