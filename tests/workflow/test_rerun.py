@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import time
 
 from workplace import Workplace, jobs, small_study
@@ -57,6 +59,27 @@ def test_an_added_loss_trains_only_that_loss(workplace: Workplace):
     workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide", "roadmap"]))
     planned = jobs(workplace.dry_run("small"))
     assert (planned["train"], planned["collect"]) == (2, 1)
+
+
+def test_added_seeds_train_alone_and_the_runs_of_the_look_before_stay(workplace: Workplace):
+    study = small_study("looked", ["smooth_ap", "roadmap"])
+    workplace.write({**study, "seeds": [0, 1, 2, 3], "looks": [2, 4]})
+    assert workplace.snakemake("looked").returncode == 0
+    first = workplace.results()
+    asked = [sys.executable, "-m", "benchmark", "add-seeds", "looked.yaml"]
+    done = subprocess.run(
+        asked, cwd=workplace.folder, env=workplace.variables, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "4 runs to do" in done.stdout, done.stderr
+    assert jobs(workplace.dry_run("looked"))["train"] == 4
+    assert workplace.snakemake("looked").returncode == 0
+    after = workplace.results()
+    assert {name: after[name] for name in first} == first
+    assert sorted(name.split("/")[-1] for name in set(after) - set(first)) == [
+        *["seed2"] * 2,
+        *["seed3"] * 2,
+    ]
+    assert "Nothing to be done" in workplace.dry_run("looked").stdout
 
 
 def test_a_changed_title_rebuilds_the_tables_and_trains_nothing(workplace: Workplace):
