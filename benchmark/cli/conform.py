@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.plain_yaml import YamlError, parse_yaml
 
 
 def register(app: typer.Typer) -> None:
@@ -56,6 +56,6 @@ def _parse(pairs: list[str]) -> dict[str, Any]:
     if wrong:
         raise ConfigError("--option", [f"'{pair}' (allowed: KEY=VALUE)" for pair in wrong])
     try:
-        return {key: yaml.safe_load(value) for key, _, value in (p.partition("=") for p in pairs)}
-    except yaml.YAMLError as error:
+        return {key: parse_yaml(value)[0] for key, _, value in (p.partition("=") for p in pairs)}
+    except YamlError as error:
         raise ConfigError("--option", [f"{error} (allowed: KEY=VALUE)"]) from error

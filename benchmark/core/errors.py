@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+MAX_SHOWN = 200  # problems of one message
+MAX_NAMES = 300  # of a kind that a message lists, and letters of one
+
 
 class BenchmarkError(Exception):
     """Base of all errors that the command line prints without a traceback (exit status 2)."""
@@ -52,7 +55,9 @@ class ConfigError(BenchmarkError):
         ]
         count = len(self.problems)
         head = f"{source}: {count} problem{'s' if count != 1 else ''}, nothing was started"
-        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+        shown = [f"  {problem}" for problem in self.problems[:MAX_SHOWN]]
+        more = [f"  and {count - MAX_SHOWN} more"] if count > MAX_SHOWN else []
+        super().__init__("\n".join([head, *shown, *more]))
 
 
 class DataError(BenchmarkError):
@@ -107,7 +112,9 @@ def printable(text: str) -> str:
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """Return the message for a name that is not registered, with the nearest known one."""
-    known = sorted(known)
-    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    name, known = f"{name}", sorted(known)
+    name = f"{name[:MAX_NAMES]}..." if len(name) > MAX_NAMES else name
+    shown = known[:MAX_NAMES] + [f"and {len(known) - MAX_NAMES} more"] * (len(known) > MAX_NAMES)
+    close = difflib.get_close_matches(name, known[:MAX_NAMES], n=1, cutoff=0.5)
     hint = f"; did you mean '{close[0]}'?" if close else ";"
-    return f"unknown {kind} '{name}'{hint} known: {', '.join(known) or 'none'}"
+    return f"unknown {kind} '{name}'{hint} known: {', '.join(shown) or 'none'}"

@@ -8,6 +8,8 @@ component).
 from __future__ import annotations
 
 import dataclasses
+import functools
+import json
 import math
 import re
 import types
@@ -47,10 +49,20 @@ def _pattern(_: Any, pattern: str, value: Any, schema: Any) -> Iterator[Validati
         yield ValidationError(f"{value!r} does not match '{pattern}'")
 
 
+def _distinct(_: Any, wanted: bool, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """Check that items differ; jsonschema compares each pair of items of mixed types."""
+    items = value if wanted and isinstance(value, list) else []
+    if len({json.dumps(item, sort_keys=True, default=str) for item in items}) < len(items):
+        yield ValidationError(f"{value!r} has non-unique elements")
+
+
 _STRICT = Draft202012Validator.TYPE_CHECKER.redefine_many(
     {"integer": _is_integer, "number": _is_number}
 )
-_Validator = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_STRICT)
+_Validator = extend(
+    Draft202012Validator, {"pattern": _pattern, "uniqueItems": _distinct}, type_checker=_STRICT
+)
+_hints = functools.cache(typing.get_type_hints)  # slow, and asked for by each block of a study
 
 
 def option(
@@ -87,7 +99,7 @@ def schema_of(config: type) -> dict[str, Any]:
     help."""
     if hasattr(config, "json_schema"):  # it knows more than its fields say
         return dict(config.json_schema())
-    hints = typing.get_type_hints(config)
+    hints = _hints(config)
     properties, required = {}, []
     for item in dataclasses.fields(config):
         schema = _type_schema(hints[item.name]) | dict(item.metadata.get("schema", {}))
@@ -172,7 +184,7 @@ def make(config: type, values: Mapping[str, Any]) -> Any:
     their fields."""
     if hasattr(config, "from_options"):  # its fields have other names
         return config.from_options(values)
-    hints = typing.get_type_hints(config)
+    hints = _hints(config)
     return config(**{name: _made(hints.get(name), value) for name, value in values.items()})
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+MAX_LETTERS = 1_000_000  # a minute of reading for many short values
 MAX_VALUES = 1_000_000  # shared parts count wherever they appear
 MAX_DEPTH = 50
 MAX_DIGITS = 400  # no float has more
@@ -43,6 +44,8 @@ def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
 
     Raise YamlError for everything that is not one document of plain values.
     """
+    if len(text) > MAX_LETTERS:
+        raise YamlError(f"more than {MAX_LETTERS:,} letters; divide the file")
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

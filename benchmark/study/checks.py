@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import defaults_of, problems
+from benchmark.core.paths import leaves_root
 from benchmark.core.records import RESERVED, RESERVED_START
 from benchmark.study.blocks import BlockReader
 from benchmark.study.cells import written
@@ -17,6 +18,9 @@ from benchmark.study.conflicts import conflicts
 from benchmark.study.looks import looks_problem
 from benchmark.study.model import Block, Study, Trials, Variant
 from benchmark.study.trials.grid import sampler_problems, with_trials
+
+MAX_BLOCKS = 5000  # more come of aliases alone
+MAX_RUNS = 100_000
 
 
 class Checker(BlockReader):
@@ -26,6 +30,9 @@ class Checker(BlockReader):
     def study(self) -> Study:
         """Return the validated study; raise ConfigError naming all problems."""
         self.check_name()
+        if len(self.file.blocks) > MAX_BLOCKS:
+            self.add("blocks", f"more than {MAX_BLOCKS:,} blocks; divide the study")
+            raise ConfigError(str(self.document.path), self.problems)
         variants = self.variants()
         blocks = [
             block
@@ -42,9 +49,15 @@ class Checker(BlockReader):
             self.add("looks", "a study with rules takes one look: its settings are chosen once")
         self.check_names("tables", self.file.tables, "table")
         self.check_names("figures", self.file.figures, "figure")
+        if (frozen := self.file.references.frozen) and leaves_root(frozen):
+            self.add("references.frozen", "must be a path below the working directory")
         self.check_names("published", self.file.references.published, "published table")
-        for message in conflicts(blocks):
-            self.add("blocks", message)
+        runs = sum(block.count for block in blocks)
+        if runs > MAX_RUNS:
+            self.add("blocks", f"ask for {runs:,} runs (allowed: {MAX_RUNS:,}); divide the study")
+        else:
+            for message in conflicts(blocks):
+                self.add("blocks", message)
         trials = None
         self.check_instead(self.file.rules.instead if self.file.rules else {})
         if (rules := self.file.rules) is not None and rules.trials and not self.problems:

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from benchmark.core.cells import Cell, Setting
+import itertools
+
+from benchmark.core.cells import Cell
 from benchmark.core.records import RunSpec
 from benchmark.study.model import Block
 
 
 def conflicts(blocks: list[Block]) -> list[str]:
-    """Return one message for each pair of blocks whose runs share an identity but not a
-    specification."""
-    messages = []
-    seen: dict[tuple[str, Setting, str], list[tuple[Block, RunSpec]]] = {}
+    """Return one message for each pair of a block and the first that asks for the same run with
+    another specification."""
+    found: dict[tuple[str, str], str] = {}
+    first: dict[tuple[Cell, int], tuple[Block, RunSpec]] = {}
     for block in blocks:
-        firsts = {(spec.dataset.label, spec.loss.label): spec for spec in block.specs()}
-        for (dataset, loss), spec in firsts.items():
-            before = seen.setdefault((dataset, block.setting, loss), [])
-            for other, other_spec in before:
-                sizes = sorted(set(block.batch_sizes) & set(other.batch_sizes))
-                seeds = sorted(set(block.seeds) & set(other.seeds))
-                parts = different_parts(spec, other_spec)
-                if sizes and seeds and parts:
-                    cell = Cell(dataset, block.setting, loss, spec.loss.name, sizes[0])
-                    messages.append(
+        specs = {(spec.dataset.label, spec.loss.label): spec for spec in block.specs()}
+        for (dataset, loss), spec in specs.items():
+            for size, seed in itertools.product(block.batch_sizes, block.seeds):
+                cell = Cell(dataset, block.setting, loss, spec.loss.name, size)
+                other, other_spec = first.setdefault((cell, seed), (block, spec))
+                pair = (other.name, block.name)
+                if spec is other_spec or pair in found:
+                    continue
+                if parts := different_parts(spec, other_spec):
+                    found[pair] = (
                         f"'{other.name}' and '{block.name}' ask for the same run with different "
                         f"contents ({', '.join(parts)}); give one of them an option or another "
-                        f"label (first: {cell.run_id(seeds[0])})"
+                        f"label (first: {cell.run_id(seed)})"
                     )
-            before.append((block, spec))
-    return messages
+    return list(found.values())
 
 
 def different_parts(one: RunSpec, other: RunSpec) -> list[str]:

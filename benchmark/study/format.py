@@ -143,7 +143,9 @@ class References:
     published: tuple[str, ...] = option((), help="published tables")
     frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
     trials: str | None = option(
-        None, help="study whose trials chose these settings, below the same results"
+        None,
+        help="study whose trials chose these settings, below the same results",
+        schema={"pattern": LABEL},
     )
     field: str | None = option(
         None,

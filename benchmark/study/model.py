@@ -4,6 +4,7 @@ accident."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -81,6 +82,11 @@ class Block:
     def planned_seeds(self) -> tuple[int, ...]:
         """The seeds of every planned look."""
         return self.all_seeds or self.seeds
+
+    @property
+    def count(self) -> int:
+        """The number of runs."""
+        return math.prod(map(len, (self.datasets, self.losses, self.batch_sizes, self.seeds)))
 
     def specs(self) -> Iterator[RunSpec]:
         """Yield the specification of every run."""

@@ -17,6 +17,7 @@ from benchmark.study.format import LABEL, ROOT, RecipeKeys, recipe_file_schema
 
 FILE_KEYS = tuple(item.name for item in fields(RecipeKeys))
 DECIDING = ("losses", "loss_precision", "options")  # those of them that decide numbers
+SCHEMA = schema_of(Recipe)
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def overlay(
 ) -> tuple[Recipe | None, list[Problem]]:
     """Return the complete recipe with ``override`` laid over it, or None, and the problems."""
     merged = merge(sections, override)
-    if found := problems(schema_of(Recipe), merged):
+    if found := problems(SCHEMA, merged):
         return None, found
     recipe = complete_recipe(merged)
     backbone = backbone_problem(recipe.model)

@@ -174,6 +174,10 @@ LISTS = [
         ("list inshop: list_eval_partition.txt", "1\nimage_name item_id evaluation_status\n"),
         ("list cub: images.txt", ""),
         ("list vehicleid: train_test_split/train_list.txt", ""),
+        ("list revisitop1m: revisitop1m.txt", ""),
+        ("list landmarks_clean: annotations/annotation_clean_train.txt", ""),
+        ("list vggface2: bb_landmark/loose_bb_train.csv", "NAME_ID,X,Y,W,H\n"),
+        ("list ijbc: protocols/ijbc_metadata.csv", ""),
     )
     for case in cases(
         target,
@@ -260,4 +264,33 @@ CSVS = (
     )
 )
 
-CASES = [*PICKLES, *TRUTHS, *LISTS, *MATRICES, *CSVS]
+NAMES = cases(
+    "gpr1200",
+    {
+        "nothing": "",
+        "no class": "a.jpg",
+        "a class beyond": "1200_a.jpg",
+        "a class of 4,000 digits": "9" * 200 + "_a.jpg",
+        "digits of another script": "\u0661_a.jpg\n\u00b2_b.jpg",
+        "a negative class": "-1_a.jpg",
+        "no name behind the class": "0_",
+        "no picture": "0_a.exe",
+        "an escape sequence": "0_\x1b[2J.jpg",
+        "bytes that are no text": b"0_\xff\xfe.jpg",
+        "letters that turn the line": "0_\u202egpj.exe",
+    },
+    "dataset 'gpr1200'",
+)
+SHARDS = cases(
+    "shard list",
+    {
+        "nothing": b"",
+        "no text": bytes(range(256)),
+        "other columns": b"a,b\n1,2\n",
+        "text for a number": b"path,shard,offset,size\na.png,x,0,9\n",
+        "more rows than images": b"path,shard,offset,size\n" + b"a.png,0,0,9\n" * 5,
+        "a path that leaves": b"path,shard,offset,size\n../../x,0,0,9\n",
+    },
+)
+
+CASES = [*PICKLES, *TRUTHS, *LISTS, *MATRICES, *CSVS, *NAMES, *SHARDS]

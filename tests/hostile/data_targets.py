@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import os
 import pickle
 import shutil
 import tarfile
@@ -14,16 +15,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import archives
+import brought_archives
 import numpy as np
 from PIL import Image
 
+from benchmark.core.paths import is_text
 from benchmark.datasets import load_dataset
 from benchmark.datasets.io.images import image_format, open_image, open_pixels
 from benchmark.datasets.io.packed import PackedImages, index_digest
 from benchmark.datasets.io.unpickling import read_plain_pickle
+from benchmark.datasets.prepare.pack import pack, plan_of
 from benchmark.datasets.prepare.unpack import check_links, unpack
 from hostile.targets import TEXT, Target
 
+MAKERS = archives.MAKERS | brought_archives.MAKERS
 FOLDER_CSV = "path,label,split\n" + "".join(
     f"{name}/{number}.png,{name},{split}\n"
     for name, split in (("cat", "train"), ("dog", "test"))
@@ -149,10 +154,11 @@ def _list_files() -> tuple[tuple[str, str, bytes], ...]:
     """Return (dataset, path below its root, content) of every file that a loader reads."""
     with tempfile.TemporaryDirectory() as folder:
         found = []
-        for name, make in archives.MAKERS.items():
+        for name, make in MAKERS.items():
             root = Path(folder, name)
             make(root)
-            files = (p for p in root.rglob("*") if p.suffix in (".txt", ".mat", ".pkl", ".json"))
+            kinds = (".txt", ".csv", ".mat", ".pkl", ".json")
+            files = (path for path in root.rglob("*") if path.suffix in kinds)
             found += [
                 (name, path.relative_to(root).as_posix(), path.read_bytes())
                 for path in sorted(files)
@@ -168,9 +174,7 @@ def _list_target(name: str, file: str, content: bytes) -> Target:
         finally:
             (folder / file).write_bytes(content)
 
-    return Target(
-        f"list {name}: {file}", read, lambda: {"list": content}, TEXT, archives.MAKERS[name], 0.3
-    )
+    return Target(f"list {name}: {file}", read, lambda: {"list": content}, TEXT, MAKERS[name], 0.3)
 
 
 def read_split_csv(folder: Path, content: bytes) -> None:
@@ -183,6 +187,37 @@ def _class_folders(folder: Path) -> None:
     for name in ("cat", "dog"):
         for number in (0, 1):
             archives.write_jpeg(folder / name / f"{number}.png", number)
+
+
+def read_gpr1200(folder: Path, content: bytes) -> None:
+    """Load a GPR1200 whose images have these names, one a line."""
+    shutil.rmtree(folder / "images", ignore_errors=True)
+    (folder / "images").mkdir()
+    for name in content.split(b"\n"):
+        plain = name.replace(b"/", b"_").replace(b"\0", b"_")[:255]
+        if plain not in (b"", b".", b".."):
+            (folder / "images" / os.fsdecode(plain)).touch()
+    dataset = load_dataset("gpr1200", {"root": str(folder), "allow_counts": True})
+    assert all(is_text(name) for name in dataset.protocols["test"].query.names)
+
+
+def gpr1200_names() -> Mapping[str, bytes]:
+    """Return the names of the images of three classes."""
+    return {"names": b"0_a.jpg\n0_b.JPEG\n7_a.jpg\n7_c.png\n1199_x.jpg\n1199_y.jpg"}
+
+
+def read_shard_list(folder: Path, content: bytes) -> None:
+    """Go on packing two images behind a shard with this list."""
+    shutil.rmtree(folder, ignore_errors=True)
+    names = ["a.png", "b.png"]
+    for number, name in enumerate(names):
+        archives.write_jpeg(folder / name, number)
+    work = folder / ".packing-8"
+    work.mkdir()
+    (work / "plan.txt").write_text(plan_of(8, names, compressed=True))
+    (work / "shard-00000.csv").write_bytes(content)
+    (work / "shard-00000.bin").write_bytes(image_seeds()["png"])
+    pack(folder, 8, names, 1)
 
 
 def read_packed(folder: Path, content: bytes) -> None:
@@ -217,6 +252,8 @@ TARGETS = (
     Target("pickle", read_pickle, pickle_seeds),
     Target("archive", read_archive, archive_seeds),
     *(_list_target(*one) for one in _list_files()),
+    Target("gpr1200", read_gpr1200, gpr1200_names, TEXT),
+    Target("shard list", read_shard_list, _packed_index, TEXT, share=0.3),
     Target("split csv", read_split_csv, lambda: {"csv": FOLDER_CSV.encode()}, TEXT, _class_folders),
     Target("packed index", read_packed, _packed_index, TEXT),
     Target(

@@ -238,3 +238,35 @@ CASES += cases(
 )
 
 CASES += cases("study provenance", SHAPES, "x.json cannot be read")
+
+# What steps leave for later ones, and what people freeze or hand over.
+LOOKS = {
+    **{name: json.dumps({"look": look, "begun": []}) for name, look in (("text", "2"), ("0", 0))},
+    "a look of -1": '{"look": -1, "begun": []}',
+    "true for a look": '{"look": true, "begun": []}',
+    "a look of 10^18": json.dumps({"look": 10**18, "begun": []}),
+    "a look beyond the plan": '{"look": 4, "begun": ["a", "b", "c"]}',
+    "fewer days than looks": '{"look": 2, "begun": []}',
+    "days of numbers": '{"look": 2, "begun": [1]}',
+    "another key": '{"look": 1, "begun": [], "x": 1}',
+}
+CASES += cases("parse looks.json", SHAPES | {name: LOOKS[name].encode() for name in LOOKS}, "looks")
+for _target, _words in (
+    ("analysis", ""),
+    ("gap summary", ""),
+    ("gallery", ""),
+    ("contents.json", ""),
+    ("printed cells", ""),
+    ("parse selection.json", "selection.json cannot be read"),
+    ("parse registration.json", "registration.json"),
+):
+    CASES += cases(_target, SHAPES, _words)
+CASES += cases(
+    "frozen runs",
+    {"zeros": bytes(5000), "no text": bytes(range(256)), "nothing": b"", "a header": b"a,b\n"}
+    | {"a long field": b"dataset," + b"a" * 200_000, "an open quote": b'"dataset'},
+    "frozen.csv",
+)
+CASES += cases(
+    "arrays", {"nothing": b"", "text": b"hello", "a zip of nothing": b"PK\x05\x06" + bytes(18)}
+)

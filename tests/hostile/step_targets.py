@@ -1,8 +1,10 @@
-"""Readers of what steps of a study leave for later ones: what was registered and selected, and the
-scores of queries."""
+"""Readers of what steps of a study leave for later ones, and of what people freeze or hand over."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 import json
 import tempfile
 from collections.abc import Mapping
@@ -10,15 +12,39 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import yaml
 
+from benchmark.core.array_file import read_arrays
 from benchmark.core.query_scores import QueryScores, read_query_scores, write_query_scores
 from benchmark.core.records import QUERIES
+from benchmark.papers.frozen import load_frozen
+from benchmark.papers.printed.cells import PrintedCell
+from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.registration import FILE as REGISTRATION
 from benchmark.papers.registration import Registration
+from benchmark.papers.stored import read_records
+from benchmark.report.analysis import SUMMARY, AnalysedRun, AnalysisSummary, Finding
+from benchmark.report.artefacts import FILE as CONTENTS
+from benchmark.report.artefacts import Artefact, read_artefacts
+from benchmark.report.gallery.record import (
+    Gallery,
+    PairQueries,
+    Query,
+    QuerySide,
+    RunPair,
+    RunSide,
+)
+from benchmark.report.page.analyses import load_analyses
+from benchmark.report.page.gallery import load_gallery
+from benchmark.study import Study, load_study
+from benchmark.study.format import ROOT
+from benchmark.study.looks import FILE as LOOKS
+from benchmark.study.looks import at_present_look
 from benchmark.study.trials.selection import FILE as SELECTION
 from benchmark.study.trials.selection import Choice, Selection
 from hostile.run_targets import study
-from hostile.targets import BYTES, JSON, Target
+from hostile.study_targets import small_study
+from hostile.targets import BYTES, JSON, TEXT, Target
 
 
 def registration_seeds() -> Mapping[str, bytes]:
@@ -62,7 +88,142 @@ def read_queries(folder: Path, content: bytes) -> None:
     assert found and found["test"].of("recall_at_1") is not None
 
 
+def read_looks(folder: Path, content: bytes) -> None:
+    """Read the present look, and load a study of two looks at it."""
+    (folder / "x").mkdir(exist_ok=True)
+    (folder / "x" / LOOKS).write_bytes(content)
+    at_present_look(study_of_looks(), folder)
+
+
+@functools.cache
+def study_of_looks() -> Study:
+    """Return a study of two looks, whose file is gone."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x.yaml")
+        path.write_text(yaml.safe_dump(small_study(seeds=[0, 1, 2], looks=[2, 3])))
+        return load_study(path)
+
+
+def read_frozen(folder: Path, content: bytes) -> None:
+    """Read frozen scores."""
+    (folder / "frozen.csv").write_bytes(content)
+    load_frozen(folder / "frozen.csv")
+
+
+def frozen_seeds() -> Mapping[str, bytes]:
+    """Return the first rows of the shipped frozen scores."""
+    lines = (ROOT / "results" / "reference" / "embedded.csv").read_bytes().splitlines(keepends=True)
+    return {"csv": b"".join(lines[:9])}
+
+
+def read_gap(folder: Path, content: bytes) -> None:
+    """Read the decrease of the gap from an analysis."""
+    analysis = folder / "analyses" / "decomposability_gap"
+    analysis.mkdir(parents=True, exist_ok=True)
+    (analysis / SUMMARY).write_bytes(content)
+    (analysis / "figure.csv").write_text(
+        "kind,trained_at,measured_at,seed,loss,gap\ngap,32,32,0,sup_ap,4.0\ngap,32,32,0,roadmap,3\n"
+    )
+    gap_decreases(folder)
+
+
+def gap_seeds() -> Mapping[str, bytes]:
+    """Return what 'papers' reads of a summary."""
+    return {SUMMARY: b'{"schema": 1, "quick": false, "runs": [{"run_id": "tiny/a"}]}'}
+
+
+def read_analysis(folder: Path, content: bytes) -> None:
+    """Read the summary of an analysis as the page does."""
+    analysis = folder / "analyses" / "toy"
+    analysis.mkdir(parents=True, exist_ok=True)
+    (analysis / SUMMARY).write_bytes(content)
+    (analysis / "figure.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    load_analyses(folder)
+
+
+def analysis_seeds() -> Mapping[str, bytes]:
+    """Return the summary of an analysis of one run."""
+    finding = Finding("a", "Eq. 8", "it holds", "it held", "supported", "It held.")
+    runs = [AnalysedRun("tiny/net/roadmap/bs32/seed0", "0" * 16)]
+    words = ("toy", "Toy", ["Eq. 8"], "caption", "alt", "table", ["note"], ["It held."])
+    summary = AnalysisSummary(*words, [finding], "0", "linux", "x", False, [0], runs)
+    return {SUMMARY: json.dumps(asdict(summary)).encode()}
+
+
+def read_gallery(folder: Path, content: bytes) -> None:
+    """Read the gallery as the page does."""
+    (folder / "gallery.json").write_bytes(content)
+    (folder / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (folder / "a.png").write_bytes(b"x")
+    load_gallery(folder)
+
+
+def gallery_seeds() -> Mapping[str, bytes]:
+    """Return a gallery of one query."""
+    side = QuerySide(0.5, 1, 2, "a.png", "alt")
+    query = Query("q", "best", 3, "a", "caption", side, side)
+    run = RunSide("roadmap", "ROADMAP", "tiny/net/roadmap/bs32/seed0", 0.5)
+    pair = RunPair("tiny", "net", 32, 0, "recall_at_1", run, run)
+    gallery = Gallery("x", [PairQueries(pair, 1, 1, 0, [query])])
+    return {"gallery.json": json.dumps(asdict(gallery)).encode()}
+
+
+def read_contents(folder: Path, content: bytes) -> None:
+    """Read what a step made of tables or figures."""
+    (folder / CONTENTS).write_bytes(content)
+    read_artefacts(folder, "python -m benchmark tables x")
+
+
+def contents_seeds() -> Mapping[str, bytes]:
+    """Return the records of a table and of one that shows nothing."""
+    records = [Artefact("a", "A", rows=1, html="<table/>"), Artefact("b", "B", reason="no runs")]
+    return {CONTENTS: json.dumps([asdict(each) for each in records]).encode()}
+
+
+def read_printed(folder: Path, content: bytes) -> None:
+    """Read the cells of printed tables."""
+    (folder / "tables.json").write_bytes(content)
+    read_records(folder / "tables.json", PrintedCell)
+
+
+def printed_seeds() -> Mapping[str, bytes]:
+    """Return a cell without a run."""
+    return {"cells": json.dumps([asdict(PrintedCell("roadmap2021", "table1", 3))]).encode()}
+
+
+def read_features(folder: Path, content: bytes) -> None:
+    """Read recorded arrays: one of real numbers, one of whole numbers, one of text."""
+    (folder / "x.npz").write_bytes(content)
+    with contextlib.suppress(OSError, ValueError):  # caches are made again
+        read_arrays(
+            folder / "x.npz", {"features": ("f", 2), "labels": ("iu", 1), "names": ("U", 1)}
+        )
+
+
+def features_seeds() -> Mapping[str, bytes]:
+    """Return arrays, stored and compressed."""
+    arrays = {
+        "features": np.ones((3, 2), np.float32),
+        "labels": np.arange(3),
+        "names": np.array(["a", "b"]),
+    }
+    seeds = {}
+    for save in (np.savez, np.savez_compressed):
+        stream = io.BytesIO()
+        save(stream, **arrays)
+        seeds[save.__name__] = stream.getvalue()
+    return seeds
+
+
 TARGETS = (
+    Target(f"parse {LOOKS}", read_looks, lambda: {LOOKS: b'{"look": 2, "begun": ["x"]}'}, JSON),
+    Target("frozen runs", read_frozen, frozen_seeds, TEXT, share=0.3),
+    Target("gap summary", read_gap, gap_seeds, JSON, share=0.3),
+    Target("analysis", read_analysis, analysis_seeds, JSON, share=0.3),
+    Target("gallery", read_gallery, gallery_seeds, JSON, share=0.3),
+    Target(CONTENTS, read_contents, contents_seeds, JSON, share=0.3),
+    Target("printed cells", read_printed, printed_seeds, JSON, share=0.3),
+    Target("arrays", read_features, features_seeds, BYTES, share=0.3),
     Target(QUERIES, read_queries, queries_seeds, BYTES, share=0.3),
     Target(f"parse {REGISTRATION}", read_registration, registration_seeds, JSON, share=0.3),
     Target(f"parse {SELECTION}", read_selection, selection_seeds, JSON, share=0.3),

@@ -9,6 +9,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.paths import is_text
 
 LISTED = 20  # offenders shown of one kind
+LETTERS = 1000  # of each
 
 
 class Findings:
@@ -38,7 +39,8 @@ class Findings:
 
 def listed(offenders: Sequence[object]) -> str:
     """Return the first offenders, one on each line, and the number of the others."""
-    names = [name if is_text(name) else ascii(name) for name in map(str, offenders[:LISTED])]
+    names = [str(each)[:LETTERS] for each in offenders[:LISTED]]
+    names = [name if is_text(name) else ascii(name) for name in names]
     if len(offenders) > LISTED:
         names.append(f"and {len(offenders) - LISTED:,} more")
     return "".join(f"\n      {name}" for name in names)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json, write_text
 from benchmark.core.paths import os_errors
@@ -56,7 +57,7 @@ def pack(
     if is_packed(root, side, paths):
         return folder
     work = root / f".packing-{side}"
-    plan = fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths))
+    plan = plan_of(side, paths, compressed=compressed)
     advice = "free some space and start the same command again: complete shards are kept"
     with os_errors(f"cannot write {work}", advice):
         shards = _complete_shards(work, plan)
@@ -73,6 +74,11 @@ def pack(
     return folder
 
 
+def plan_of(side: int, paths: Sequence[str], *, compressed: bool) -> str:
+    """Return the digest of all that decides what the shards hold."""
+    return fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths))
+
+
 def _complete_shards(work: Path, plan: str) -> list[pd.DataFrame]:
     """Return the lists of the complete shards of a plan; delete what another plan left."""
     recorded = work / PLAN
@@ -82,7 +88,10 @@ def _complete_shards(work: Path, plan: str) -> list[pd.DataFrame]:
         write_text(recorded, plan)
     shards: list[pd.DataFrame] = []
     while (path := _list_path(work, len(shards))).is_file():
-        shards.append(pd.read_csv(path, dtype={"path": str}))
+        try:
+            shards.append(read_csv(path, COLUMNS, dict.fromkeys(COLUMNS[1:], "int64")))
+        except ValueError:  # damaged: this shard and those behind it are written again
+            break
     return shards
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+
+from benchmark.core.paths import read_regular
+from benchmark.core.plain_json import parse_json
 
 GAP = "gap_decrease"  # the printed quantity
 FILES = "analyses/decomposability_gap*/summary.json"
@@ -41,7 +43,7 @@ def gap_decreases(folder: Path) -> list[GapDecrease]:
 
 
 def _read(summary: Path) -> Iterator[GapDecrease]:
-    facts = json.loads(summary.read_text(encoding="utf-8"))
+    facts = parse_json(read_regular(summary))
     if facts["schema"] != SCHEMA or facts["quick"]:
         return
     (dataset,) = {run["run_id"].partition("/")[0] for run in facts["runs"]}

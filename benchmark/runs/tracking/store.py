@@ -41,6 +41,10 @@ PATIENCE = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
 
+DRIVER = (
+    f"install the Python package of this database's driver, correct {TRACKING_URI.name} or unset it"
+)
+
 
 class TrackingError(BenchmarkError):
     """MLflow cannot be reached or used. No result is lost: the run folders have everything."""
@@ -95,7 +99,7 @@ def speaking_plainly(results: Path) -> Iterator[None]:
     be_patient(os.environ)  # some of it is read when MLflow is imported
     from alembic.util import CommandError  # a store of a newer version
     from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
     try:
         yield
@@ -108,15 +112,18 @@ def speaking_plainly(results: Path) -> Iterator[None]:
         DataError,
         RunError,
     ) as error:
-        raise TrackingError(unusable(tracking_uri(results), results, _first_line(error))) from error
+        advice = DRIVER if isinstance(error, (ImportError, NoSuchModuleError)) else ""
+        reason = _first_line(error)
+        raise TrackingError(unusable(tracking_uri(results), results, reason, advice)) from error
 
 
-def unusable(uri: str, results: Path, reason: str) -> str:
+def unusable(uri: str, results: Path, reason: str, advice: str = "") -> str:
     """Returns the message for a store that cannot be used: which, why, and what to do."""
     if is_own(uri, results):
-        store, advice = f"{Path(results) / DATABASE}", "free some space, or delete the file"
+        store, usual = f"{Path(results) / DATABASE}", "free some space, or delete the file"
     else:
-        store, advice = without_password(uri), f"start the server or unset {TRACKING_URI.name}"
+        store, usual = without_password(uri), f"start the server or unset {TRACKING_URI.name}"
+    advice = advice or usual
     return f"MLflow store {store} cannot be used ({reason}); {advice}"
 
 

@@ -156,3 +156,13 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+@pytest.mark.parametrize("address", ["mssql://server/x", "mysql+nothere://me:secret@server/x"])
+def test_a_database_without_its_driver_is_one_message_that_says_so(tmp_path, monkeypatch, address):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    with pytest.raises(TrackingError, match="install the Python package of this database's driver"):
+        store.prepare("toy", "A toy", tmp_path)
+    with pytest.raises(TrackingError) as caught:
+        store.prepare("toy", "A toy", tmp_path)
+    assert "secret" not in str(caught.value)

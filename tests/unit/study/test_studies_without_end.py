@@ -1,0 +1,74 @@
+"""Studies of more than anybody runs: refused at once, and read in linear time."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from benchmark.core.errors import MAX_NAMES, MAX_SHOWN, ConfigError, unknown_name
+from benchmark.core.options import problems
+from benchmark.study import load_study
+from benchmark.study.blocks import MAX_PROBLEMS
+from benchmark.study.conflicts import conflicts, different_parts
+
+
+def refusal(path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_study(path)
+    return str(caught.value)
+
+
+def test_twenty_thousand_blocks_are_refused_before_they_are_read(tmp_path):
+    (tmp_path / "x.yaml").write_text(
+        "blocks:\n" + "- {name: b, datasets: [a], losses: [b]}\n" * 30_000
+    )
+    assert "more than 1,000,000 letters" in refusal(tmp_path / "x.yaml")
+
+
+def test_twenty_thousand_blocks_of_aliases_are_refused_before_they_are_resolved(
+    study_data, write_study
+):
+    study_data["blocks"] *= 20_000
+    path = write_study(study_data)
+    assert yaml.safe_dump(study_data).count("*") > 19_000  # the file is a short one
+    assert "more than 5,000 blocks" in refusal(path)
+
+
+def test_more_runs_than_anybody_makes_are_refused(study_data, write_study):
+    study_data["seeds"] = list(range(60_000))
+    assert "runs (allowed: 100,000); divide the study" in refusal(write_study(study_data))
+
+
+def test_equal_blocks_are_compared_with_the_first_alone(study_data, write_study, monkeypatch):
+    first = study_data["blocks"][0]
+    study_data["blocks"] = [{**first, "name": f"b{number}"} for number in range(40)]
+    blocks = list(load_study(write_study(study_data)).blocks)
+    compared = []
+
+    def counted(one, other):
+        compared.append(1)
+        return different_parts(one, other)
+
+    monkeypatch.setattr("benchmark.study.conflicts.different_parts", counted)
+    assert conflicts(blocks) == []
+    assert len(compared) <= 39 * sum(1 for _ in blocks[0].specs())
+
+
+def test_a_message_lists_some_problems_and_counts_the_others(study_data, write_study):
+    block = study_data["blocks"][0]
+    block["losses"] = [f"unknown{number}" for number in range(MAX_PROBLEMS + 500)]
+    message = refusal(write_study(study_data))
+    assert len(message.splitlines()) == MAX_SHOWN + 2
+    assert message.endswith(f"and {MAX_PROBLEMS + 1 - MAX_SHOWN} more")
+
+
+def test_a_message_lists_some_of_many_names():
+    message = unknown_name("loss", "x", [f"loss{number:04d}" for number in range(1000)])
+    assert message.endswith(f", and {1000 - MAX_NAMES} more") and len(message) < 5000
+
+
+def test_items_of_mixed_types_are_told_apart():
+    schema = {"type": "array", "uniqueItems": True}
+    mixed = [each for number in range(20_000) for each in (number, str(number))]
+    assert problems(schema, mixed) == []
+    assert "non-unique" in str(problems(schema, [*mixed, "7"])[0])
