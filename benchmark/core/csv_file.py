@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmark.core.paths import open_regular
+
 EMPTY_IS_NAN = "float64"
 
 
@@ -29,11 +31,11 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
         raise ValueError(f"it has two columns {', '.join(twice)}")
     if missing := [name for name in columns if name not in header]:
         raise ValueError(f"it lacks the columns {', '.join(missing)}")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), open_regular(path) as stream:
         warnings.simplefilter("error", pd.errors.ParserWarning)  # lines longer than the header
         try:
             return pd.read_csv(
-                path,
+                stream,
                 index_col=False,
                 dtype=defaultdict(lambda: "object", numbers),
                 keep_default_na=False,
@@ -46,5 +48,6 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
 
 
 def _header(path: Path) -> list[str]:
-    table = pd.read_csv(path, header=None, nrows=1, dtype="object", keep_default_na=False)
+    with open_regular(path) as stream:
+        table = pd.read_csv(stream, header=None, nrows=1, dtype="object", keep_default_na=False)
     return [str(value) for value in table.iloc[0]] if len(table) else []

@@ -133,6 +133,7 @@ def analysis_of(study: Study) -> Parts:
     """Return all that decides the verdicts of a study besides its scores, as plain JSON."""
     comparison, frozen = study.comparison, Path(study.references.frozen or ".")
     numbers = [each for each, _ in reached_numbers(study)]
+    frozen_text = frozen.read_text(errors="replace") if frozen.is_file() else None
     families = Counter(f"{each.source} {each.table}" for each in numbers)
     recipes: dict[str, list[str]] = {}
     seeds: dict[str, list[int]] = {}
@@ -148,7 +149,7 @@ def analysis_of(study: Study) -> Parts:
         },
         "families": {
             **families,
-            "frozen runs": _digest(frozen.read_text()) if frozen.is_file() else "none",
+            "frozen runs": "none" if frozen_text is None else _digest(frozen_text),
         },
         "published numbers": {
             f"{each.source} {each.table} line {each.line}": float(each.value) for each in numbers

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
+from benchmark.core.paths import read_regular
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ def write_records(path: Path, records: Iterable[Any]) -> None:
 def read_records(path: Path, kind: type[T]) -> list[T]:
     """Return the records in a file; raise RunError where it is missing or another file."""
     try:
-        found: list[T] = TypeAdapter(list[kind]).validate_json(path.read_bytes())  # type: ignore[valid-type]
+        found: list[T] = TypeAdapter(list[kind]).validate_json(read_regular(path))  # type: ignore[valid-type]
     except (OSError, ValidationError) as error:
         advice = "write it again with 'python -m benchmark papers STUDY'"
         raise RunError(f"{path} cannot be read ({error}); {advice}") from error

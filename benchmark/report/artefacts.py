@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
+from benchmark.core.paths import read_regular
 
 Group = Literal["study", "paper", "sweep"]
 FILE = "contents.json"  # in the folder of the tables, and in that of the figures
@@ -58,7 +59,7 @@ def read_record(kind: Any, path: Path, command: str) -> Any:
     Raise RunError, naming the ``command`` that writes it, when it is missing or of another shape.
     """
     try:
-        return TypeAdapter(kind).validate_json(path.read_bytes())
+        return TypeAdapter(kind).validate_json(read_regular(path))
     except FileNotFoundError:
         raise RunError(f"{path} does not exist: run '{command}'") from None
     except ValidationError as error:

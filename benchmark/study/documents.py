@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.paths import read_regular
 from benchmark.core.plain_yaml import YamlError, parse_yaml
 
 
@@ -38,7 +39,7 @@ def read_document(path: Path) -> Document:
     """Return the document at ``path``; raise ConfigError when it is missing or not a YAML
     mapping."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_regular(Path(path)).decode()
         data, node = parse_yaml(text)
     except OSError as error:
         raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,14 @@ import pytest
 import yaml
 
 from benchmark.__main__ import app
+from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import BenchmarkError
+from benchmark.papers.printed.cells import PrintedCell
+from benchmark.papers.stored import read_records
+from benchmark.report.artefacts import read_artefacts
+from benchmark.report.page.files import download
+from benchmark.study.documents import read_document
+from hostile.limits import limited
 from hostile.run_targets import finish
 from hostile.study_targets import small_study
 
@@ -71,3 +79,28 @@ def test_a_table_that_knows_other_losses_names_its_folder_and_the_place(place):
     path.write_text(path.read_text().replace("recall_at_1", "recall"))
     with pytest.raises(BenchmarkError, match=r"results/x are damaged .*best_epoch\.py:\d+"):
         call("tables")
+
+
+READERS = {
+    "contents.json": lambda path: read_artefacts(path.parent, "tables"),
+    "tables.json": lambda path: read_records(path, PrintedCell),
+    "runs.csv": lambda path: read_csv(path, [], {}),
+    "x.yaml": read_document,
+    "a.svg": lambda path: download("a", path.parent, path.name),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises((BenchmarkError, OSError), match="not a regular file"), limited():
+        READERS[name](tmp_path / name)
+
+
+def test_frozen_runs_that_are_no_text_are_refused_where_they_are_judged(place):
+    Path("frozen.csv").write_bytes(bytes(range(256)))
+    study = small_study(seeds=[0], references={"published": [], "frozen": "frozen.csv"})
+    Path("x.yaml").write_text(yaml.safe_dump(study))
+    call("register-analysis")
+    with pytest.raises(BenchmarkError, match=r"frozen\.csv"):
+        call("verdicts")

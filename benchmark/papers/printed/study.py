@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.core.errors import RunError
+from benchmark.core.paths import open_regular
 from benchmark.papers.candidates import candidates
 from benchmark.papers.printed.cells import PrintedCell, TableCells
 from benchmark.papers.printed.figures import FigureMarks, figure_marks
@@ -78,7 +79,8 @@ def printed_of(
 
 def _read(path: Path, study: Study) -> pd.DataFrame:
     try:
-        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+        with open_regular(path) as stream:
+            return pd.read_csv(stream, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
         advice = f"write it with 'python -m benchmark verdicts {study.name}'"
         raise RunError(f"{path} cannot be read ({error}); {advice}") from error

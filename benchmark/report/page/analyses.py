@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.errors import BenchmarkError
-from benchmark.core.paths import file_below
+from benchmark.core.paths import file_below, read_regular
 from benchmark.core.privacy import without_paths
 from benchmark.report.analysis import SUMMARY, AnalysisSummary
 from benchmark.report.drawing.drawing import inline_svg
@@ -41,7 +41,7 @@ def _load(study: Path, name: str) -> AnalysisItem:
     folder = study / FOLDER / name
     try:
         summary = AnalysisSummary.read(folder)
-        svg = file_below(study, f"{FOLDER}/{name}/figure.svg").read_text(encoding="utf-8")
+        svg = read_regular(file_below(study, f"{FOLDER}/{name}/figure.svg")).decode()
         table = file_below(study, f"{FOLDER}/{name}/table.html")
         return AnalysisItem(
             name=name,

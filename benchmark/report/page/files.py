@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.core.paths import file_below
+from benchmark.core.paths import file_below, read_regular
 
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
 
@@ -23,7 +23,7 @@ class Download:
 def download(label: str, study: Path, file: str, name: str = "") -> Download:
     """Return the link to ``file`` of a study's folder, saved as ``name`` (default: its own)."""
     path = file_below(study, file)
-    content = path.read_bytes()
+    content = read_regular(path)
     address = f"../{file}"
     if len(content) <= EMBEDDED:
         kind = "text/csv" if path.suffix == ".csv" else "text/plain"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmark.core.errors import BenchmarkError
-from benchmark.core.paths import file_below
+from benchmark.core.paths import file_below, read_regular
 from benchmark.core.privacy import without_paths
 from benchmark.report.drawing.drawing import inline_svg
 from benchmark.report.gallery.choose import REASONS
@@ -73,10 +73,10 @@ def load_gallery(folder: Path, limit: int = LIMIT) -> GallerySection:
 
 
 def _embedded(query: Query, folder: Path) -> GalleryQuery:
-    curve = file_below(folder, f"{query.curve}.svg").read_text(encoding="utf-8")
+    curve = read_regular(file_below(folder, f"{query.curve}.svg")).decode()
     svg = inline_svg(safe_svg(curve), f"gallery-{query.curve}", query.caption)
     pictures: dict[str, str] = {}
     for which in SIDES:
-        content = file_below(folder, getattr(query, which).picture).read_bytes()
+        content = read_regular(file_below(folder, getattr(query, which).picture))
         pictures[which] = f"data:image/png;base64,{base64.b64encode(content).decode()}"
     return GalleryQuery(query, svg, pictures)

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmark import __version__
 from benchmark.core.errors import BenchmarkError, RunError
 from benchmark.core.files import write_text
-from benchmark.core.paths import file_below
+from benchmark.core.paths import file_below, read_regular
 from benchmark.core.privacy import without_paths
 from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN
 from benchmark.report.artefacts import Artefact, read_artefacts
@@ -207,7 +207,7 @@ def _table(record: Artefact, folder: Path) -> Item:
 
 
 def _figure(record: Artefact, folder: Path) -> Item:
-    svg = file_below(folder, f"figures/{record.name}.svg").read_text(encoding="utf-8")
+    svg = read_regular(file_below(folder, f"figures/{record.name}.svg")).decode()
     numbers = download("Numbers (CSV)", folder, f"figures/{record.name}.csv")
     element = inline_svg(safe_svg(svg), record.name, record.alt)
     return Item("figure", record, element, downloads=(numbers,))
