@@ -143,13 +143,10 @@ class References:
     published: tuple[str, ...] = option((), help="published tables")
     frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
     trials: str | None = option(
-        None,
-        help="study whose trials chose these settings, below the same results",
-        schema={"pattern": LABEL},
+        None, help="study whose trials chose these settings", schema={"pattern": LABEL}
     )
     field: str | None = option(
-        None,
-        help="folder of frozen trials and final runs of other losses, which join the tables",
+        None, help="folder of frozen trials and final runs of other losses, which join the tables"
     )
 
 

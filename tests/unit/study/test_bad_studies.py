@@ -294,15 +294,3 @@ def test_wrong_types_everywhere_do_not_hide_each_other(problems_of):
         "metrics",
         "comparison",
     } <= places
-
-
-@pytest.mark.parametrize("path", ["/etc/passwd", "../frozen.csv", "a/../../b.csv", "C:\\x.csv"])
-def test_frozen_runs_lie_below_the_working_directory(study_data, problems_of, path):
-    study_data["references"] = {"frozen": path}  # 'freeze' writes there
-    assert only(problems_of(study_data)).startswith("references.frozen (line ")
-
-
-@pytest.mark.parametrize("name", ["../x", "/etc", "a/b"])
-def test_the_study_of_the_trials_is_a_name(study_data, problems_of, name):
-    study_data["references"] = {"trials": name}  # 'freeze' makes a folder of this name
-    assert only(problems_of(study_data)).startswith("references.trials (line ")

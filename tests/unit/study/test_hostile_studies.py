@@ -1,4 +1,4 @@
-"""Studies of more than anybody runs: refused at once, and read in linear time."""
+"""Studies of more than anybody runs, or that name files elsewhere: refused at once."""
 
 from __future__ import annotations
 
@@ -72,3 +72,15 @@ def test_items_of_mixed_types_are_told_apart():
     mixed = [each for number in range(20_000) for each in (number, str(number))]
     assert problems(schema, mixed) == []
     assert "non-unique" in str(problems(schema, [*mixed, "7"])[0])
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../frozen.csv", "a/../../b.csv", "C:\\x.csv"])
+def test_frozen_runs_lie_below_the_working_directory(study_data, write_study, path):
+    study_data["references"] = {"frozen": path}  # 'freeze' writes there
+    assert "references.frozen (line " in refusal(write_study(study_data))
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc", "a/b"])
+def test_the_study_of_the_trials_is_a_name(study_data, write_study, name):
+    study_data["references"] = {"trials": name}  # 'freeze' makes a folder of this name
+    assert "references.trials (line " in refusal(write_study(study_data))
