@@ -56,13 +56,14 @@ class TripletPerAnchor(ComparingLoss):
             if own:
                 positive.fill_diagonal_(False)
             anchors = (positive.any(1) & ~same.all(1)).nonzero()[:, 0]
+            zero = 0.0 * (queries.sum() + pool.sum())  # NaN for rows that no triplet may draw
             if not len(anchors):
-                return 0.0 * (queries.sum() + pool.sum())
+                return zero
             distances, positive, negative = distances[anchors], positive[anchors], ~same[anchors]
             positives, negatives = _draw(distances.detach(), positive, negative, generator)
             rows = torch.arange(len(anchors), device=queries.device)
             gaps = distances[rows, positives] - distances[rows, negatives]
-            return (gaps + self.config.margin).clamp(min=0).mean()
+            return (gaps + self.config.margin).clamp(min=0).mean() + zero
 
 
 def _draw(distances, positive, negative, generator):
