@@ -15,6 +15,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,12 @@ def load_catalogue() -> dict[str, LossFacts]:
     results/cache). Concurrent callers may all build it, and each leaves a whole file; where it
     cannot be written, it is built anew. Raises ConfigError when a loss file cannot be imported.
     """
-    path = cache_folder() / f"losses-{_sources()}.json"
+    path = cache_folder() / f"losses-{_digest_of(_sources())}.json"
+    return dict(_read(path, _stamp(path)))
+
+
+@lru_cache(maxsize=4)  # a study's checks ask a thousand times
+def _read(path: Path, _: tuple[int, int] | None) -> dict[str, LossFacts]:
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
         losses = content["losses"]
@@ -79,15 +85,24 @@ def print_catalogue() -> None:
     print(json.dumps({name: asdict(facts) for name, facts in build_catalogue().items()}))
 
 
-def _sources() -> str:
-    digest = hashlib.sha256(version("pytorch-metric-learning").encode())
+def _sources() -> tuple[tuple[Path, tuple[int, int] | None], ...]:
     shared = [Path(options.__file__), Path(registry.__file__)]
-    for path in [
-        *sorted(SOURCES.glob("*.py")),
-        *sorted(SOURCES.glob("*.yaml")),
-        *shared,
-        *registry.plugin_files(),
-    ]:
+    own = [*sorted(SOURCES.glob("*.py")), *sorted(SOURCES.glob("*.yaml"))]
+    return tuple((path, _stamp(path)) for path in [*own, *shared, *registry.plugin_files()])
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes with a file's content; None for a file that is not there."""
+    with suppress(OSError):
+        status = path.stat()
+        return status.st_mtime_ns, status.st_size
+    return None
+
+
+@lru_cache(maxsize=4)
+def _digest_of(sources: tuple[tuple[Path, tuple[int, int] | None], ...]) -> str:
+    digest = hashlib.sha256(version("pytorch-metric-learning").encode())
+    for path, _ in sources:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:20]
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from benchmark.core.errors import unknown_name
-from benchmark.losses.catalogue import load_catalogue
+from benchmark.losses.catalogue import LossFacts, load_catalogue
 from benchmark.metrics.names import check_metric
 from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure
 from benchmark.papers.claims.model import COST_METRICS, KEYS, Claim
@@ -54,6 +54,7 @@ def folder_problems(paper: Paper, entries: Mapping[str, Iterable[Chosen]]) -> li
 def number_problems(paper: Paper) -> Iterator[str]:
     """Yield scores out of range, rows that stand twice, and conditions that no loss has."""
     first: dict[tuple[Any, ...], int] = {}
+    losses = load_catalogue()
     for each in paper.numbers:
         if each.is_score and not 0 <= each.points <= 100:
             yield (
@@ -64,15 +65,16 @@ def number_problems(paper: Paper) -> Iterator[str]:
         if first.setdefault(key, each.line) != each.line:
             yield f"line {each.line} repeats line {first[key]} in every fact; keep one of the two"
         if each.reproducible:
-            for problem in condition_problems(each.loss, each.conditions, paper.vocabulary):
-                yield f"line {each.line}, column conditions: {problem}"
+            lines = condition_problems(losses, each.loss, each.conditions, paper.vocabulary)
+            yield from (f"line {each.line}, column conditions: {line}" for line in lines)
 
 
-def condition_problems(loss: str, conditions: Iterable[str], words: Vocabulary) -> Iterator[str]:
+def condition_problems(
+    losses: Mapping[str, LossFacts], loss: str, conditions: Iterable[str], words: Vocabulary
+) -> Iterator[str]:
     """Yield what is neither a condition of the vocabulary nor a hyperparameter of the loss."""
-    catalogue = load_catalogue()
-    if loss in catalogue:
-        known = {*words.conditions, *catalogue[loss].schema.get("properties", {})}
+    if loss in losses:
+        known = {*words.conditions, *losses[loss].schema.get("properties", {})}
         for key in conditions:
             if key not in known:
                 yield unknown_name("condition", key, known)
@@ -136,7 +138,7 @@ def claim_problems(claim: Claim, words: Vocabulary) -> Iterator[str]:
     for arm in claim.arms:
         if arm.loss not in losses:
             yield f"{claim.name}  {unknown_name('loss', arm.loss, losses)}"
-        for line in condition_problems(arm.loss, [*arm.where, *arm.prefer], words):
+        for line in condition_problems(losses, arm.loss, [*arm.where, *arm.prefer], words):
             yield f"{claim.name}  {line}"
     for metric in claim.metrics:
         problem = check_metric(metric)
@@ -168,7 +170,8 @@ def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) ->
             yield f"{place}.metric  {problem}"
         axis = [name for name in (*panel.x.split(" - "), panel.parameter) if name]
         names = [name for name in axis if name != BATCH_SIZE]
-        yield from (f"{place}.x  {line}" for line in condition_problems(panel.loss, names, words))
+        lines = condition_problems(losses, panel.loss, names, words)
+        yield from (f"{place}.x  {line}" for line in lines)
         if panel.published and panel.published.table not in known_tables:
             problem = unknown_name("table", panel.published.table, known_tables)
             yield f"{place}.published.table  {problem}"

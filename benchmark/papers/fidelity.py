@@ -14,9 +14,9 @@ import pandas as pd
 import yaml
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.core.options import defaults_of, schema_of
+from benchmark.core.options import defaults_of
 from benchmark.core.records import RunSpec
-from benchmark.losses import LOSSES
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.facts import FACTS, LARGE, Effect, Fact, common_facts
 from benchmark.papers.paper import load_papers
 from benchmark.study import Study
@@ -100,6 +100,7 @@ def recipe_values(study: Study, recipe: str) -> dict[str, Any]:
     """
     file = read_recipe(recipe, study.path)
     complete, _ = overlay(file.sections or {}, {})
+    losses = load_catalogue()
     values: dict[str, Any] = {}
     for block in study.blocks:
         if block.recipe_name != recipe:
@@ -107,7 +108,7 @@ def recipe_values(study: Study, recipe: str) -> dict[str, Any]:
         if not block.overrides:
             complete = block.recipe
         for loss in block.losses:
-            defaults = defaults_of(schema_of(LOSSES[loss.name].target.Config))
+            defaults = defaults_of(losses[loss.name].schema)
             plain = {**defaults, **file.keys.losses.get(loss.name, {})}
             values |= {f"losses.{loss.name}.{name}": value for name, value in plain.items()}
     sections = asdict(complete) if complete else {}

@@ -5,16 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from benchmark.losses.catalogue import LossFacts, load_catalogue
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.names import display_name
 from benchmark.study import Study
 
 metric_label = display_name
-
-
-@functools.cache
-def _catalogue() -> dict[str, LossFacts]:
-    return load_catalogue()
 
 
 @functools.cache
@@ -26,7 +21,7 @@ def _datasets() -> dict[str, str]:
 
 def loss_name(name: str) -> str:
     """Return the display name of a registered loss: "SmoothAP"; other names are kept."""
-    facts = _catalogue().get(name)
+    facts = load_catalogue().get(name)
     return facts.display if facts else name
 
 
@@ -40,7 +35,7 @@ def loss_label(label: str, study: Study) -> str:
     variant = study.losses.get(label)
     if variant is None or label == variant.name:
         return loss_name(label)
-    facts = _catalogue().get(variant.name)
+    facts = load_catalogue().get(variant.name)
     fields = facts.schema["properties"] if facts else {}
     other = {
         key.rstrip("_"): value

@@ -46,7 +46,7 @@ def filled(benchmark_cache, cache, monkeypatch):
         patch.setenv("BENCHMARK_CACHE", str(benchmark_cache))
         load_catalogue()
     cache.mkdir()
-    shutil.copy2(benchmark_cache / f"losses-{catalogue._sources()}.json", cache)
+    shutil.copy2(benchmark_cache / f"losses-{catalogue._digest_of(catalogue._sources())}.json", cache)
     return cache
 
 
