@@ -46,7 +46,8 @@ def filled(benchmark_cache, cache, monkeypatch):
         patch.setenv("BENCHMARK_CACHE", str(benchmark_cache))
         load_catalogue()
     cache.mkdir()
-    shutil.copy2(benchmark_cache / f"losses-{catalogue._digest_of(catalogue._sources())}.json", cache)
+    digest = catalogue._digest_of(catalogue._sources())
+    shutil.copy2(benchmark_cache / f"losses-{digest}.json", cache)
     return cache
 
 
