@@ -56,7 +56,7 @@ def explain(
     table = RunTable.read(loaded.folder(results))
     claims = {claim.name: claim for claim in all_claims()}
     if cell in claims:
-        judged = judge_study_claims(loaded, table)
+        judged = judge_study_claims(loaded, loaded.folder(results))
         typer.echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):

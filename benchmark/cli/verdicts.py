@@ -85,7 +85,6 @@ def claims(
     from benchmark.papers.claims.study import judge_study_claims
     from benchmark.papers.claims.summary import list_text, summary_text
     from benchmark.papers.library import all_claims
-    from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
     if listing:
@@ -95,7 +94,7 @@ def claims(
         raise typer.BadParameter("give the name of a study, or --list")
     loaded = load_study(study, results)
     folder = loaded.folder(results)
-    judged, parts = judge_study_claims(loaded, RunTable.read(folder))
+    judged, parts = judge_study_claims(loaded, folder)
     _write(folder / "claims.csv", judged)
     _write(folder / "claims_parts.csv", parts)
     typer.echo(summary_text(judged))

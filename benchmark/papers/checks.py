@@ -12,6 +12,7 @@ from benchmark.losses.catalogue import LossFacts, load_catalogue
 from benchmark.metrics.names import check_metric
 from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure
 from benchmark.papers.claims.model import COST_METRICS, KEYS, Claim
+from benchmark.papers.claims.rivals import PRINTED, rival_problems
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.vocabulary import Vocabulary
@@ -42,7 +43,7 @@ def folder_problems(paper: Paper, entries: Mapping[str, Iterable[Chosen]]) -> li
     found += [f"tables.yaml: {line}" for line in table_problems(paper)]
     found += [f"footnotes.yaml: {line}" for line in footnote_problems(paper)]
     for claim in paper.claims:
-        found += [f"claims.yaml: {line}" for line in claim_problems(claim, paper.vocabulary)]
+        found += [f"claims.yaml: {line}" for line in claim_problems(claim, paper)]
     tables = {each.table for each in paper.numbers}
     for figure in paper.figures:
         name = figure.name.removeprefix(f"{paper.source}_")
@@ -122,7 +123,7 @@ def footnote_problems(paper: Paper) -> Iterator[str]:
             yield f"footnotes.{number}.at  {unknown_name('table', rule.at, paper.tables)}"
 
 
-def claim_problems(claim: Claim, words: Vocabulary) -> Iterator[str]:
+def claim_problems(claim: Claim, paper: Paper) -> Iterator[str]:
     """Yield keys that do not belong to the kind, and unknown losses, metrics and levels."""
     needed, allowed = KEYS[claim.kind]
     optional = {key for keys in KEYS.values() for part in keys for key in part}
@@ -136,15 +137,21 @@ def claim_problems(claim: Claim, words: Vocabulary) -> Iterator[str]:
             yield f"{claim.name}.{key}  is only for the kinds {', '.join(kinds)}"
     losses = load_catalogue()
     for arm in claim.arms:
+        if PRINTED in arm.where:
+            yield from rival_problems(claim, arm, paper.numbers)
+            continue
         if arm.loss not in losses:
             yield f"{claim.name}  {unknown_name('loss', arm.loss, losses)}"
-        for line in condition_problems(losses, arm.loss, [*arm.where, *arm.prefer], words):
+        named = [*arm.where, *arm.prefer]
+        for line in condition_problems(losses, arm.loss, named, paper.vocabulary):
             yield f"{claim.name}  {line}"
     for metric in claim.metrics:
         problem = check_metric(metric)
-        if claim.kind == "cost_ratio":
+        if claim.kind == "cost_ratio" or metric in COST_METRICS:
             known = metric in COST_METRICS
             problem = None if known else unknown_name("cost", metric, COST_METRICS)
+            if claim.kind == "monotone" and claim.margin is None:
+                problem = f"'{metric}' has no margin; state one with the key 'margin'"
         elif claim.margin is None and problem is None and margin_of(metric, load_margins()) is None:
             problem = f"'{metric}' has no margin; state one in points with the key 'margin'"
         if problem:

@@ -15,6 +15,23 @@ COUNTS = ("n_forwards", "n_backwards", "n_updates")  # that papers print
 Costs = Mapping[tuple[Cell, str], Mapping[int, float]]  # by cell and quantity: seed -> value
 
 
+def convergence_of(table: RunTable) -> Costs:
+    """Return how close a run is to its last R@1 while it trains, on average.
+
+    In percent of the last R@1: the mean over the evaluated epochs before the last one, and over the
+    test splits. The sooner a curve rises, the nearer to 100.
+    """
+    curves = table.test_scores("curve", ["recall_at_1"])
+    found: dict[tuple[Cell, str], dict[int, float]] = {}
+    for (*columns, seed), run in curves.groupby([*CELL_COLUMNS, "seed"]):
+        epochs = run.pivot(index="epoch", columns="split", values="value").sort_index()
+        last = epochs.iloc[-1]
+        if len(epochs) > 1 and (last > 0).all():
+            share = 100 * float((epochs.iloc[:-1] / last).mean().mean())
+            found.setdefault((cell_from(columns), "convergence"), {})[int(seed)] = share
+    return found
+
+
 def costs_of(table: RunTable) -> Costs:
     """Return the costs of finished runs, printed times in the unit of the print.
 

@@ -13,7 +13,8 @@ from benchmark.metrics.names import display_name
 from benchmark.papers.reading import CLOSED, read_yaml
 
 FILE = Path(__file__).parent / "vocabulary.yaml"
-OPTIONS, SPLIT = "options", "split"  # columns of conditions that are no settings of a run
+# Columns of conditions that are no settings of a run.
+OPTIONS, SPLIT, PRINT = "options", "split", "print"
 EMBEDDING_DIM = "embedding_dim"
 
 

@@ -76,11 +76,12 @@ rule claims:
     params:
         study=ARGUMENTS,
         digest=DIGEST,
+        gaps=[each.decrease for each in gap_decreases(Path(OUT))],
     shell:
         "python -m benchmark claims {params.study} > {log:q} 2>&1"
 
 
-# Our side of the papers' tables, figures and sweeps. An analysis that 'all' does not make counts by its content.
+# Our side of the papers' tables, figures and sweeps.
 rule papers:
     input:
         rules.collect.output.runs,

@@ -20,6 +20,7 @@ from benchmark.papers.claims.kinds import parts_of
 from benchmark.papers.claims.measurements import Condition, Measurements
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.claims.parts import AGAINST, Decision, Part, TestedPart, decide
+from benchmark.papers.printed.gap import GapDecrease
 from benchmark.papers.verdicts.vocabulary import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -76,14 +77,16 @@ def judge_claims(
     claims: Iterable[Claim],
     candidates: Candidates,
     spend: Callable[[float], float] = float,
+    gaps: Iterable[GapDecrease] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the verdicts (``COLUMNS``; one per claim and reading) and ``PART_COLUMNS``.
 
-    ``spend`` gives the level of one look for an alpha, where several looks are planned. Among the
-    claims of one reading, those called contradicted are false at a rate of at most
-    ``FALSE_DISCOVERIES`` (Benjamini and Hochberg 1995).
+    ``spend`` gives the level of one look for an alpha, where several looks are planned; ``gaps``
+    are the decomposability gaps that an analysis measured. Among the claims of one reading, those
+    called contradicted are false at a rate of at most ``FALSE_DISCOVERIES`` (Benjamini and
+    Hochberg 1995).
     """
-    source = Measurements(table, candidates)
+    source = Measurements(table, candidates, gaps)
     listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
     level, rate_level = spend(AGAINST), spend(FALSE_DISCOVERIES)
     rows, parts = [], []

@@ -10,6 +10,7 @@ are the sample. Batch sizes enter as their logarithm to base 2, so that slopes a
 | best_at | other level | best - other, points | above 0; above -margin if ``near`` the best |
 | insensitive | pair of levels | difference, points | inside +-margin |
 | grows, shrinks | first x second | slope of 100 (first - second) / second | above 0, below 0 |
+| gains_most | first x second x size x other dataset | gain - gain on the other, points | above 0 |
 | cost_ratio | first x second x batch size | log of first / second | inside ``between`` |
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -87,6 +88,8 @@ class Question:
     ) -> Part:
         """Return the part of first - second, said to lie between ``low`` and ``high``."""
         ours, theirs = self.measured(first, size), self.measured(second, size)
+        if theirs.printed is not None:
+            theirs = replace(theirs, by_seed=dict.fromkeys(ours.by_seed, theirs.printed))
         label = f"{self.where(size)}: {first.name} - {second.name}"
         if ours.source is not None and ours.source == theirs.source:
             return Part(label, note="both sides are the same runs here")
@@ -180,6 +183,24 @@ def shrinks(asked: Question) -> list[Part]:
     return grows(asked, sign=-1)
 
 
+def gains_most(asked: Question) -> list[Part]:
+    """First gains more over second on the first dataset of the claim than on each of the others."""
+    datasets = [name for scope in asked.claim.published for name in scope.datasets]
+    if asked.condition.dataset != datasets[0]:
+        return []
+    parts = []
+    for size, first, second in asked.contrasts:
+        for other in datasets[1:]:
+            there = replace(asked, condition=replace(asked.condition, dataset=other))
+            found = [each.measured(arm, size) for each in (asked, there) for arm in (first, second)]
+            values = common([each.by_seed for each in found])
+            label = f"{asked.where(size)}: {first.name} - {second.name}, less that on {other}"
+            note = next((each.note for each in found if each.note), "")
+            gains = values[0] - values[1] - (values[2] - values[3])
+            parts.append(_part(label, gains, note=note, sisters=f"gain {asked.where()}"))
+    return parts
+
+
 def cost_ratio(asked: Question) -> list[Part]:
     """First costs so many times what second costs: the ratio lies in ``between``."""
     low, high = (*map(np.log, asked.claim.between), np.inf)[:2]
@@ -196,7 +217,7 @@ def cost_ratio(asked: Question) -> list[Part]:
 
 KINDS: Mapping[str, Callable[[Question], list[Part]]] = {
     kind.__name__: kind
-    for kind in (beats, monotone, best_at, insensitive, grows, shrinks, cost_ratio)
+    for kind in (beats, monotone, best_at, insensitive, grows, shrinks, gains_most, cost_ratio)
 }
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchmark.core.cells import Cell
 from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.papers.candidates import Candidate, Candidates
 from benchmark.papers.claims.model import COST_METRICS, Arm, Claim, Scope
-from benchmark.papers.costs import costs_of
+from benchmark.papers.claims.rivals import PRINTED, printed_numbers
+from benchmark.papers.costs import convergence_of, costs_of
+from benchmark.papers.library import cite, paper_of
 from benchmark.papers.matching import Stated, match
+from benchmark.papers.printed.gap import GapDecrease, relative_gaps
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.runs.table import RunTable
 from benchmark.stats.samples import Samples
@@ -36,27 +39,32 @@ class Measured:
 
     source    cell and split
     diverged  runs that diverged, and all that ended
+    printed   the number that stands in place of runs
     """
 
     by_seed: Mapping[int, float] = field(default_factory=dict)
     note: str = ""
     source: tuple[Cell, str] | None = None
     diverged: tuple[int, int] = (0, 0)
+    printed: float | None = None
 
 
 class Measurements:
     """The headline scores and the costs of a study, found by arm and condition."""
 
-    def __init__(self, table: RunTable, candidates: Candidates):
+    def __init__(self, table: RunTable, candidates: Candidates, gaps: Iterable[GapDecrease] = ()):
         self._samples = Samples(table)
-        self._costs = costs_of(table)
+        gap_sizes = relative_gaps(gaps, self._samples.statuses)
+        self._costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
         self._by_dataset: dict[str, list[Candidate]] = {}
         for cell, each in candidates.items():
             if cell in self._samples.statuses:
                 self._by_dataset.setdefault(cell.dataset, []).append(each)
 
     def find(self, arm: Arm, condition: Condition, batch_size: int | None, metric: str) -> Measured:
-        """Return the values of the runs that belong to ``arm``."""
+        """Return the values of the runs that belong to ``arm``, or the number printed for it."""
+        if PRINTED in arm.where:
+            return _printed(arm, condition, metric)
         stated = Stated(
             condition.dataset,
             arm.loss,
@@ -135,6 +143,16 @@ class Measurements:
             if each.cell.base_loss in losses and condition.backbone in ("", each.backbone)
         }
         return replace(condition, batch_sizes=tuple(sorted(sizes or run)))
+
+
+def _printed(arm: Arm, condition: Condition, metric: str) -> Measured:
+    source, _, table = str(arm.where[PRINTED]).partition("/")
+    paper = paper_of(source)
+    numbers = paper.table(table, source) if paper else []
+    found = printed_numbers(arm, condition.dataset, condition.protocol, metric, numbers)
+    if not found:
+        return Measured(note=f"{cite(source, table)} prints no {metric} of {arm.loss} here")
+    return Measured(printed=found[0].points)
 
 
 def _of_paper(scope: Scope, dataset: str, protocol: str, backbone: str) -> bool:

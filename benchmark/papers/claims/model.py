@@ -11,8 +11,17 @@ from pydantic import BeforeValidator, Field
 from benchmark.papers.reading import CLOSED
 from benchmark.papers.vocabulary import EMBEDDING_DIM, Requirement, Vocabulary
 
-COST_METRICS = ("seconds_per_epoch", "train_seconds", "loss_ms")
-Kind = Literal["beats", "monotone", "best_at", "insensitive", "grows", "shrinks", "cost_ratio"]
+# Of a cell, not of a split: what training cost, how fast it went, what an analysis measured.
+COST_METRICS = (
+    "seconds_per_epoch",
+    "train_seconds",
+    "loss_ms",
+    "convergence",
+    "decomposability_gap",
+)
+Kind = Literal[
+    "beats", "monotone", "best_at", "insensitive", "grows", "shrinks", "gains_most", "cost_ratio"
+]
 # Keys that a kind needs, and those that it may have besides; no other kind has them.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "beats": (("first", "second"), ("by",)),
@@ -21,6 +30,7 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "insensitive": (("levels",), ("margin",)),
     "grows": (("first", "second"), ()),
     "shrinks": (("first", "second"), ()),
+    "gains_most": (("first", "second"), ()),
     "cost_ratio": (("first", "second", "between"), ()),
 }
 
@@ -29,6 +39,7 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 class Arm:
     """One side of a comparison: a loss, and the conditions that its runs meet.
 
+    loss    registry name; with the condition ``printed`` the method of a row of a printed table
     where   {condition: word} of the vocabulary (``benchmark.papers.vocabulary``)
     prefer  conditions of the runs that are taken where there are any; else those without them
     """

@@ -56,7 +56,7 @@ def scenarios() -> list[ClaimScenario]:
 def _claim(**entry: Any) -> Claim:
     entry |= {side: tuple(map(Arm, entry.get(side, ()))) for side in ("first", "second")}
     entry["level_arms"] = {level: Arm(loss) for level, loss in entry.pop("levels", {}).items()}
-    scope = (Scope(("simulated",)),)
+    scope = (Scope(("simulated", "a second", "a third")),)  # others than the first: gains_most
     return Claim("nowhere", "a sentence", metrics=("map",), published=scope, **entry)
 
 
@@ -94,13 +94,14 @@ class _Drawn:
     def __init__(self, truth: Mapping[str, float], n: int, rng: np.random.Generator):
         self.truth, self.n, self.rng = truth, n, rng
         self.shared = rng.normal(0.0, SD, n)
-        self.runs: dict[tuple[str, int | None], Measured] = {}
+        self.runs: dict[tuple[str, str, int | None], Measured] = {}
 
     def find(self, arm: Arm, condition: Condition, size: int | None, metric: str) -> Measured:
-        if (arm.loss, size) not in self.runs:
+        key = (condition.dataset, arm.loss, size)
+        if key not in self.runs:
             values = self.truth[arm.loss] + self.shared + self.rng.normal(0.0, SD, self.n)
-            self.runs[arm.loss, size] = Measured(dict(enumerate(values)))
-        return self.runs[arm.loss, size]
+            self.runs[key] = Measured(dict(enumerate(values)))
+        return self.runs[key]
 
 
 def _verdict(scenario: ClaimScenario, n: int, rng: np.random.Generator) -> str:

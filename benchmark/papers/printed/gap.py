@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from benchmark.core.cells import Cell
 from benchmark.core.paths import read_regular
 from benchmark.core.plain_json import parse_json
 
@@ -25,6 +26,7 @@ class GapDecrease:
     batch_size: int
     seed: int
     decrease: float
+    setting: str = ""
 
 
 def gap_decreases(folder: Path) -> list[GapDecrease]:
@@ -46,10 +48,28 @@ def _read(summary: Path) -> Iterator[GapDecrease]:
     facts = parse_json(read_regular(summary))
     if facts["schema"] != SCHEMA or facts["quick"]:
         return
-    (dataset,) = {run["run_id"].partition("/")[0] for run in facts["runs"]}
+    ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
     means = pd.read_csv(summary.parent / "figure.csv")
     means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
     gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
     decrease = 100 * (1 - gaps[CALIBRATED] / gaps[PLAIN])
     for batch_size, seed, value in decrease.rename("value").reset_index().itertuples(index=False):
-        yield GapDecrease(dataset, int(batch_size), int(seed), float(value))
+        yield GapDecrease(dataset, int(batch_size), int(seed), float(value), setting)
+
+
+def relative_gaps(
+    gaps: Iterable[GapDecrease], cells: Iterable[Cell]
+) -> dict[tuple[Cell, str], dict[int, float]]:
+    """Return the gap of a loss by seed, as a multiple of SupAP's, for the cells it is known of."""
+    found: dict[tuple[Cell, str], dict[int, float]] = {}
+    by_place: dict[tuple[str, str, int], dict[int, float]] = {}
+    for each in gaps:
+        place = by_place.setdefault((each.dataset, each.setting, each.batch_size), {})
+        place[each.seed] = max(1 - each.decrease / 100, 0.001)  # ratios are compared as logarithms
+    for cell in cells:
+        ratios = by_place.get((cell.dataset, cell.setting.label, cell.batch_size), {})
+        if cell.loss == CALIBRATED:
+            found[cell, "decomposability_gap"] = ratios
+        elif cell.loss == PLAIN:
+            found[cell, "decomposability_gap"] = dict.fromkeys(ratios, 1.0)
+    return found

@@ -143,6 +143,16 @@ def test_two_numbers_cannot_share_a_cell_of_a_table(tmp_path):
         ("metrics: [recall_at_1]", "metrics: [recall]", ".metrics  unknown metric 'recall'"),
         ("kind: beats", "kind: cost_ratio\n  between: [1.0]", "unknown cost 'recall_at_1'"),
         ("where: {tau: 0.1}", "where: {tua: 0.1}", "unknown condition 'tua'; did you mean 'tau'?"),
+        (
+            "second: [smooth_ap]",
+            "second: [{loss: mine, where: {printed: toy2030/table1}}]",
+            "toy2030/table1 prints 0 numbers of mine for",
+        ),
+        (
+            "second: [smooth_ap]",
+            "second: [{loss: smooth_ap, where: {printed: toy2030/table3}}]",
+            "unknown printed table 'toy2030/table3'",
+        ),
     ],
 )
 def test_what_belongs_to_the_kind_of_a_claim_is_checked(tmp_path, old, new, words):

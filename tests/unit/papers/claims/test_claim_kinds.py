@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from made_up_candidates import candidates_of
 
 from benchmark.papers.claims.judge import judge_claims
 from benchmark.papers.claims.model import Arm, Claim, Scope
+from benchmark.papers.printed.gap import GapDecrease
 
 A, B, C = (Arm(name) for name in ("smooth_ap", "sup_ap", "roadmap"))
 
@@ -117,6 +120,63 @@ def test_a_relative_gain_that_shrinks_with_the_batch_is_told_from_one_that_grows
     assert found.loc["grows", "here"]["verdict"] == "contradicted"
     # 20% at 32 and 2% at 128: 9% of gain per doubling
     assert found.loc["shrinks", "here"]["estimate"] == pytest.approx(9.0, abs=0.3)
+
+
+@pytest.mark.parametrize(("elsewhere", "verdict"), [(0.51, "supported"), (0.6, "contradicted")])
+def test_gains_most_compares_the_gains_on_two_datasets(elsewhere, verdict):
+    home = long_table({"smooth_ap": 0.5, "roadmap": 0.55}, sd=0.001)
+    other = long_table({"smooth_ap": 0.5, "roadmap": elsewhere}, sd=0.001, dataset="leaves", seed=1)
+    asked = replace(
+        claim("gains_most", first=[C], second=[A]),
+        published=(Scope(("glyphs", "leaves"), backbone="tiny"),),
+    )
+    found, _parts = judged(pd.concat([home, other], ignore_index=True), asked)
+    assert set(found["verdict"]) == {verdict}
+    assert found["parts"].tolist() == [1, 1]
+    expected = 100 * (0.05 - (elsewhere - 0.5))
+    assert found["estimate"].iloc[0] == pytest.approx(expected, abs=0.3)
+
+
+def test_a_printed_number_stands_in_for_the_runs_of_a_rival_on_its_own_dataset_alone():
+    rival = Arm("blackbox_ap", {"printed": "smoothap2020/table2"})  # 78.6 on SOP
+    asked = replace(
+        claim("beats", first=[A], second=[rival], metrics=("recall_at_1",), by=1.0),
+        published=(Scope(("sop",), backbone="tiny"),),
+    )
+    for mean, verdict in ((0.801, "supported"), (0.79, "contradicted")):
+        runs = long_table({"smooth_ap": mean}, sd=0.001, dataset="sop")
+        row = judged(runs, asked)[0].loc["beats", "published"]
+        assert (row["verdict"], row["n"]) == (verdict, 5)
+        assert row["estimate"] == pytest.approx(100 * mean - 78.6, abs=0.2)
+    glyphs = judged(long_table({"smooth_ap": 0.9}), asked)[0]
+    assert set(glyphs["verdict"]) == {"not_run"}
+
+
+def test_convergence_tells_a_curve_that_rises_early_from_one_that_rises_late():
+    def curves(batch_size, early):
+        runs = long_table({"fast_ap": 0.6}, batch_sizes=(batch_size,), sd=0.0)
+        rng, first = np.random.default_rng(batch_size), runs[runs["metric"] == "recall_at_1"]
+        first = first[first["selection"] == "last"]
+        noise = rng.normal(0, 0.001, len(first))
+        before = first.assign(selection="curve", epoch=2, value=early + noise)
+        return pd.concat([runs, before, first.assign(selection="curve")], ignore_index=True)
+
+    asked = claim("monotone", first=[Arm("fast_ap")], metrics=("convergence",), margin=0.5)
+    runs = pd.concat([curves(32, 0.45), curves(64, 0.54)], ignore_index=True)
+    found, _parts = judged(runs, asked)
+    assert set(found["verdict"]) == {"supported"}
+    assert found["estimate"].iloc[0] == pytest.approx(15.0, abs=0.5)  # 75 to 90 percent
+
+
+def test_the_decomposability_gap_is_a_ratio_to_sup_ap_where_it_was_measured():
+    runs = long_table({"sup_ap": 0.5, "roadmap": 0.5}, batch_sizes=(32, 64))
+    metrics = ("decomposability_gap",)
+    asked = claim("cost_ratio", first=[C], second=[B], metrics=metrics, between=[0.001, 1.0])
+    gaps = [GapDecrease("glyphs", 64, seed, 5.0 + seed, "tiny") for seed in range(3)]
+    _, parts = judge_claims(run_table(runs), [asked], candidates_of(runs), gaps=gaps)
+    small, large = parts[parts["reading"] == "published"].to_dict("records")
+    assert small["n"] == 0 and large["n"] == 3
+    assert large["estimate"] == pytest.approx(0.94, abs=0.001)
 
 
 def test_cost_ratio_compares_seconds_per_epoch():
