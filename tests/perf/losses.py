@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from benchmark.losses import create_loss
+from benchmark.losses.conformance.memory import tensor_bytes
 from benchmark.report.drawing.drawing import save
 from perf import alternatives
 from perf.figures import draw_losses
 from perf.interleave import measure_methods
-from perf.memory import peak_of_tensors
 from perf.rates import machine_rates
 from perf.sections import Measurement, Row, Section, Target
 
@@ -130,7 +130,7 @@ def measure(
         for name, step in _methods(batch_size, classes)
     }
     settings = {"floor": FLOOR, "library": LIBRARY, "repeats": repeats, "seconds": seconds}
-    measured = measure_methods(steps, peak_of_tensors, **settings)
+    measured = measure_methods(steps, lambda call: tensor_bytes(call)[0], **settings)
     show(f"batch {batch_size}, {classes} classes, {load_range(measured)}")
     show(pd.DataFrame(measured).to_string(index=False, float_format="{:.2f}".format))
     return [{"batch_size": batch_size, "classes": classes, **row} for row in measured]

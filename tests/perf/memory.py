@@ -1,4 +1,4 @@
-"""Peak memory of one call: of torch's tensors, or of the whole process."""
+"""Peak memory of one call, of the whole process."""
 
 from __future__ import annotations
 
@@ -6,25 +6,7 @@ import gc
 from collections.abc import Callable
 from pathlib import Path
 
-from torch.profiler import ProfilerActivity, profile
-
 PEAK_RESET = Path("/proc/self/clear_refs")
-
-
-def peak_of_tensors(call: Callable[[], object]) -> int:
-    """Return the most bytes of CPU tensors that ``call`` held at once, beyond those before it.
-
-    Counted from the allocator's events: exact, and the same on every machine.
-    """
-    events = {"activities": [ProfilerActivity.CPU], "profile_memory": True, "acc_events": True}
-    with profile(**events) as recorded:
-        call()
-    size = peak = 0
-    for event in recorded.profiler.kineto_results.events():
-        if event.name() == "[memory]":
-            size += event.nbytes()
-            peak = max(peak, size)
-    return peak
 
 
 def peak_of_process(call: Callable[[], object]) -> int | None:

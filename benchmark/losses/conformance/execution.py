@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,12 +9,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
-from torch.profiler import ProfilerActivity, profile
 
 from benchmark.losses.conformance import cases
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.checks import FLOAT32, ordinary_batches
 from benchmark.losses.conformance.findings import Finding, examine
+from benchmark.losses.conformance.memory import tensor_bytes
 from benchmark.losses.conformance.subject import (
     SEEDS,
     Mismatch,
@@ -128,7 +127,7 @@ def _memory(subject: Subject) -> Finding:
         for size in MEMORY_SIZES:
             case = cases.in_order(cases.mixed(f"batch of {size}", [4] * (size // 4), 16, 12))
             subject.candidate.answer(case, FLOAT32)  # what is made once does not count
-            peak, left = _bytes(lambda case=case: subject.candidate.answer(case, FLOAT32))
+            peak, left = tensor_bytes(lambda case=case: subject.candidate.answer(case, FLOAT32))
             peaks.append(peak)
     except Exception as error:
         return Finding(name, "not applicable", f"{type(error).__name__}: {error}"[:200])
@@ -138,17 +137,3 @@ def _memory(subject: Subject) -> Finding:
         note = f"each call keeps {left / 2**20:.1f} MiB of its {peaks[-1] / 2**20:.1f} MiB"
         return Finding(name, "failed", note)
     return Finding(name, "failed" if exponent > LARGEST_EXPONENT else "passed", note)
-
-
-def _bytes(call) -> tuple[int, int]:
-    """Return the most bytes of tensors that a call holds at once, and those it leaves behind."""
-    gc.collect()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as record:
-        call()
-        gc.collect()
-    held = peak = 0
-    for event in record.profiler.kineto_results.events():
-        if event.name() == "[memory]":
-            held += event.nbytes()
-            peak = max(peak, held)
-    return peak, held

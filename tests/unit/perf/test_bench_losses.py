@@ -13,12 +13,12 @@ import pytest
 import torch
 from perf import alternatives
 from perf.losses import FLOOR, LIBRARY, OURS, measure, section_of_sizes, targets_of
-from perf.memory import peak_of_tensors
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError
 from benchmark.losses import create_loss
+from benchmark.losses.conformance.memory import tensor_bytes
 
 DENSE = {"smooth_ap": alternatives.dense_smooth_ap, "sup_ap": alternatives.dense_sup_ap}
 
@@ -75,14 +75,14 @@ def test_memory_of_the_dense_formula_grows_with_the_cube_and_ours_with_the_squar
     assert large["smooth_ap"]["peak_mb"] < 5 * small["smooth_ap"]["peak_mb"]
 
 
-def test_peak_of_tensors_counts_what_is_alive_at_once():
+def test_bytes_of_tensors_count_what_is_alive_at_once():
     def call():
         first = torch.empty(2**20, dtype=torch.uint8)
         second = torch.empty(2**21, dtype=torch.uint8)
         del first
         return torch.empty(2**19, dtype=torch.uint8), second
 
-    assert peak_of_tensors(call) == 2**20 + 2**21
+    assert tensor_bytes(call) == (2**20 + 2**21, 0)
 
 
 GIVEN_BACK = """
