@@ -8,7 +8,7 @@ from benchmark.core.recipe_model import ModelConfig
 from benchmark.core.seeding import derive
 from benchmark.models.backbone import create_backbone
 from benchmark.models.embedding import EmbeddingModel
-from benchmark.models.weights import load_head, read_checkpoint
+from benchmark.models.weights import load_head, load_power, read_checkpoint
 
 __all__ = ["EmbeddingModel", "create_model"]
 
@@ -24,5 +24,7 @@ def create_model(config: ModelConfig, seed: int) -> EmbeddingModel:
         torch.default_generator.manual_seed(derive(seed, "weights"))
         model = EmbeddingModel(config, create_backbone(config))
     if config.checkpoint is not None:
-        load_head(model.head, read_checkpoint(config.checkpoint), config.checkpoint)
+        weights = read_checkpoint(config.checkpoint)
+        load_head(model.head, weights, config.checkpoint)
+        load_power(model.pooling, weights, config.checkpoint)
     return model

@@ -15,6 +15,9 @@ from benchmark.models.packaged import PREFIX, read_packaged
 WHERE = "recipe section model"
 PARALLEL_PREFIX = "module."
 EMBEDDING = "embedding."  # before the names of a linear head's weights, beside the backbone's
+POWER = "pooling.power"  # of GeM
+# Names in the checkpoints of SoftBinAP's authors (naver/deep-image-retrieval), known by the first.
+RELEASED = {"adpool.p": POWER, "fc.weight": "embedding.weight", "fc.bias": "embedding.bias"}
 SHOWN_KEYS = 8
 
 
@@ -43,18 +46,20 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
         isinstance(value, torch.Tensor) for value in content.values()
     ):
         raise DataError(f"{WHERE}: {path} holds no state dict (names to tensors)")
-    return {key.removeprefix(PARALLEL_PREFIX): value for key, value in content.items()}
+    weights = {key.removeprefix(PARALLEL_PREFIX): value for key, value in content.items()}
+    released = RELEASED if next(iter(RELEASED)) in weights else {}
+    return {released.get(key, key): value for key, value in weights.items()}
 
 
 def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
     """Load ``weights``; raises ConfigError with every name or shape that does not fit.
 
-    Left out: the classifier, the weights of a head (``load_head`` takes them), and a distillation
-    token with its position, which sits second. Weights of a first convolution over colour are
-    fitted to the backbone's channels as timm does it.
+    Left out: the classifier, the weights of a head and the power of GeM (``load_head`` and
+    ``load_power`` take them), and a distillation token with its position, which sits second.
+    Weights of a first convolution over colour are fitted to the backbone's channels as timm does.
     """
     expected = backbone.state_dict()
-    dropped = (*_classifier_prefixes(backbone), EMBEDDING)
+    dropped = (*_classifier_prefixes(backbone), EMBEDDING, POWER)
     weights = {key: value for key, value in weights.items() if not key.startswith(dropped)}
     if "dist_token" in weights and "dist_token" not in expected:
         weights.pop("dist_token")
@@ -92,6 +97,16 @@ def load_head(head: nn.Module, weights: dict[str, torch.Tensor], source: str) ->
         words = f"{source}: {shapes} do not fit the head, which has {wanted or 'no weights'}"
         raise ConfigError(WHERE, [f"{words}; set embedding_dim to the width of the file"])
     head.load_state_dict(own)
+
+
+def load_power(pooling: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
+    """Load the power of GeM, if the file has one; raise ConfigError for a network without GeM."""
+    if POWER not in weights:
+        return
+    if "power" not in dict(pooling.named_parameters()) or weights[POWER].numel() != 1:
+        words = f"{source} has one power of GeM; set pooling: gem"
+        raise ConfigError(WHERE, [words])
+    pooling.load_state_dict({"power": weights[POWER].reshape(())})
 
 
 def _classifier_prefixes(backbone: Any) -> tuple[str, ...]:

@@ -90,6 +90,25 @@ def test_a_file_without_weights_is_an_error(tmp_path, content):
         model_of(checkpoint=str(path))
 
 
+def test_a_checkpoint_in_the_layout_of_softbin_aps_authors_is_understood(tmp_path):
+    made = model_of(seed=7, pooling="gem", embedding_dim=16)
+    state = {f"module.{key}": value for key, value in made.backbone.state_dict().items()}
+    state["module.adpool.p"] = torch.full((1,), 2.6)
+    state["module.fc.weight"], state["module.fc.bias"] = torch.randn(16, 512), torch.randn(16)
+    path = saved(tmp_path / "released.pth", {"epoch": 7, "state_dict": state})
+    got = model_of(checkpoint=path, pooling="gem", embedding_dim=16).eval()
+    made.pooling.power.data.fill_(2.6)
+    made.head.weight.data, made.head.bias.data = state["module.fc.weight"], state["module.fc.bias"]
+    images = torch.rand(2, 1, 64, 64, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(got(images), made.eval()(images))
+    for changes, words in (
+        ({"pooling": "avg", "embedding_dim": 16}, "set pooling: gem"),
+        ({"pooling": "gem", "embedding_dim": None}, "set embedding_dim"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            model_of(checkpoint=path, **changes)
+
+
 def test_a_missing_checkpoint_is_an_error(tmp_path):
     with pytest.raises(DataError, match=r"no checkpoint file .*nowhere\.pt"):
         model_of(checkpoint=str(tmp_path / "nowhere.pt"))
