@@ -13,7 +13,12 @@ from benchmark.report.inputs import DIVERGENCE_CELL, WHERE, Inputs
 from benchmark.report.labels import metric_label
 from benchmark.report.numbers import count, points, words_of
 from benchmark.report.page.counts import claims_reading
-from benchmark.report.page.sentences import baseline_differences, best_losses, last_step
+from benchmark.report.page.sentences import (
+    baseline_differences,
+    best_losses,
+    last_step,
+    noise_shares,
+)
 from benchmark.report.render.table import NothingToShow
 
 SENTENCES = 4
@@ -38,8 +43,11 @@ def answer(inputs: Inputs) -> list[str]:
     lost = inputs.diverging  # a loss that diverges is not the best, whatever its other runs score
     study, means = inputs.study, means.loc[[tuple(cell) not in lost for cell in cells]]
     single = len(means.drop_duplicates(WHERE)) == 1
+    noise = noise_shares(inputs.noise, metric, study)
+    compared = len(means) and (not noise or means["loss"].nunique() > 1)
     own = [
-        *([best_losses(means, study, single)] if len(means) else []),
+        *noise,
+        *([best_losses(means, study, single)] if compared else []),
         *baseline_differences(_tests(inputs, "baseline", metric), study, single),
         *last_step(_tests(inputs, "ablation", metric), study, single),
     ]

@@ -67,6 +67,29 @@ def _most_often_best(means: pd.DataFrame, metric: str, study: Study) -> str:
     return f"{text}."
 
 
+def noise_shares(noise: pd.DataFrame, metric: str, study: Study) -> list[str]:
+    """Return for each loss of a square which share of the variance each source makes."""
+    if noise.empty:
+        return []
+    own = noise[noise["metric"] == metric]
+    sentences = []
+    for _, group in own.groupby([*CONDITION, "loss"], sort=False):
+        first, *_ = rows = list(records(group))
+        parts = [f"{row.source} {_share(row)}" for row in rows]
+        where = dataset_label(first.dataset, first.setting, first.split)
+        loss, runs = loss_label(first.loss, study), count(int(first.runs), "run")
+        sentences.append(
+            f"Shares of the variance of {metric_label(metric)} over {runs} of {loss} "
+            f"({where}, batch size {first.batch_size}): "
+            f"{listed(parts)}. Interaction is what sources do only together."
+        )
+    return sentences
+
+
+def _share(row: Any) -> str:
+    return f"{100 * row.share:.0f}% [{100 * row.low:.0f}, {100 * row.high:.0f}]"
+
+
 def baseline_differences(tests: pd.DataFrame, study: Study, single: bool) -> list[str]:
     """Return one sentence: which losses differ significantly from the baseline, and where."""
     if tests.empty:

@@ -6,7 +6,12 @@ import pandas as pd
 from made_up_papers import variant
 from made_up_results import made_up_block, made_up_study
 
-from benchmark.report.page.sentences import baseline_differences, best_losses, last_step
+from benchmark.report.page.sentences import (
+    baseline_differences,
+    best_losses,
+    last_step,
+    noise_shares,
+)
 
 WARM = variant("smooth_ap_tau_0.1", "smooth_ap", tau=0.1)
 LOSSES = (*map(variant, ("smooth_ap", "sup_ap", "roadmap", "fast_ap")), WARM)
@@ -86,3 +91,16 @@ def test_a_step_in_one_condition_is_given_with_its_interval_and_verdict():
         "+0.08 to +2.00 points over 2 conditions, significantly up in 1."
         in last_step(two, STUDY, False)[0]
     )
+
+
+def test_each_source_of_noise_is_named_with_its_share_and_interval():
+    rows = [("initial weights", 0.414, 0.034, 0.836), ("interaction", 0.466, 0.077, 0.869)]
+    table = pd.DataFrame(rows, columns=["source", "share", "low", "high"])
+    table = table.assign(
+        dataset="glyphs_1k", setting="r", batch_size=32, split="test", metric="recall_at_1",
+        loss="smooth_ap", runs=25,
+    )  # fmt: skip
+    (found,) = noise_shares(table, "recall_at_1", STUDY)
+    assert "over 25 runs of SmoothAP" in found
+    assert "initial weights 41% [3, 84] and interaction 47% [8, 87]" in found
+    assert noise_shares(table, "map", STUDY) == noise_shares(table[:0], "map", STUDY) == []
