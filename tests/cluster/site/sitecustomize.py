@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 LEAK_STEP = 10
-NOTED = ("SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES", "BENCHMARK_FORK_SERVER", "MLFLOW_TRACKING_URI")
+NOTED = ("SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES", "RANK")
+NOTED += ("BENCHMARK_FORK_SERVER", "MLFLOW_TRACKING_URI")
 
 
 class _Changed(importlib.abc.MetaPathFinder):
@@ -52,13 +53,13 @@ def _step_slowly(module):
     leak = int(os.environ.get("CLUSTER_LEAK_MB", 0))
     kept, first = [], []
 
-    def slow(self, images, labels, number, *rest):
+    def slow(self, images, labels, number, *rest, **more):
         first[:] = first or [number]
         time.sleep(seconds)
         if leak and not first[0] and number == LEAK_STEP:
             kept.append(b"\1" * (leak * 2**20))
             time.sleep(30)  # the job is killed meanwhile
-        return step(self, images, labels, number, *rest)
+        return step(self, images, labels, number, *rest, **more)
 
     module.Stepper.__call__ = slow
 
