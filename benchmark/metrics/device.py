@@ -7,20 +7,21 @@ from collections.abc import Iterator
 import torch
 
 from benchmark.metrics.checks import EmbeddedSet
-from benchmark.metrics.ranks import BlockRanks, block_size
+from benchmark.metrics.ranks import EVERY_BLOCK, BlockRanks, block_starts
 
 _MATMUL = "highest"
 
 
 def positive_ranks_on(
-    device: str, query: EmbeddedSet, gallery: EmbeddedSet
+    device: str, query: EmbeddedSet, gallery: EmbeddedSet, part: slice = EVERY_BLOCK
 ) -> Iterator[BlockRanks]:
     """Yield the same blocks as ``positive_ranks``, computed on ``device``; equal scores rank by
     index."""
     rows, classes = _to(device, query)
     items, item_classes = (rows, classes) if gallery is query else _to(device, gallery)
-    size = block_size(len(items))
-    for start in range(0, len(rows), size):
+    starts = block_starts(query, gallery)
+    size = starts.step
+    for start in starts[part]:
         scores = _product(rows[start : start + size], items)
         excluded = 0
         if gallery is query:

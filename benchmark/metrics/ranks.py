@@ -18,6 +18,7 @@ from benchmark.metrics.checks import EmbeddedSet
 from benchmark.metrics.rows import rank_rows
 
 BLOCK_BYTES = 128 * 2**20
+EVERY_BLOCK = slice(None)
 
 
 @dataclass(frozen=True)
@@ -51,19 +52,22 @@ class ClassIndex:
 
 
 def positive_ranks(
-    query: EmbeddedSet, gallery: EmbeddedSet, threads: int | None = None
+    query: EmbeddedSet,
+    gallery: EmbeddedSet,
+    threads: int | None = None,
+    part: slice = EVERY_BLOCK,
 ) -> Iterator[BlockRanks]:
-    """Yield the ranks of all positives, block by block of queries.
+    """Yield the ranks of all positives, block by block of queries; ``part`` chooses blocks.
 
     ``gallery is query`` means that each item queries all the others. Memory: one block of scores.
     """
     index = ClassIndex(gallery.classes)
-    items = len(gallery.embeddings)
-    size = min(block_size(items), len(query.embeddings))
+    items, starts = len(gallery.embeddings), block_starts(query, gallery)
+    size = starts.step
     buffer = np.empty((size, items), dtype=np.float32)
     threads = threads or default_threads()
     with ThreadPoolExecutor(threads) as pool:
-        for start in range(0, len(query.embeddings), size):
+        for start in starts[part]:
             stop = min(start + size, len(query.embeddings))
             scores = buffer[: stop - start]
             np.matmul(query.embeddings[start:stop], gallery.embeddings.T, out=scores)
@@ -83,6 +87,12 @@ def positive_ranks(
                 [positives[bounds[part.start] : bounds[part.stop]] for part in parts],
             )
             yield BlockRanks(counts, np.concatenate(list(ranked)))
+
+
+def block_starts(query: EmbeddedSet, gallery: EmbeddedSet) -> range:
+    """Return the first query of each block; the step is the size of a block."""
+    queries = len(query.embeddings)
+    return range(0, queries, min(block_size(len(gallery.embeddings)), queries))
 
 
 def block_size(items: int) -> int:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.query_scores import QueryScores
 from benchmark.metrics.checks import checked_sets
-from benchmark.metrics.ranks import BlockRanks, positive_ranks
+from benchmark.metrics.ranks import EVERY_BLOCK, BlockRanks, block_starts, positive_ranks
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -25,6 +28,30 @@ class Retrieval:
     queries: int
     skipped: int
     scores: QueryScores
+
+
+class Workers(Protocol):
+    """Processes that rank together."""
+
+    @property
+    def main(self) -> bool:
+        """Whether this one speaks for all."""
+
+    def rows(self, total: int) -> slice:
+        """Return this one's part of ``total`` items: consecutive, in the order of the processes."""
+
+    def of_all(self, value: T) -> list[T]:
+        """Return each process's value, in their order."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Scores of a block of queries: ``positives`` (B,), the others for queries that have some."""
+
+    positives: np.ndarray
+    nearest: np.ndarray
+    average_at_r: np.ndarray
+    average: np.ndarray
 
 
 def retrieval_metrics(
@@ -64,20 +91,28 @@ def evaluate_retrieval(
     *,
     device: str | None = None,
     threads: int | None = None,
+    workers: Workers | None = None,
 ) -> Retrieval:
-    """Return the metrics with the scores of the queries they rest on; arguments as in
-    ``retrieval_metrics``."""
+    """Return the metrics with the scores of the queries they rest on.
+
+    Arguments as in ``retrieval_metrics``. ``workers``: processes that all call this with the same
+    embeddings; each ranks some blocks of queries, and all return the same bits as one alone.
+    """
     _check_recall_at(recall_at)
     queries, items = checked_sets(query, query_labels, gallery, gallery_labels)
+    part = workers.rows(len(block_starts(queries, items))) if workers else EVERY_BLOCK
     if device is None:
-        blocks = positive_ranks(queries, items, threads)
+        ranks = positive_ranks(queries, items, threads, part)
     else:
         # torch is imported only where a device is asked for.
         from benchmark.metrics.device import positive_ranks_on
 
-        blocks = positive_ranks_on(device, queries, items)
+        ranks = positive_ranks_on(device, queries, items, part)
+    blocks: Iterable[_Block] = map(_by_query, ranks)
+    if workers:
+        blocks = itertools.chain.from_iterable(workers.of_all(list(blocks)))
     found = _averages(blocks, [int(k) for k in recall_at], np.asarray(query_labels))
-    if found.skipped:
+    if found.skipped and (workers is None or workers.main):
         total = found.queries + found.skipped
         logger.warning(
             "%d of %d queries have no positive and are left out of the means", found.skipped, total
@@ -85,21 +120,19 @@ def evaluate_retrieval(
     return found
 
 
-def _averages(blocks: Iterable[BlockRanks], recall_at: list[int], labels: np.ndarray) -> Retrieval:
+def _averages(blocks: Iterable[_Block], recall_at: list[int], labels: np.ndarray) -> Retrieval:
     names = [*(f"recall_at_{k}" for k in recall_at), "map_at_r", "map"]
     sums = np.zeros(len(names))
     queries = skipped = 0
     asked, found = [], []
     for block in blocks:
-        counts = block.counts[block.counts > 0]
-        asked.append(np.flatnonzero(block.counts) + queries + skipped)
-        queries += len(counts)
-        skipped += len(block.counts) - len(counts)
-        if len(counts):
-            nearest, average_at_r, average = _by_query(counts, block.ranks)
-            hits = [float((nearest <= k).sum()) for k in recall_at]
-            sums += [*hits, average_at_r.sum(), average.sum()]
-            found.append((nearest, average_at_r, average))
+        asked.append(np.flatnonzero(block.positives) + queries + skipped)
+        queries += len(block.nearest)
+        skipped += len(block.positives) - len(block.nearest)
+        if len(block.nearest):
+            hits = [float((block.nearest <= k).sum()) for k in recall_at]
+            sums += [*hits, block.average_at_r.sum(), block.average.sum()]
+            found.append((block.nearest, block.average_at_r, block.average))
     if queries == 0:
         raise DataError(
             f"retrieval: none of the {skipped} queries has a positive to find; "
@@ -114,15 +147,18 @@ def _averages(blocks: Iterable[BlockRanks], recall_at: list[int], labels: np.nda
     return Retrieval(dict(zip(names, values.tolist(), strict=True)), queries, skipped, scores)
 
 
-def _by_query(counts: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _by_query(block: BlockRanks) -> _Block:
     """Return the rank of the nearest positive, AP@R and AP of each query of a block."""
+    counts, ranks = block.counts[block.counts > 0], block.ranks
+    if not len(counts):
+        return _Block(block.counts, *np.zeros((3, 0)))
     starts = np.cumsum(counts) - counts
     nearest = ranks[starts]
     precision = (np.arange(len(ranks)) - np.repeat(starts, counts) + 1) / ranks
     within_r = np.where(ranks <= np.repeat(counts, counts), precision, 0.0)
     average = np.add.reduceat(precision, starts) / counts
     average_at_r = np.add.reduceat(within_r, starts) / counts
-    return nearest, average_at_r, average
+    return _Block(block.counts, nearest, average_at_r, average)
 
 
 def _check_recall_at(recall_at: Sequence[int]) -> None:

@@ -51,7 +51,8 @@ class Evaluator:
         """Return the embeddings of every protocol, whitened if the recipe says so.
 
         They are float32. The model is left in its mode. Of several processes each embeds some of
-        the batches, and the main one gets all; what the others get is of no use.
+        the batches, and all get all that they rank together: not those of judged lists, which the
+        main one ranks.
         """
         protocols = self.dataset.protocols
         unique = {id(part): part for item in protocols.values() for part in item.image_sets()}
@@ -62,12 +63,20 @@ class Evaluator:
             sample = None if self._sample is None else self._embed(self._sample, model, device)
         finally:
             model.train(training)
-        if not self._processes.main:
-            return {}
-        if sample is not None and self.config.whitening is not None:
+        if self._processes.main and sample is not None and self.config.whitening is not None:
             whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
             # one copy at a time
             rows = {key: whiten(rows.pop(key)) for key in list(rows)}
+        return self._for_all(rows)
+
+    def _for_all(self, rows: dict[int, np.ndarray]) -> dict[str, EmbeddedProtocol]:
+        """Return the protocols of the main process's rows that this process has to rank."""
+        protocols, processes = self.dataset.protocols, self._processes
+        if processes.count > 1:
+            ranked = {name: item for name, item in protocols.items() if item.judgements is None}
+            for key in {id(part): 0 for item in ranked.values() for part in item.image_sets()}:
+                rows[key] = processes.given(rows[key] if processes.main else None)
+            protocols = protocols if processes.main else ranked
         return {name: EmbeddedProtocol.of(item, rows) for name, item in protocols.items()}
 
     def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> Measured:
@@ -77,9 +86,10 @@ class Evaluator:
         """
         # counting ranks in numpy is faster on a CPU than sorting there
         ranker = str(device) if device.type == "cuda" else None
+        workers = self._processes if self._processes.count > 1 else None
         found = Measured()
         for name, item in embedded.items():
-            measured = item.measure(name, self.config, ranker)
+            measured = item.measure(name, self.config, ranker, workers)
             found.scores.update(measured.scores)
             found.queries.update(measured.queries)
         return found

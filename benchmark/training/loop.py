@@ -155,15 +155,14 @@ class Trainer:
     def _evaluate(self) -> Evaluated:
         started, components = time.perf_counter(), self.components
         embedded = components.evaluator.embed(components.model, components.device)
-        broken = [split for split, item in embedded.items() if not item.finite]
-        measured = Measured()
-        if not broken:
-            measured = components.evaluator.measure(embedded, components.device)
-        broken, scores = self.processes.told((broken, measured.scores))
+        # the main process has more splits than the others, which measure with it or not at all
+        broken = self.processes.told([key for key, item in embedded.items() if not item.finite])
         if broken:
             done = min(self.state.epoch + 1, self.epochs)
             where = f"of {broken[0]} are not finite after epoch {done}"
             raise DivergedError(f"embeddings {where}")
+        measured = components.evaluator.measure(embedded, components.device)
+        scores = self.processes.told(measured.scores)
         self.state.eval_seconds += time.perf_counter() - started
         return Evaluated(embedded, Measured(scores, measured.queries))
 

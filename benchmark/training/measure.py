@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.metrics.landmarks import ranks_behind
 from benchmark.metrics.ranks import ClassIndex
+from benchmark.metrics.retrieval import Retrieval, Workers
 from benchmark.metrics.rows import rank_rows
 from benchmark.metrics.search import nearest_in_blocks
 
@@ -66,16 +68,25 @@ class EmbeddedProtocol:
             return False
         return bool(np.isfinite(self.query).all() and np.isfinite(self._items).all())
 
-    def measure(self, name: str, config: EvaluationConfig, device: str | None = None) -> Measured:
+    def measure(
+        self,
+        name: str,
+        config: EvaluationConfig,
+        device: str | None = None,
+        workers: Workers | None = None,
+    ) -> Measured:
         """Return the metrics and the scores of the queries of the split ``name``.
 
         A second split ``name+aqe`` has expanded queries, where the protocol judges by lists and the
         recipe expands them. ``device``: a torch device ("cuda") that ranks by labels instead of the
-        processor; lists are always ranked by the processor.
+        processor; lists are always ranked by the processor. ``workers``: processes that all call
+        this, and divide the ranking by labels.
         """
         judgements, expansion = self.protocol.judgements, config.query_expansion
         if judgements is None:
-            return self._by_labels(name, tuple(config.recall_at), device)
+            recall_at = tuple(config.recall_at)
+            rank = partial(evaluate_retrieval, recall_at=recall_at, device=device, workers=workers)
+            return self._by_labels(name, rank)
         queries = {name: self.query}
         if expansion is not None:
             alpha, k = expansion.alpha, expansion.k
@@ -88,16 +99,14 @@ class EmbeddedProtocol:
             measured.scores[split] = {"map": value}
         return measured
 
-    def _by_labels(self, name: str, recall_at: tuple[int, ...], device: str | None) -> Measured:
+    def _by_labels(self, name: str, rank: Callable[..., Retrieval]) -> Measured:
         rows, labels, gallery = self.query, self.protocol.query.labels, self.protocol.gallery
         if not self.protocol.repeats:
             items = None if gallery is None else gallery.labels
-            found = evaluate_retrieval(rows, labels, self.gallery, items, recall_at, device=device)
+            found = rank(rows, labels, self.gallery, items)
             return Measured({name: found.metrics}, {name: found.scores})
         repeats = [
-            evaluate_retrieval(
-                rows[ask], labels[ask], rows[answer], labels[answer], recall_at, device=device
-            )
+            rank(rows[ask], labels[ask], rows[answer], labels[answer])
             for ask, answer in self.protocol.repeats
         ]
         means = {

@@ -16,17 +16,20 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, distributed
 
 from benchmark.core.environment import is_one_of_several
 from benchmark.core.errors import RunError
 
+T = TypeVar("T")
 # Elements that are sent or summed at a time.
 BUCKET = 2**23
-# What waits longest is the evaluation by one process. The launcher ends those whose peer is gone.
+# What waits longest is for one process to rank judged lists. The launcher ends those whose peer is
+# gone.
 PATIENCE = timedelta(days=7)
 
 
@@ -75,7 +78,7 @@ class Processes:
 
     @property
     def main(self) -> bool:
-        """Whether this is the process that writes, prints and evaluates."""
+        """Whether this is the process that writes and prints."""
         return self.rank == 0
 
     def rows(self, total: int) -> slice:
@@ -146,6 +149,24 @@ class Processes:
         with _talking():
             distributed.broadcast_object_list(box, 0, device=torch.device("cpu"))
         return box[0]
+
+    def of_all(self, value: T) -> list[T]:
+        """Return the values of all processes, in their order."""
+        if self.count == 1:
+            return [value]
+        box: list[Any] = [None] * self.count
+        with _talking():
+            distributed.all_gather_object(box, value)
+        return box
+
+    def given(self, rows: np.ndarray | None) -> np.ndarray:
+        """Return the main process's array (N, D) in all processes; others have none."""
+        shape, kind = self.told(None if rows is None else (rows.shape, rows.dtype))
+        rows = np.empty(shape, kind) if rows is None else np.ascontiguousarray(rows)
+        if self.count > 1:
+            for piece in _pieces(torch.from_numpy(rows)):
+                self.take_main_(piece)
+        return rows
 
     def any(self, asked: bool) -> bool:
         """Return whether one of the processes was asked; looked at on the CPU."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
 from benchmark.losses import LOSSES, create_loss
+from benchmark.metrics import ranks
 from benchmark.models import create_model
 from benchmark.training.evaluate import Evaluator
 from benchmark.training.memory import Memory
@@ -87,8 +90,11 @@ def trained(case: tuple, processes: Processes) -> dict[str, torch.Tensor]:
     return result | ({} if memory is None else {"memory": memory.state_dict()["embeddings"]})
 
 
-def embedded(processes: Processes) -> torch.Tensor | None:
-    """Return the embeddings of the test images in the main process."""
+def evaluated(processes: Processes) -> dict[str, Any]:
+    """Return embeddings, metrics and scores of the test images, and how many blocks were ranked.
+
+    A block holds 20 queries.
+    """
     torch.use_deterministic_algorithms(True)
     model = create_model(ModelConfig(backbone="test_resnet", channels=1, embedding_dim=8), seed=3)
     shown = InputConfig(augmentation="affine_noise", image_size=32, mean=[0.5], std=[0.5])
@@ -99,12 +105,24 @@ def embedded(processes: Processes) -> torch.Tensor | None:
         8,
         processes,
     )
-    found = evaluator.embed(model, CPU)
-    return torch.from_numpy(found["test"].query) if processes.main else found
+    embedded = evaluator.embed(model, CPU)
+    rows = embedded["test"].query
+    with (
+        patch.object(ranks, "BLOCK_BYTES", 20 * 4 * len(rows)),
+        patch.object(ranks, "rank_rows", wraps=ranks.rank_rows) as ranked,
+    ):
+        found = evaluator.measure(embedded, CPU)
+    scores = found.queries["test"]
+    return {
+        "rows": rows.tobytes(),
+        "scores": found.scores,
+        "queries": [scores.query, scores.label, scores.nearest, *scores.averages.values()],
+        "ranked": sum(len(call.args[0]) for call in ranked.call_args_list),
+    }
 
 
 def work(processes: Processes) -> tuple:
-    return [trained(case, processes) for case in CASES], embedded(processes)
+    return [trained(case, processes) for case in CASES], evaluated(processes)
 
 
 @pytest.fixture(scope="module")
@@ -135,10 +153,15 @@ def trained_nothing(case: tuple) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_the_main_process_gets_all_embeddings_and_the_others_none(found, count):
-    main, *others = (answer[1] for answer in found[count])
-    assert torch.equal(main, found[1][0][1])
-    assert others == [{}] * (count - 1)
+def test_processes_divide_the_ranking_and_all_get_the_bits_of_one(found, count):
+    alone = found[1][0][1]
+    several = [answer[1] for answer in found[count]]
+    for each in several:
+        assert each["rows"] == alone["rows"] and each["scores"] == alone["scores"]
+        for one, other in zip(each["queries"], alone["queries"], strict=True):
+            assert one.tobytes() == other.tobytes()
+    shares = [each["ranked"] for each in several]
+    assert sum(shares) == alone["ranked"] and max(shares) - min(shares) < 2 * 20
 
 
 @pytest.mark.parametrize("total", [0, 1, 7, 8, 9])
