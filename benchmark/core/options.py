@@ -15,13 +15,13 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-from jsonschema import Draft202012Validator, TypeChecker, ValidationError
-from jsonschema.validators import extend
+from typing import TYPE_CHECKING, Any
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.search import checked
+
+if TYPE_CHECKING:
+    from jsonschema import TypeChecker, ValidationError
 
 _TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 _BOUNDS = {
@@ -45,23 +45,34 @@ def _is_number(_: TypeChecker, value: Any) -> bool:
 
 def _pattern(_: Any, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:
     """Check a pattern, whose ``$`` does not match before a newline at the end."""
+    from jsonschema import ValidationError
+
     if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
         yield ValidationError(f"{value!r} does not match '{pattern}'")
 
 
 def _distinct(_: Any, wanted: bool, value: Any, schema: Any) -> Iterator[ValidationError]:
     """Check that items differ; jsonschema compares each pair of items of mixed types."""
+    from jsonschema import ValidationError
+
     items = value if wanted and isinstance(value, list) else []
     if len({json.dumps(item, sort_keys=True, default=str) for item in items}) < len(items):
         yield ValidationError(f"{value!r} has non-unique elements")
 
 
-_STRICT = Draft202012Validator.TYPE_CHECKER.redefine_many(
-    {"integer": _is_integer, "number": _is_number}
-)
-_Validator = extend(
-    Draft202012Validator, {"pattern": _pattern, "uniqueItems": _distinct}, type_checker=_STRICT
-)
+@functools.cache
+def _validator() -> Any:
+    """Return the class that checks a schema; what is made without a check needs no jsonschema."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    strict = Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"integer": _is_integer, "number": _is_number}
+    )
+    checks = {"pattern": _pattern, "uniqueItems": _distinct}
+    return extend(Draft202012Validator, checks, type_checker=strict)
+
+
 _hints = functools.cache(typing.get_type_hints)  # slow, and asked for by each block of a study
 
 
@@ -127,7 +138,7 @@ def problems(schema: Mapping[str, Any], values: Any, where: str = "") -> list[Pr
     Stricter than JSON Schema: whole numbers are written as such, and numbers are finite.
     """
     found = []
-    errors = _Validator(schema).iter_errors(values)
+    errors = _validator()(schema).iter_errors(values)
     for error in sorted(errors, key=lambda error: list(map(str, error.absolute_path))):
         key = ".".join([where, *map(str, error.absolute_path)]).strip(".")
         if error.validator == "additionalProperties":
@@ -151,7 +162,8 @@ def sound_part(schema: Mapping[str, Any], value: Any) -> Any:
     """
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
-    if value is ... or (kinds and not any(_STRICT.is_type(value, kind) for kind in kinds)):
+    is_type = _validator().TYPE_CHECKER.is_type
+    if value is ... or (kinds and not any(is_type(value, kind) for kind in kinds)):
         return schema.get("default", _empty(schema, kinds))
     if isinstance(value, Mapping) and "properties" in schema:
         parts = schema["properties"]

@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from benchmark.core.errors import RunError
 from benchmark.core.paths import read_regular
 from benchmark.core.records import SCHEMA
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
 Record = TypeVar("Record")
+
+
+class Checked:
+    """What pydantic is to check of a field: its ``Field`` or ``BeforeValidator``, by name.
+
+    A record that is made, not read, needs no pydantic.
+    """
+
+    def __init__(self, name: str, *arguments: Any, **limits: Any):
+        self._part = name, arguments, limits
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return pydantic's schema of the field."""
+        import pydantic
+
+        name, arguments, limits = self._part
+        part = getattr(pydantic, name)(*arguments, **limits)
+        return handler.generate_schema(Annotated[source, part])
 
 
 def read_record(kind: type[Record], path: Path, what: str) -> Record:
@@ -28,6 +47,8 @@ def read_record(kind: type[Record], path: Path, what: str) -> Record:
 
 def parse_record(kind: type[Record], data: bytes, path: Path, what: str) -> Record:
     """Return JSON of ``path`` as a ``kind``; raise RunError with the keys that are wrong."""
+    from pydantic import ValidationError
+
     adapter: TypeAdapter[Record] = _adapter(cast(Any, kind))
     try:
         return adapter.validate_json(data, strict=True)
@@ -37,6 +58,8 @@ def parse_record(kind: type[Record], data: bytes, path: Path, what: str) -> Reco
 
 @functools.cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
     return TypeAdapter(kind)
 
 

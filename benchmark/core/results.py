@@ -16,17 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
-
 from benchmark.core.files import write_json, write_text
 from benchmark.core.paths import read_regular
-from benchmark.core.record_files import parse_record, read_record, unreadable
+from benchmark.core.record_files import Checked, parse_record, read_record, unreadable
 
 # A mean of values up to 1 may be a rounding error above 1.
-Score = Annotated[float, Field(ge=0, le=1 + 1e-9)]
+Score = Annotated[float, Checked("Field", ge=0, le=1 + 1e-9)]
 Scores = dict[str, dict[str, Score]]  # split -> metric -> value
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-Digest = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+Count = Annotated[int, Checked("Field", ge=0, lt=2**63)]
+Digest = Annotated[str, Checked("Field", pattern="^[0-9a-f]{16}$")]
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class Result:
     epochs: Count
     steps: Count
     metrics: Metrics
-    curve: list[Annotated[CurvePoint, BeforeValidator(_nested_scores)]]
+    curve: list[Annotated[CurvePoint, Checked("BeforeValidator", _nested_scores)]]
     batch_stream: BatchStream
     dataset: DatasetContent
     schema: Literal[1] = 1

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import simplejpeg
 from PIL import ExifTags, Image, ImageOps, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401 - else PIL imports all its plugins
 from PIL.JpegImagePlugin import JpegImageFile
 
@@ -68,6 +67,8 @@ def _jpeg_pixels(image: Image.Image) -> np.ndarray | None:
     """Return the pixels of a whole JPEG in RGB; None for what Pillow has to look at."""
     if not isinstance(image, JpegImageFile) or image.mode != "RGB" or image.fp is None:
         return None
+    import simplejpeg  # what opens no such files does without
+
     image.fp.seek(0)
     data = image.fp.read(LARGEST_AT_ONCE)
     try:

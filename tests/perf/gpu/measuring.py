@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import statistics
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 PER_CLASS, WIDTH = 4, 512
+Row = dict[str, Any]
+
+
+class OutOfTimeError(BaseException):
+    """The time of a part is used up while something is measured.
+
+    No Exception: what is measured shall not catch it.
+    """
 
 
 @dataclass
@@ -25,6 +37,15 @@ class Place:
     def over(self) -> bool:
         """Whether the time of this part is used up."""
         return time.monotonic() > self.until
+
+    def tried(self, row: Row, measure: Callable[[], Row]) -> Row:
+        """Return ``row`` with what ``measure`` returns, or why there is nothing."""
+        if self.over:
+            return {**row, "skipped": "out of time"}
+        try:
+            return {**row, **measure()}
+        except Exception as error:
+            return {**row, "failed": f"{type(error).__name__}: {error}"[:200]}
 
     def wait(self) -> None:
         """Wait for the device."""
@@ -64,6 +85,26 @@ class Place:
         rows = centers.repeat_interleave(PER_CLASS, 0)[:size]
         rows = rows + torch.randn(size, width, generator=generator)
         return torch.nn.functional.normalize(rows, dim=1).to(self.device, dtype)
+
+
+@contextlib.contextmanager
+def ended_after(seconds: float) -> Iterator[None]:
+    """Raise OutOfTimeError inside when the seconds are over; only where there are such alarms."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        raise OutOfTimeError(f"ended after {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def labels_of(size: int) -> Tensor:

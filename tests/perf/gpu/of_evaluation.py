@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from benchmark.metrics import retrieval_metrics
-from perf.gpu.measuring import Place
+from perf.gpu.measuring import Place, Row
 
 
-def evaluation(place: Place) -> list[dict[str, Any]]:
-    """Return the seconds of Recall@K, mAP@R and mAP, and whether they are those of the CPU."""
-    found = []
-    device = "cuda" if place.device.type == "cuda" else None
+def evaluation(place: Place) -> Iterator[Row]:
+    """Give the seconds of Recall@K, mAP@R and mAP, and whether they are those of the CPU."""
+    yield place.tried({"queries": 400, "gallery": 400}, partial(_off_the_cpu, place))
     sizes = ((400, None), (50, 600)) if place.small else ((60_502, None), (1_000, 1_000_000))
     for queries, gallery in sizes:
-        row: dict[str, Any] = {"queries": queries, "gallery": gallery or queries}
-        if place.over:
-            found.append({**row, "skipped": "out of time"})
-            continue
-        rows, labels = _rows(place, queries)
-        others, other_labels = (None, None) if gallery is None else _rows(place, gallery)
-        start = time.perf_counter()
-        scores = retrieval_metrics(rows, labels, others, other_labels, device=device)
-        row["seconds"] = time.perf_counter() - start
-        row |= {"recall_at_1": scores["recall_at_1"], "map_at_r": scores["map_at_r"]}
-        found.append(row)
-    small, labels = _rows(place, 400)
-    one, other = (retrieval_metrics(small, labels, device=where) for where in (device, None))
-    off = max(abs(one[name] - other[name]) for name in one)
-    found.append({"queries": 400, "gallery": 400, "off_the_cpu": off, "within": off < 1e-4})
-    return found
+        row = {"queries": queries, "gallery": gallery or queries}
+        yield place.tried(row, partial(_timed, place, queries, gallery))
+
+
+def _off_the_cpu(place: Place) -> Row:
+    rows, labels = _rows(place, 400)
+    here, cpu = (retrieval_metrics(rows, labels, device=each) for each in (_device(place), None))
+    off = max(abs(here[name] - cpu[name]) for name in here)
+    return {"off_the_cpu": off, "within": off < 1e-4}
+
+
+def _timed(place: Place, queries: int, gallery: int | None) -> Row:
+    rows, labels = _rows(place, queries)
+    others, other_labels = (None, None) if gallery is None else _rows(place, gallery)
+    start = time.perf_counter()
+    scores = retrieval_metrics(rows, labels, others, other_labels, device=_device(place))
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, **{name: scores[name] for name in ("recall_at_1", "map_at_r")}}
+
+
+def _device(place: Place) -> str | None:
+    return "cuda" if place.device.type == "cuda" else None
 
 
 def _rows(place: Place, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-import tempfile
+import itertools
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from benchmark.losses import create_loss
 from benchmark.models import create_model
 from benchmark.training.numerics import autocast
 from benchmark.training.step import Stepper
-from perf.gpu.measuring import Place, labels_of
+from perf.gpu.measuring import Place, Row, labels_of
 
 ROOT = Path(__file__).resolve().parents[3]
 NETWORKS = {"ResNet-50": "resnet50", "DeiT-S": "deit_small_patch16_224"}
@@ -37,7 +38,9 @@ def stepper(place: Place, backbone: str, loss: str = "smooth_ap", **training: An
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, fused=True)
     settings = TrainingConfig(**{"precision": "bfloat16", **training})
     scaler = torch.amp.GradScaler(enabled=False)
-    return Stepper(model, create_loss(loss), optimizer, scaler, settings, place.device, 0)
+    return Stepper(
+        model, create_loss(loss, check=False), optimizer, scaler, settings, place.device, 0
+    )
 
 
 def images_of(place: Place, size: int, side: int) -> torch.Tensor:
@@ -46,32 +49,28 @@ def images_of(place: Place, size: int, side: int) -> torch.Tensor:
     return images.pin_memory() if place.device.type == "cuda" else images
 
 
-def share(place: Place) -> list[dict[str, Any]]:
-    """Return the share of the loss in a training step, and the step beside a bare loop's."""
-    found = []
-    networks, sizes, side = (SMALL, (8,), 64) if place.small else (NETWORKS, (128, 384), 224)
-    for network, backbone in networks.items():
-        for size in sizes:
-            row: dict[str, Any] = {"network": network, "batch_size": size}
-            if place.over:
-                found.append({**row, "skipped": "out of time"})
-                continue
-            step, labels = stepper(place, backbone), labels_of(size)
-            images = images_of(place, size, side)
-            ours = place.milliseconds(partial(step, images, labels, 0), 9)
-            step.stopwatch.drain()
-            repeats = 2 if place.small else 5
-            for number in range(repeats):
-                step(images, labels, number)
-            row["loss_ms"] = 1000 * step.stopwatch.drain() / repeats
-            row["step_ms"], row["loss_share"] = ours, row["loss_ms"] / ours
-            bare = place.milliseconds(partial(_bare, place, step, images, labels), 9)
-            row["of_bare_loop"] = bare / ours
-            if not place.small:
-                row["within"] = row["of_bare_loop"] >= SHARE_OF_BARE_LOOP
-            row["peak_mb"] = place.peak_mb(partial(step, images, labels, 0))
-            found.append(row)
-    return found
+def share(place: Place) -> Iterator[Row]:
+    """Give the share of the loss in a training step, and the step beside a bare loop's."""
+    networks, sizes = (SMALL, (8,)) if place.small else (NETWORKS, (128, 384))
+    for (network, backbone), size in itertools.product(networks.items(), sizes):
+        row = {"network": network, "batch_size": size}
+        yield place.tried(row, partial(_share, place, backbone, size))
+
+
+def _share(place: Place, backbone: str, size: int) -> Row:
+    step, labels = stepper(place, backbone), labels_of(size)
+    images = images_of(place, size, 64 if place.small else 224)
+    ours = place.milliseconds(partial(step, images, labels, 0), 9)
+    step.stopwatch.drain()
+    repeats = 2 if place.small else 5
+    for number in range(repeats):
+        step(images, labels, number)
+    loss_ms = 1000 * step.stopwatch.drain() / repeats
+    bare = place.milliseconds(partial(_bare, place, step, images, labels), 9) / ours
+    within = {} if place.small else {"within": bare >= SHARE_OF_BARE_LOOP}
+    peak = place.peak_mb(partial(step, images, labels, 0))
+    row = {"loss_ms": loss_ms, "step_ms": ours, "loss_share": loss_ms / ours, "of_bare_loop": bare}
+    return {**row, **within, "peak_mb": peak}
 
 
 def _bare(place: Place, step: Stepper, images: torch.Tensor, labels: torch.Tensor) -> None:
@@ -83,34 +82,29 @@ def _bare(place: Place, step: Stepper, images: torch.Tensor, labels: torch.Tenso
     step.optimizer.step()
 
 
-def reading(place: Place) -> list[dict[str, Any]]:
-    """Return images a second of the input, from packed pixels and JPEG files."""
-    count, side = (32, 64) if place.small else (512, 224)
-    generator = np.random.default_rng(0)
-    pixels = generator.integers(0, 255, (count, 256, 256, 3), dtype=np.uint8)
+def reading(place: Place) -> Iterator[Row]:
+    """Give images a second of the input, from packed pixels and packed JPEGs."""
+    count = 32 if place.small else 512
+    pixels = np.random.default_rng(0).integers(0, 255, (count, 256, 256, 3), dtype=np.uint8)
+    for kind, opener in (("packed pixels", Pixels), ("packed JPEGs", Jpegs)):
+        workers = 0 if place.small else 8
+        row = {"source": kind, "workers": workers}
+        yield place.tried(row, partial(_rate, place, opener, pixels, workers))
+
+
+def _rate(place: Place, opener: type[Pixels | Jpegs], pixels: np.ndarray, workers: int) -> Row:
+    count, side = len(pixels), 64 if place.small else 224
+    config = InputConfig(augmentation="crop_flip", image_size=side, resize=256, workers=workers)
     names = [str(number) for number in range(count)]
-    labels = np.arange(count) // 4
-    config = InputConfig(
-        augmentation="crop_flip", image_size=side, resize=256, workers=0 if place.small else 8
-    )
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder, f"{number}.jpg") for number in range(count)]
-        for path, image in zip(paths, pixels, strict=True):
-            Image.fromarray(image).save(path)
-        packed = [path.read_bytes() for path in paths]
-        for kind, opener in (("packed pixels", Pixels(pixels)), ("packed JPEGs", Jpegs(packed))):
-            source = create_input(ImageSet(labels, names, opener), config, 3)
-            batches = list(np.arange(count).reshape(-1, 32))
-            for _ in source.train_batches(batches, 0, 0):  # workers start
-                pass
-            start = time.perf_counter()
-            for images in source.train_batches(batches, 0, 1):
-                images.to(place.device)
-            place.wait()
-            rate = count / (time.perf_counter() - start)
-            found.append({"source": kind, "images_per_second": rate, "workers": config.workers})
-    return found
+    source = create_input(ImageSet(np.arange(count) // 4, names, opener(pixels)), config, 3)
+    batches = list(np.arange(count).reshape(-1, 32))
+    for _ in source.train_batches(batches, 0, 0):  # workers start
+        pass
+    start = time.perf_counter()
+    for images in source.train_batches(batches, 0, 1):
+        images.to(place.device)
+    place.wait()
+    return {"images_per_second": count / (time.perf_counter() - start)}
 
 
 class Pixels:
@@ -126,61 +120,60 @@ class Pixels:
 class Jpegs:
     """Opens images from the bytes of files."""
 
-    def __init__(self, content: list[bytes]):
-        self.content = content
+    def __init__(self, pixels: np.ndarray):
+        self.content = [io.BytesIO() for _ in pixels]
+        for file, image in zip(self.content, pixels, strict=True):
+            Image.fromarray(image).save(file, "JPEG")
 
     def __call__(self, index: int) -> Image.Image:
-        return Image.open(io.BytesIO(self.content[index])).convert("RGB")
+        return Image.open(io.BytesIO(self.content[index].getvalue())).convert("RGB")
 
 
-def resuming(place: Place) -> list[dict[str, Any]]:
-    """Return whether steps after a saved and loaded state end in the same bits."""
+def resuming(place: Place) -> Iterator[Row]:
+    """Say whether steps after a saved and loaded state end in the same bits."""
+    for loss in ("smooth_ap", "roadmap", "blackbox_ap"):
+        yield place.tried({"loss": loss}, partial(_resumed, place, loss))
+
+
+def _resumed(place: Place, loss: str) -> Row:
     backbone, side = ("test_resnet", 64) if place.small else ("resnet50", 224)
     images, labels = images_of(place, 16, side), labels_of(16)
-    found = []
-    for loss in ("smooth_ap", "roadmap", "blackbox_ap"):
-        whole = stepper(place, backbone, loss)
-        for number in range(4):
-            whole(images, labels, number)
-            if number == 1:
-                saved = io.BytesIO()
-                torch.save(whole.state_dict(), saved)
-        saved.seek(0)
-        again = stepper(place, backbone, loss)
-        again.load_state_dict(torch.load(saved, map_location="cpu", weights_only=True))
-        for number in (2, 3):
-            again(images, labels, number)
-        one, other = whole.model.state_dict(), again.model.state_dict()
-        equal = all(torch.equal(one[name], other[name]) for name in one)
-        found.append({"loss": loss, "within": equal})
-    return found
+    whole, saved = stepper(place, backbone, loss), io.BytesIO()
+    for number in range(4):
+        whole(images, labels, number)
+        if number == 1:
+            torch.save(whole.state_dict(), saved)
+    saved.seek(0)
+    again = stepper(place, backbone, loss)
+    again.load_state_dict(torch.load(saved, map_location="cpu", weights_only=True))
+    for number in (2, 3):
+        again(images, labels, number)
+    one, other = whole.model.state_dict(), again.model.state_dict()
+    return {"within": all(torch.equal(one[name], other[name]) for name in one)}
 
 
-def recipes(place: Place) -> list[dict[str, Any]]:
-    """Return the peak memory of a step at batch 128 under each network of the papers' recipes."""
-    seen, found = set(), []
+def recipes(place: Place) -> Iterator[Row]:
+    """Give the peak memory of a step at batch 128 under each network of the papers' recipes."""
+    seen = set()
     for path in sorted((ROOT / "workflow" / "config" / "recipes").glob("*.yaml")):
         recipe = _read(path)
         model, view, training = (recipe.get(key, {}) for key in ("model", "input", "training"))
         side, backbone = view.get("image_size", 224), model["backbone"].partition(".")[0]
         kind = (backbone, side, training.get("precision", "float32"), training.get("micro_batch"))
-        if kind in seen or path.name.startswith("glyphs") or (place.small and len(seen) > 0):
+        if kind in seen or path.name.startswith("glyphs") or (place.small and seen):
             continue
         seen.add(kind)
-        row: dict[str, Any] = {"recipe": path.stem, "backbone": backbone, "batch_size": 128}
-        if place.over:
-            found.append({**row, "skipped": "out of time"})
-            continue
-        try:
-            size, side = (8, 64) if place.small else (128, side)
-            name = "test_resnet" if place.small else backbone
-            step = stepper(place, name, precision=kind[2], micro_batch=kind[3])
-            images = images_of(place, size, side)
-            row["peak_mb"] = place.peak_mb(partial(step, images, labels_of(size), 0))
-            found.append(row)
-        except Exception as error:
-            found.append({**row, "failed": f"{type(error).__name__}: {error}"[:200]})
-    return found
+        row = {"recipe": path.stem, "backbone": backbone, "batch_size": 128}
+        yield place.tried(row, partial(_peak, place, *kind))
+
+
+def _peak(place: Place, backbone: str, side: int, precision: str, micro_batch: int | None) -> Row:
+    if place.small:
+        backbone, side = "test_resnet", 64
+    step = stepper(place, backbone, precision=precision, micro_batch=micro_batch)
+    size = 8 if place.small else 128
+    images, labels = images_of(place, size, side), labels_of(size)
+    return {"peak_mb": place.peak_mb(partial(step, images, labels, 0))}
 
 
 def _read(path: Path) -> dict[str, Any]:
