@@ -45,7 +45,7 @@ def explain(
     from benchmark.core.errors import ConfigError
     from benchmark.papers.claims.explain import explain_claim
     from benchmark.papers.claims.study import judge_study_claims
-    from benchmark.papers.library import all_claims
+    from benchmark.papers.library import claims_of
     from benchmark.papers.verdicts.explain import explain as explain_verdict
     from benchmark.papers.verdicts.search import find_verdicts, key_of
     from benchmark.papers.verdicts.study import judge_study
@@ -54,7 +54,7 @@ def explain(
 
     loaded = load_study(study, results)
     table = RunTable.read(loaded.folder(results))
-    claims = {claim.name: claim for claim in all_claims()}
+    claims = {claim.name: claim for claim in claims_of(loaded.name)}
     if cell in claims:
         judged = judge_study_claims(loaded, loaded.folder(results))
         typer.echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))

@@ -43,7 +43,8 @@ def folder_problems(paper: Paper, entries: Mapping[str, Iterable[Chosen]]) -> li
     found += [f"tables.yaml: {line}" for line in table_problems(paper)]
     found += [f"footnotes.yaml: {line}" for line in footnote_problems(paper)]
     for claim in paper.claims:
-        found += [f"claims.yaml: {line}" for line in claim_problems(claim, paper)]
+        lines = claim_problems(claim, paper.vocabulary, paper.numbers)
+        found += [f"claims.yaml: {line}" for line in lines]
     tables = {each.table for each in paper.numbers}
     for figure in paper.figures:
         name = figure.name.removeprefix(f"{paper.source}_")
@@ -123,8 +124,13 @@ def footnote_problems(paper: Paper) -> Iterator[str]:
             yield f"footnotes.{number}.at  {unknown_name('table', rule.at, paper.tables)}"
 
 
-def claim_problems(claim: Claim, paper: Paper) -> Iterator[str]:
-    """Yield keys that do not belong to the kind, and unknown losses, metrics and levels."""
+def claim_problems(
+    claim: Claim, words: Vocabulary, numbers: Iterable[PublishedNumber]
+) -> Iterator[str]:
+    """Yield keys that do not belong to the kind, and unknown losses, metrics and levels.
+
+    ``numbers``: those that its arms may be held against.
+    """
     needed, allowed = KEYS[claim.kind]
     optional = {key for keys in KEYS.values() for part in keys for key in part}
     for key in sorted(optional):
@@ -138,12 +144,12 @@ def claim_problems(claim: Claim, paper: Paper) -> Iterator[str]:
     losses = load_catalogue()
     for arm in claim.arms:
         if PRINTED in arm.where:
-            yield from rival_problems(claim, arm, paper.numbers)
+            yield from rival_problems(claim, arm, numbers)
             continue
         if arm.loss not in losses:
             yield f"{claim.name}  {unknown_name('loss', arm.loss, losses)}"
         named = [*arm.where, *arm.prefer]
-        for line in condition_problems(losses, arm.loss, named, paper.vocabulary):
+        for line in condition_problems(losses, arm.loss, named, words):
             yield f"{claim.name}  {line}"
     for metric in claim.metrics:
         problem = check_metric(metric)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchmark.core.errors import ReferenceDataError, unknown_name
 from benchmark.papers.arrangements import Figure
-from benchmark.papers.checks import figure_problems
+from benchmark.papers.checks import claim_problems, figure_problems
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Paper, load_papers, read_figures
+from benchmark.papers.reading import read_yaml
 from benchmark.papers.vocabulary import Vocabulary, load_vocabulary
 from benchmark.study.papers import published_names
+from benchmark.study.stand_in import JOINT
 
 SWEEPS = Path(__file__).parent / "sweeps.yaml"
+OWN_CLAIMS = Path(__file__).parent / "claims.yaml"
+THIS_SUITE = "this suite"  # where the source of an own claim begins
 _PARTS = {"table": "table", "fig": "figure", "text_": "section"}
 
 
@@ -66,9 +71,42 @@ def arranged_tables(names: Iterable[str]) -> list[tuple[Paper, str]]:
     ]
 
 
-def all_claims() -> tuple[Claim, ...]:
+def paper_claims() -> tuple[Claim, ...]:
     """Return the claims of all papers."""
     return tuple(claim for paper in load_papers().values() for claim in paper.claims)
+
+
+@functools.cache
+def own_claims() -> Mapping[str, tuple[Claim, ...]]:
+    """Return the claims of ``claims.yaml``, which no paper prints, by study.
+
+    Raise ReferenceDataError.
+    """
+    problems: list[str] = []
+    words = load_vocabulary()
+    read = read_yaml(OWN_CLAIMS, dict[str, dict[str, Claim]], problems) or {}
+    found = {
+        study: tuple(
+            claim.resolved(name, f"{THIS_SUITE}, study {study}", words)
+            for name, claim in claims.items()
+        )
+        for study, claims in read.items()
+    }
+    for claim in itertools.chain.from_iterable(found.values()):
+        problems += [f"{OWN_CLAIMS}: {line}" for line in claim_problems(claim, words, ())]
+    if problems:
+        raise ReferenceDataError("\n".join(problems))
+    return found
+
+
+def claims_of(study: str) -> tuple[Claim, ...]:
+    """Return the claims that a study is asked: those of all papers, and its own."""
+    return (*paper_claims(), *own_claims().get(study.partition(JOINT)[0], ()))
+
+
+def all_claims() -> tuple[Claim, ...]:
+    """Return the claims of all papers, then those that no paper prints."""
+    return (*paper_claims(), *itertools.chain.from_iterable(own_claims().values()))
 
 
 @functools.cache

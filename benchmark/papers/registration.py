@@ -20,7 +20,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
 from benchmark.core.records import RESULT, read_json
 from benchmark.papers.forecast import reached_numbers
-from benchmark.papers.library import all_claims
+from benchmark.papers.library import claims_of
 from benchmark.papers.margins import load_margins
 from benchmark.stats import moderation
 from benchmark.stats.divergence import TOLERATED
@@ -154,7 +154,7 @@ def analysis_of(study: Study) -> Parts:
         "published numbers": {
             f"{each.source} {each.table} line {each.line}": float(each.value) for each in numbers
         },
-        "claims": {claim.name: _digest(asdict(claim)) for claim in all_claims()},
+        "claims": {claim.name: _digest(asdict(claim)) for claim in claims_of(study.name)},
         "seeds": seeds,
         "looks": {"seeds at each": list(study.looks)},
         "selection": {"headline": HEADLINE},

@@ -29,7 +29,7 @@ class Reads:
 
 STEPS: Mapping[str, Reads] = {
     "verdicts": Reads((WORDS, MARGINS, FIDELITY), named=NUMBERS, every=(FIDELITY,)),
-    "claims": Reads((WORDS, MARGINS), every=(PAPER, CLAIMS)),
+    "claims": Reads((WORDS, MARGINS, CLAIMS), every=(PAPER, CLAIMS)),
     "papers": Reads((WORDS, SWEEPS), named=(TABLES,), every=(*NUMBERS, FIGURES)),
     "tables": Reads((WORDS,), named=(*NUMBERS, TABLES, FOOTNOTES), every=(PAPER,)),
     "figures": Reads((WORDS, SWEEPS), every=(PAPER, FIGURES)),

@@ -30,8 +30,9 @@ OF_SOME = ("claims", "outside", "pretraining")  # of whole papers, and of pretra
 OF_TRIALS = [
     entry.name for each in (TABLES, FIGURES) for entry in each if entry.facts.get("of_trials")
 ]
-# What only a study over datasets has, or one that varies the sources of noise apart.
+# What only a study over datasets has, of sources of noise, or of options that make sizes equal.
 OVER_DATASETS = ("ranks", "critical_difference", "performance_profiles", "noise", "noise_sources")
+OVER_DATASETS += ("whole_set",)
 _SMALL = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,)}
 
 

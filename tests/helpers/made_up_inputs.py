@@ -60,7 +60,10 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
 
 
 def inputs_over_datasets() -> Inputs:
-    """Return inputs of three datasets, with the noise of a square of seeds."""
+    """Return inputs of three datasets, with the noise of a square of seeds.
+
+    On the first one larger batches see as many images, or take as many steps.
+    """
     study = made_up_study(losses=("smooth_ap", "sup_ap", "fast_ap"))
     names, losses = ("glyphs_tiny", "glyphs_1k", "glyphs"), study.blocks[0].losses
     block = made_up_block(losses, (32,), (0, 1), datasets=names)
@@ -69,7 +72,11 @@ def inputs_over_datasets() -> Inputs:
         dataset="glyphs_1k", setting="r10~square", batch_size=32, split="test", metric="map",
         loss="sup_ap", sd=0.01, runs=16, mean=0.5,
     )  # fmt: skip
-    inputs = made_up_inputs(dataclasses.replace(study, blocks=(block,)))
+    equal = [
+        made_up_block(losses, (128,), (0, 1), name=each, setting=f"r10~{each}", datasets=names[:1])
+        for each in ("images", "steps")
+    ]
+    inputs = made_up_inputs(dataclasses.replace(study, blocks=(block, *equal)))
     return dataclasses.replace(inputs, noise=noise)
 
 

@@ -26,6 +26,7 @@ EDITS = {
     "margins.yaml": {"verdicts", *PRINTED, "claims"},
     "vocabulary.yaml": {"verdicts", *PRINTED, "claims"},
     "sweeps.yaml": PRINTED,
+    "claims.yaml": CLAIMS,  # of the suite's own studies
     "fidelity.csv": {"verdicts", *PRINTED},
     "roadmap2021/paper.yaml": {"verdicts", *PRINTED, "claims"},
     NUMBERS: {"verdicts", *PRINTED},

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from benchmark.papers.library import THIS_SUITE
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_RUN, VERDICTS
 from benchmark.report.inputs import Inputs
 from benchmark.report.numbers import words_of
@@ -48,9 +49,12 @@ def claims_heading(inputs: Inputs) -> str:
     """Return which question the counts of claims answer; empty without claims."""
     if inputs.claims.empty:
         return ""
+    whose = "Claims of the papers"
+    if inputs.claims["paper"].str.startswith(THIS_SUITE).any():
+        whose += " and of this study"
     if claims_reading(inputs) == "published":
-        return "Claims of the papers, under their own conditions"
-    return "Claims of the papers, asked of what was run here"
+        return f"{whose}, under their own conditions"
+    return f"{whose}, asked of what was run here"
 
 
 def claims_reading(inputs: Inputs) -> str:

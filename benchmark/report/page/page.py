@@ -69,6 +69,7 @@ SECTIONS = {
         (
             "table:comparison",
             "figure:metric_by_batch_size",
+            "figure:whole_set",
             "table:uncertainty",
             "table:best_epoch",
         ),

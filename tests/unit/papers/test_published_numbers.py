@@ -15,7 +15,10 @@ from benchmark.papers.library import (
     all_figures,
     arranged_tables,
     asked_numbers,
+    claims_of,
     countable_numbers,
+    own_claims,
+    paper_claims,
 )
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.papers.paper import load_papers
@@ -131,10 +134,19 @@ def test_margins_that_are_no_points_are_refused(tmp_path, text):
 
 
 def test_58_sentences_of_four_papers_are_tested_by_every_kind():
-    claims = all_claims()
+    claims = paper_claims()
     assert len(claims) == len({claim.sentence for claim in claims}) == 58
     assert {claim.source for claim in claims} == SOURCES
     assert {claim.kind for claim in claims} == set(KINDS) - {"grows"}
+
+
+def test_claims_of_the_suites_own_are_asked_of_their_study_alone():
+    (study,) = own_claims()
+    extra = claims_of(study)[len(paper_claims()) :]
+    assert extra == own_claims()[study] == claims_of(f"{study}-on-glyphs_1k")[-len(extra) :]
+    assert claims_of("embedded") == paper_claims()
+    assert all_claims() == (*paper_claims(), *extra) and len(extra) == 4
+    assert len({claim.name for claim in all_claims()}) == len(all_claims())
 
 
 def test_the_margins_of_calibration_are_what_the_sentences_say():

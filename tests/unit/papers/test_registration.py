@@ -13,6 +13,7 @@ from benchmark.__main__ import app
 from benchmark.core.errors import RunError
 from benchmark.core.records import RESULT
 from benchmark.papers import registration
+from benchmark.papers.library import paper_claims
 from benchmark.papers.registration import FILE, Registration, register, registration_state
 from benchmark.report.page.methods import methods
 from benchmark.report.page.notices import notices
@@ -81,12 +82,9 @@ def test_every_kind_of_change_is_named(study, tmp_path, monkeypatch):
     monkeypatch.setattr(moderation, "TIMES", 9.0)
     assert changes(study, tmp_path) == ("rule: lent, times its own was 2.0, is 9.0",)
     monkeypatch.undo()
-    monkeypatch.setattr(registration, "all_claims", lambda: registration_claims()[1:])
+    monkeypatch.setattr(registration, "claims_of", lambda name: paper_claims()[1:])
     (gone,) = changes(study, tmp_path)
     assert gone.startswith("claims: ") and gone.endswith(" was removed")
-
-
-registration_claims = registration.all_claims
 
 
 def test_going_on_to_a_planned_look_is_no_change(tmp_path):

@@ -30,7 +30,7 @@ from benchmark.report.render.table import NothingToShow
 from benchmark.report.steps import write_figures
 
 MAY_LACK_DATA = {"seed_differences", "calibration_gain", "verdicts"}  # in a small study
-MAY_LACK_DATA |= {"critical_difference", "performance_profiles", "noise_sources"}
+MAY_LACK_DATA |= {"critical_difference", "performance_profiles", "noise_sources", "whole_set"}
 MAY_LACK_DATA |= {"score_by_budget", "expected_best"}
 
 
