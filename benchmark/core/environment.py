@@ -25,7 +25,7 @@ class Variable:
 CACHE = Variable(
     "BENCHMARK_CACHE",
     "folder of what is computed once per machine: index tables, glyphs, features of frozen "
-    "networks, the catalogue of losses",
+    "networks, the catalogue of losses, facts of weights",
     "results/cache",
 )
 DATA = Variable(

@@ -99,6 +99,11 @@ class InputConfig:
         [0.485, 0.456, 0.406], help="subtracted per channel after scaling to [0, 1]"
     )
     std: list[float] = option([0.229, 0.224, 0.225], help="divided by per channel")
+    own_normalisation: bool = option(
+        False,
+        added=True,
+        help="mean and std differ on purpose from those that the weights were pretrained with",
+    )
     workers: int = option(
         0,
         at_least=0,

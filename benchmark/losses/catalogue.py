@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -21,13 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core import options, registry
+from benchmark.core.child_json import told_by_child
 from benchmark.core.environment import cache_folder
-from benchmark.core.errors import BenchmarkError, ConfigError
-from benchmark.core.files import write_text
-from benchmark.core.plain_json import parse_json
 
 SOURCES = Path(__file__).parent
-PATIENCE = 900.0  # seconds for the imports, on the slowest of disks
 
 
 @dataclass(frozen=True)
@@ -55,16 +49,8 @@ def load_catalogue() -> dict[str, LossFacts]:
 
 @lru_cache(maxsize=4)  # a study's checks ask a thousand times
 def _read(path: Path, _: tuple[int, int] | None) -> dict[str, LossFacts]:
-    try:
-        content = parse_json(path.read_text(encoding="utf-8"))
-        losses = content["losses"]
-        if content["digest"] != _digest(losses):
-            raise ValueError("changed by another hand")
-    except (OSError, ValueError, LookupError, TypeError):
-        losses = _build_in_subprocess()
-        with suppress(BenchmarkError, OSError):
-            # in the order of the sources, which is the order of the options that trials vary
-            write_text(path, json.dumps({"losses": losses, "digest": _digest(losses)}))
+    code = "from benchmark.losses import catalogue; catalogue.print_catalogue()"
+    losses = told_by_child(path, code, "loss registry")
     return {name: LossFacts(**facts) for name, facts in losses.items()}
 
 
@@ -105,30 +91,3 @@ def _digest_of(sources: tuple[tuple[Path, tuple[int, int] | None], ...]) -> str:
     for path, _ in sources:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:20]
-
-
-def _digest(losses: Any) -> str:
-    return hashlib.sha256(json.dumps(losses, sort_keys=True).encode()).hexdigest()
-
-
-def _build_in_subprocess() -> dict[str, Any]:
-    code = "from benchmark.losses import catalogue; catalogue.print_catalogue()"
-    # the child must find the same package as this process, wherever it was started
-    path = os.pathsep.join([str(SOURCES.parents[1]), os.environ.get("PYTHONPATH", "")])
-    try:
-        child = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": path.strip(os.pathsep)},
-            check=False,
-            timeout=PATIENCE,
-        )
-    except subprocess.TimeoutExpired as error:
-        problem = f"importing the losses takes more than {PATIENCE:.0f} s; does a plugin loop?"
-        raise ConfigError("loss registry", [problem]) from error
-    if child.returncode or not child.stdout:
-        lines = child.stderr.strip().splitlines() or ["a file ended the process"]
-        problem = f"the losses cannot be imported: {lines[-1]}; correct that file"
-        raise ConfigError("loss registry", [problem, *lines[-8:-1]])
-    return parse_json(child.stdout.splitlines()[-1])

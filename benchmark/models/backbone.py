@@ -22,7 +22,7 @@ PLAIN_OF_DISTILLED = {
     "deit_base_distilled_patch16_224": "deit_base_patch16_224",
 }
 # Families whose position embeddings can follow the size of the images.
-RESIZING_MODULES = ("timm.models.vision_transformer", "timm.models.deit")
+RESIZING_MODULES = ("timm.models.vision_transformer", "timm.models.deit", "timm.models.eva")
 
 
 def create_backbone(config: ModelConfig) -> nn.Module:

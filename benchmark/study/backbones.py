@@ -1,14 +1,26 @@
-"""Whether a recipe's backbone exists, asked of timm's source text first: importing timm takes
-seconds."""
+"""Whether a recipe's backbone exists, and whether its inputs are what the weights were trained on.
+
+Importing timm takes seconds: the first is asked of its source text, the second of a file that a
+process of its own makes once.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
+import math
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from benchmark.core.child_json import told_by_child
+from benchmark.core.code_version import version_of
+from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError, Problem
+from benchmark.core.recipe import Recipe
 from benchmark.core.recipe_model import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
+
+RGB = 3
 
 
 def backbone_problem(config: ModelConfig) -> Problem | None:
@@ -51,3 +63,39 @@ def _asked(config: ModelConfig) -> Problem | None:
     except ConfigError as error:
         return Problem(error.problems[0].message, "model.backbone")
     return None
+
+
+def input_problems(recipe: Recipe) -> list[Problem]:
+    """Return where the inputs of a recipe are others than those its pretrained weights know."""
+    model, view = recipe.model, recipe.input
+    if not model.pretrained or model.checkpoint is not None or model.channels != RGB:
+        return []
+    facts = _facts(cache_folder()).get(model.backbone)
+    if facts is None:
+        return []
+    found = []
+    for key, given in (("mean", view.mean), ("std", view.std)):
+        wanted = facts[key]
+        values = given * RGB if len(given) == 1 else given[:RGB]
+        close = all(map(lambda a, b: math.isclose(a, b, abs_tol=5e-4), values, wanted))
+        if not close and not view.own_normalisation:
+            words = f"{given} is not the {key} that '{model.backbone}' was pretrained with; give "
+            words += f"{wanted}, or set input.own_normalisation: true where it is meant"
+            found.append(Problem(words, f"input.{key}"))
+    side, patch, fixed = view.image_size, facts["patch"], facts["fixed_side"]
+    if patch and side % patch:
+        near = sorted({max(side // patch, 1) * patch, (side // patch + 1) * patch})
+        words = f"{side} is no multiple of the patches of '{model.backbone}', {patch} pixels; give "
+        found.append(Problem(words + " or ".join(map(str, near)), "input.image_size"))
+    if fixed and not patch and side != fixed:
+        words = f"{side} is not the side that '{model.backbone}' takes; give {fixed}"
+        found.append(Problem(words, "input.image_size"))
+    return found
+
+
+@functools.cache
+def _facts(cache: Path) -> dict[str, Any]:
+    """Return the facts of each backbone with a weight tag, as ``print_all_facts`` tells them."""
+    path = cache / f"weights-{version('timm')}-{version_of('models')}.json"
+    code = "from benchmark.models import weight_facts; weight_facts.print_all_facts()"
+    return told_by_child(path, code, "timm's list of weights")

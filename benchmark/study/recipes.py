@@ -11,7 +11,7 @@ from typing import Any
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.options import make, problems, schema_of, sound_part
 from benchmark.core.recipe import Recipe, check_recipe, complete_recipe
-from benchmark.study.backbones import backbone_problem
+from benchmark.study.backbones import backbone_problem, input_problems
 from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.format import LABEL, ROOT, RecipeKeys, recipe_file_schema
 
@@ -137,7 +137,7 @@ def overlay(
         return None, found
     recipe = complete_recipe(merged)
     backbone = backbone_problem(recipe.model)
-    found = check_recipe(recipe) + ([backbone] if backbone else [])
+    found = check_recipe(recipe) + ([backbone] if backbone else input_problems(recipe))
     return (None, found) if found else (recipe, [])
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict
 
 import pytest
 
+from benchmark.core import child_json
 from benchmark.core.errors import ConfigError
 from benchmark.core.registry import plugin_files
 from benchmark.losses import LOSSES, catalogue
@@ -55,7 +56,7 @@ def filled(benchmark_cache, cache, monkeypatch):
 def built_here(monkeypatch):
     """Build the catalogue in this process where the process of its own is not what is tested."""
     losses = {name: asdict(facts) for name, facts in build_catalogue().items()}
-    monkeypatch.setattr(catalogue, "_build_in_subprocess", lambda: losses)
+    monkeypatch.setattr(child_json, "_run", lambda *_: losses)
 
 
 def test_catalogue_lists_every_loss_with_its_schema(cache):
@@ -120,7 +121,7 @@ def test_a_damaged_or_altered_file_is_built_again(cache, built_here):
     (path,) = cache.iterdir()
     content = path.read_text()
     altered = json.loads(content)
-    altered["losses"]["smooth_ap"]["display"] = "another name"
+    altered["told"]["smooth_ap"]["display"] = "another name"
     for damage in (content[:100], "[]", "{}", '{"losses": {}}', json.dumps(altered)):
         path.write_text(damage)
         assert load_catalogue() == whole
@@ -143,7 +144,7 @@ def test_a_plugin_that_ends_the_process_is_named_as_a_problem(cache, tmp_path, m
 def test_a_plugin_that_never_ends_is_given_up(cache, tmp_path, monkeypatch):
     (tmp_path / "loops.py").write_text("while True:\n    pass\n")
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
-    monkeypatch.setattr(catalogue, "PATIENCE", 0.5)
+    monkeypatch.setattr(child_json, "PATIENCE", 0.5)
     with pytest.raises(ConfigError, match="does a plugin loop"):
         load_catalogue()
 
