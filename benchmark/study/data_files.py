@@ -14,7 +14,7 @@ from benchmark.study.papers import PACKAGE, PAPER, paper_folders
 
 NUMBERS = (PAPER, "results.csv", "implied.yaml", "outside.yaml")  # a published number, completed
 WORDS, MARGINS, SWEEPS = "vocabulary.yaml", "margins.yaml", "sweeps.yaml"
-FIDELITY = "fidelity.csv"
+FIDELITY, PRETRAINING = "fidelity.csv", "pretraining.csv"
 TABLES, FIGURES, CLAIMS, FOOTNOTES = "tables.yaml", "figures.yaml", "claims.yaml", "footnotes.yaml"
 
 
@@ -31,7 +31,7 @@ STEPS: Mapping[str, Reads] = {
     "verdicts": Reads((WORDS, MARGINS, FIDELITY), named=NUMBERS, every=(FIDELITY,)),
     "claims": Reads((WORDS, MARGINS, CLAIMS), every=(PAPER, CLAIMS)),
     "papers": Reads((WORDS, SWEEPS), named=(TABLES,), every=(*NUMBERS, FIGURES)),
-    "tables": Reads((WORDS,), named=(*NUMBERS, TABLES, FOOTNOTES), every=(PAPER,)),
+    "tables": Reads((WORDS, PRETRAINING), named=(*NUMBERS, TABLES, FOOTNOTES), every=(PAPER,)),
     "figures": Reads((WORDS, SWEEPS), every=(PAPER, FIGURES)),
     "report": Reads((FIDELITY,), every=(FIDELITY,)),
     "analysis": Reads((), named=("results.csv",)),

@@ -28,6 +28,7 @@ EDITS = {
     "sweeps.yaml": PRINTED,
     "claims.yaml": CLAIMS,  # of the suite's own studies
     "fidelity.csv": {"verdicts", *PRINTED},
+    "pretraining.csv": TABLES,
     "roadmap2021/paper.yaml": {"verdicts", *PRINTED, "claims"},
     NUMBERS: {"verdicts", *PRINTED},
     "roadmap2021/implied.yaml": {"verdicts", *PRINTED},

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from pathlib import Path
 
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label
 from benchmark.report.render.table import NothingToShow, Section, Table, TableCell, text_column
 from benchmark.report.tables import TABLES
+from benchmark.study.data_files import PRETRAINING
+from benchmark.study.papers import PACKAGE
 
-# One row for each kind of weights; ``tags`` are words of timm's weight tags.
-FACTS = Path(__file__).resolve().parents[1] / "pretraining.csv"
+# One row for each kind of weights: ``tags`` are words of timm's weight tags, a column named like a
+# dataset says whether they saw its test images, ``others`` the same of all other datasets.
+FACTS = PACKAGE / PRETRAINING
 PACKAGED = "in1k"  # of the weights that come as a Python package
 DRAWN = "no: drawn by this suite"
 
@@ -30,8 +32,8 @@ def build(inputs: Inputs) -> Table:
             continue
         known = next((facts[word] for word in _words(model) if word in facts), {})
         for dataset in block.datasets:
-            name = f"{dataset.name} {dataset.params.get('of', '')}"
-            held = known.get("cub" if "cub" in name.split() else "others", "not known")
+            name = dataset.params.get("of", dataset.name)
+            held = known.get(name, known.get("others", "not known"))
             weights = [model.backbone, dataset_label(dataset.label, block.setting.label)]
             cells = [*weights, known.get("pretrained_on", "not known")]
             cells += [DRAWN if "glyphs" in name else held, known.get("source", "none")]

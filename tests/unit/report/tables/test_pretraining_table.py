@@ -49,6 +49,12 @@ def test_test_images_of_cub_overlap_with_imagenet_and_glyphs_with_nothing():
     assert build("sop", **model)[3] == "not checked"
 
 
+def test_a_dataset_with_a_column_of_its_own_has_its_own_words():
+    model = {"backbone": "vit_small_patch14_dinov2.lvd142m", "pretrained": True}
+    words = {name: build(name, **model)[3] for name in ("cub", "cars196", "sop")}
+    assert words["cub"] == words["cars196"] != words["sop"]
+
+
 def test_a_file_of_weights_is_not_known():
     assert build(backbone="resnet50", pretrained=True, checkpoint="w.pth")[2] == "not known"
 
