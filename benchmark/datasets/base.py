@@ -172,14 +172,16 @@ class Dataset:
 class DatasetLoader(ABC):
     """Base of the registered classes: built from a Config; ``load`` returns the dataset.
 
-    archives  files that the dataset is distributed in
-    expected  published counts; each is a part of ``Dataset.counts``
-    trains    False for datasets that are for evaluation only
+    archives        files that the dataset is distributed in
+    other_archives  files of its second layout, where it is distributed in two
+    expected        published counts; each is a part of ``Dataset.counts``
+    trains          False for datasets that are for evaluation only
     """
 
     Config: ClassVar[type]
     metrics: ClassVar[tuple[str, ...]] = ALL_METRICS
     archives: ClassVar[tuple[Archive, ...]] = ()
+    other_archives: ClassVar[tuple[Archive, ...]] = ()
     expected: ClassVar[Counts] = {}
     trains: ClassVar[bool] = True
 

@@ -1,9 +1,9 @@
 """Cars196: photographs of 196 models of cars (Krause et al., 3dRR 2013).
 
-From http://ai.stanford.edu/~jkrause/car196/ (no longer served; copies carry the same digests), all
-images in ``car_ims/``. Retrieval papers train on the first 98 classes and test on the others (Oh
-Song et al., CVPR 2016, section 7); the split in ``cars_annos.mat``, made for classification, is not
-used.
+From http://ai.stanford.edu/~jkrause/car196/ (no longer served; copies carry the same digests), in
+one of two layouts: all images in ``car_ims/``, or the halves of a split made for classification in
+``cars_train/`` and ``cars_test/`` beside ``devkit/``. Retrieval papers do not use that split: they
+train on the first 98 classes and test on the others (Oh Song et al., CVPR 2016, section 7).
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from benchmark.datasets.index import IndexedLoader, index_rows
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.matlab import read_matlab
 
-ANNOTATIONS = "cars_annos.mat"
+ANNOTATIONS, META = "cars_annos.mat", "devkit/cars_meta.mat"
+TRAIN, TEST = "devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"
+# file of annotations, its field of names, and the folder before them
+WHOLE = ((ANNOTATIONS, "relative_im_path", ""),)
+HALVES = ((TRAIN, "fname", "cars_train/"), (TEST, "fname", "cars_test/"))
+FOLDERS = ("car_ims", "cars_train", "cars_test")
 LAST_TRAINING_CLASS = 98
 
 
@@ -33,36 +38,60 @@ class Cars196(IndexedLoader):
         Archive("car_ims.tgz", ("car_ims/",), "d5c8f0aa497503f355e17dc7886c3f14"),
         Archive(ANNOTATIONS, (ANNOTATIONS,), "b407c6086d669747186bd1d764ff9dbc"),
     )
+    other_archives = (
+        Archive("cars_train.tgz", ("cars_train/",), "065e5b463ae28d29e77c1b4b166cfe61"),
+        Archive("cars_test.tgz", ("cars_test/",), "4ce7ebf6a94d07f1952d94dd34c4d501"),
+        Archive("car_devkit.tgz", (TRAIN, META), "c3b158d763b6e2245038c8ad08e45376"),
+        Archive(TEST, (TEST,), "b0a2b23655a3edd16d84508592a98d10"),
+    )
     # 16,185 images; the halves as in Oh Song et al., section 7
     expected: ClassVar = {
         "train": {"images": 8054, "classes": 98},
         "test": {"images": 8131, "classes": 98},
     }
-    sources: ClassVar = {"train": ANNOTATIONS, "test": ANNOTATIONS}
+    sources: ClassVar = {"train": "its annotations", "test": "its annotations"}
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table of the annotations, in their order."""
-        try:
-            content: Any = read_matlab(findings.root / ANNOTATIONS, ("annotations", "class_names"))
-            images, names = content["annotations"], list(content["class_names"])
-            paths = [str(path) for path in images["relative_im_path"]]
-            numbers = np.array([int(value.item()) for value in images["class"]], dtype=np.int64)
-            matched = len(paths) == len(numbers) > 0
-        except Exception as error:  # a damaged file makes the reader fail in any way
-            findings.add(f"cannot read {ANNOTATIONS} ({error}); get it again")
-            findings.stop()
-        if not matched:
-            findings.add(f"{ANNOTATIONS} has {len(paths)} paths and {len(numbers)} classes")
-            findings.stop()
-        wrong = [path for path in paths if leaves_root(path) or not path.startswith("car_ims/")]
-        findings.add_all(f"paths in {ANNOTATIONS} outside car_ims/", wrong, "get it again")
-        nameless = sorted({int(n) for n in numbers if not 1 <= n <= len(names)})
-        findings.add_all(
-            f"classes without a name in {ANNOTATIONS}", nameless, "class_names must have each one"
-        )
+        halved = self.layout(findings.root) == self.other_archives
+        names = list(self._variable(findings, META if halved else ANNOTATIONS, "class_names"))
+        paths: list[str] = []
+        numbers: list[int] = []
+        for file, field, folder in HALVES if halved else WHOLE:
+            images = self._variable(findings, file, "annotations")
+            try:
+                here = [f"{folder}{path}" for path in images[field]]
+                classes = [int(value.item()) for value in images["class"]]
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                findings.add(f"cannot read {file} ({error}); get it again")
+                findings.stop()
+                raise
+            if not len(here) == len(classes) > 0:
+                findings.add(f"{file} has {len(here)} paths and {len(classes)} classes")
+            wrong = [path for path in here if leaves_root(path) or not _is_of_images(path)]
+            findings.add_all(f"paths in {file} outside its folder of images", wrong, "get it again")
+            nameless = sorted({number for number in classes if not 1 <= number <= len(names)})
+            advice = "class_names must have each one"
+            findings.add_all(f"classes without a name in {file}", nameless, advice)
+            paths, numbers = paths + here, numbers + classes
         findings.stop()
         # the number keeps classes apart whose names are alike, and puts them in their order
         labels = [f"{number:03d} {names[number - 1]}" for number in numbers]
-        train = numbers <= LAST_TRAINING_CLASS
+        train = np.array(numbers) <= LAST_TRAINING_CLASS
         roles, protocols = np.where(train, "train", "test"), np.where(train, "", "test")
         return index_rows(pd.Series(paths, dtype=object), labels, "", roles, protocols)
+
+    def _variable(self, findings: Findings, file: str, name: str) -> Any:
+        """Return a variable of a MATLAB file; end with a message where it cannot be read."""
+        try:
+            return read_matlab(findings.root / file, (name,))[name]
+        except Exception as error:  # a damaged file makes the reader fail in any way
+            findings.add(f"cannot read {file} ({error}); get it again")
+            findings.stop()
+            raise
+
+
+def _is_of_images(path: str) -> bool:
+    """Say whether a path names a file right in a folder of images."""
+    folder, _, name = path.rpartition("/")
+    return folder in FOLDERS and bool(name)

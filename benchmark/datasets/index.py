@@ -20,12 +20,19 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.options import option
-from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of
+from benchmark.datasets.base import (
+    Archive,
+    Dataset,
+    DatasetLoader,
+    ImageSet,
+    Protocol,
+    fingerprint_of,
+)
 from benchmark.datasets.counts import Counts, count_differences
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages
-from benchmark.datasets.io.roots import check_images, check_root
+from benchmark.datasets.io.roots import check_images, check_root, is_there
 
 COLUMNS = ("path", "label", "category", "role", "protocol")
 
@@ -93,13 +100,21 @@ class IndexedLoader(DatasetLoader):
         Counts are not compared with the published ones.
         """
         findings = Findings(self.name, Path(self.config.root))
-        check_root(findings, self.archives, images=self._packed_side is None)
+        check_root(findings, self.layout(findings.root), images=self._packed_side is None)
         table = self.read(findings)[list(COLUMNS)]
         check_uses(findings, table, self.roles, self.unique)
         if self._packed_side is None:
             check_images(findings, list(dict.fromkeys(table["path"])))
         findings.stop()
         return table
+
+    def layout(self, root: Path) -> tuple[Archive, ...]:
+        """Return the archives of the layout that lies below ``root``; the first one in doubt."""
+        found = [
+            any(is_there(root, path) for archive in archives for path in archive.provides)
+            for archives in (self.archives, self.other_archives)
+        ]
+        return self.other_archives if found == [False, True] else self.archives
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything that is wrong."""

@@ -71,16 +71,42 @@ def make_cars196(root: Path) -> None:
     """Four models of cars, two on each side of the split, three images each, as MATLAB writes
     them."""
     numbers = [1, 98, 99, 196] * 3
-    fields = ("relative_im_path", "bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2", "class", "test")
-    images = np.empty((1, len(numbers)), dtype=[(field, object) for field in fields])
-    for place, number in enumerate(numbers, start=1):
-        path = f"car_ims/{place:06d}.jpg"
+    images = car_annotations("relative_im_path", "car_ims/{:06d}.jpg", numbers)
+    for place, path in enumerate(images["relative_im_path"][0], start=1):
         write_jpeg(root / path, place)
-        box = [np.array([[side]], np.uint16) for side in (3, 2, 40, 30)]
-        images[0, place - 1] = (path, *box, np.array([[number]], np.uint8), np.uint8(place % 2))
+    savemat(root / "cars_annos.mat", {"annotations": images, "class_names": car_names()})
+
+
+def halved_cars196(root: Path) -> None:
+    """The same cars in the other layout: a development kit, and a split that nobody asks for."""
+    (root / "devkit").mkdir(parents=True)
+    for folder, file, numbers in (
+        ("cars_train", "devkit/cars_train_annos.mat", [1, 98, 99, 196, 1, 98]),
+        ("cars_test", "cars_test_annos_withlabels.mat", [99, 196, 1, 98, 99, 196]),
+    ):
+        images = car_annotations("fname", "{:05d}.jpg", numbers)
+        for place, name in enumerate(images["fname"][0], start=1):
+            write_jpeg(root / folder / name, len(folder) + place)
+        savemat(root / file, {"annotations": images})
+    savemat(root / "devkit" / "cars_meta.mat", {"class_names": car_names()})
+
+
+def car_annotations(field: str, name: str, numbers: list[int]) -> np.ndarray:
+    """Return MATLAB's array of structs of the images of these classes."""
+    fields = (field, "bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2", "class", "test")
+    images = np.empty((1, len(numbers)), dtype=[(each, object) for each in fields])
+    box = [np.array([[side]], np.uint16) for side in (3, 2, 40, 30)]
+    for place, number in enumerate(numbers, start=1):
+        row = (name.format(place), *box, np.array([[number]], np.uint8), np.uint8(place % 2))
+        images[0, place - 1] = row
+    return images
+
+
+def car_names() -> np.ndarray:
+    """Return MATLAB's cells of the names of all classes."""
     names = np.empty((1, 196), dtype=object)
     names[0] = [f"Make {number} Coupe 2012" for number in range(1, 197)]
-    savemat(root / "cars_annos.mat", {"annotations": images, "class_names": names})
+    return names
 
 
 def make_sop(root: Path) -> None:

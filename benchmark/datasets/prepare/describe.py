@@ -20,6 +20,8 @@ def describe(entry: Entry) -> str:
         lines.append(f"{split}: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
     if loader.archives:
         lines.append("files, all needed: " + ", ".join(archive.file for archive in loader.archives))
+        if loader.other_archives:
+            lines.append("or: " + ", ".join(archive.file for archive in loader.other_archives))
         pages = ADDRESS.findall(sys.modules[loader.__module__].__doc__ or "")
         lines.append("from: " + " and ".join(pages))
     elif "root" in options_of(loader):

@@ -79,7 +79,7 @@ def prepare(
     with _locked(root):
         if continue_moving(root):
             say("moved the files of an interrupted run into place")
-        installer = Installer(name, loader.archives, root, say)
+        installer = Installer(name, (*loader.archives, *loader.other_archives), root, say)
         for source in sources:
             installer.install(source, (digests or {}).get(source.file, {}), link)
         dataset = load_with_any_counts(name, params)

@@ -8,6 +8,7 @@ import archives
 import numpy as np
 import pytest
 from archives import loading_message
+from numpy.lib.recfunctions import repack_fields
 from scipy.io import loadmat, savemat
 from tiny_runs import tiny_spec, write_spec_in
 
@@ -22,6 +23,12 @@ from benchmark.training.run import train
 def cars(tmp_path):
     archives.make_cars196(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def halves(tmp_path):
+    archives.halved_cars196(tmp_path / "halves")
+    return tmp_path / "halves"
 
 
 @pytest.fixture
@@ -63,7 +70,7 @@ def test_paths_out_of_the_folder_of_images_are_refused(cars, path):
         images["relative_im_path"][2] = np.array([path])
 
     rewrite(cars, change)
-    assert "outside car_ims/: 1" in loading_message("cars196", cars)
+    assert "outside its folder of images: 1" in loading_message("cars196", cars)
 
 
 def test_a_class_without_a_name_is_named(cars):
@@ -73,6 +80,48 @@ def test_a_class_without_a_name_is_named(cars):
     rewrite(cars, change)
     message = loading_message("cars196", cars)
     assert "classes without a name in cars_annos.mat: 1" in message and "197" in message
+
+
+def test_the_halves_with_a_development_kit_are_the_same_dataset(cars, halves):
+    one, other = (
+        load_dataset("cars196", {"root": str(root), "allow_counts": True})
+        for root in (cars, halves)
+    )
+    assert one.counts == other.counts and one.counts["train"] == {"images": 6, "classes": 2}
+    names = other.train.names
+    assert sorted({name.partition("/")[0] for name in names}) == ["cars_test", "cars_train"]
+    assert [label for label in other.train.labels] == [0, 1, 0, 1, 0, 1]
+    assert other.protocols["test"].query.counts() == {"images": 6, "classes": 2}
+
+
+def test_halves_that_are_half_there_are_named(halves):
+    (halves / "cars_test_annos_withlabels.mat").unlink()
+    message = loading_message("cars196", halves)
+    assert "cars_test_annos_withlabels.mat (of cars_test_annos_withlabels.mat)" in message
+    assert "car_ims" not in message
+
+
+@pytest.mark.parametrize("file", ["cars_train_annos.mat", "cars_meta.mat"])
+def test_a_damaged_development_kit_is_one_message(halves, file):
+    path = halves / "devkit" / file
+    path.write_bytes(path.read_bytes()[:300])
+    assert f"cannot read devkit/{file}" in loading_message("cars196", halves)
+
+
+def test_the_hidden_test_annotations_have_no_classes(halves):
+    images = archives.car_annotations("fname", "{:05d}.jpg", [1, 2])
+    images = repack_fields(images[["fname", "bbox_x1"]])
+    savemat(halves / "cars_test_annos_withlabels.mat", {"annotations": images})
+    message = loading_message("cars196", halves)
+    assert "cannot read cars_test_annos_withlabels.mat ('class')" in message
+
+
+@pytest.mark.parametrize("name", ["../../secret.jpg", "/etc/passwd", "deeper/1.jpg", ""])
+def test_names_out_of_the_halves_are_refused(halves, name):
+    images = archives.car_annotations("fname", "{:05d}.jpg", [1, 98])
+    images["fname"][0, 0] = name
+    savemat(halves / "devkit" / "cars_train_annos.mat", {"annotations": images})
+    assert "outside its folder of images: 1" in loading_message("cars196", halves)
 
 
 def test_gpr_has_six_kinds_of_classes_by_number(gpr):
