@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 
 import numpy as np
 import pytest
@@ -24,17 +25,21 @@ from benchmark.training.run import train
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """Return a cache of the test's own; files hold few images, so that there are several."""
-    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(features, "PART", 150)
-    return tmp_path / "cache" / "features"
-
-
 @pytest.fixture(scope="module")
 def dataset():
     return load_dataset("glyphs_tiny")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch, benchmark_cache, dataset):
+    """Return a cache of the test's own; files hold few images, so that there are several."""
+    own = tmp_path / "cache"
+    own.mkdir()
+    for glyphs in benchmark_cache.glob("glyphs-*.npz"):  # drawn once for all tests
+        os.link(glyphs, own / glyphs.name)
+    monkeypatch.setenv("BENCHMARK_CACHE", str(own))
+    monkeypatch.setattr(features, "PART", 150)
+    return own / "features"
 
 
 def frozen_spec(loss="smooth_ap", seed=0, **sections):
