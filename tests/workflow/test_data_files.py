@@ -119,10 +119,10 @@ def test_an_edited_result_of_an_analysis_makes_the_report_again(judged: Judged, 
     assert _planned_after_edit(judged, judged.analyses / name, b" ") == {"report"}
 
 
-def test_another_decrease_of_the_gap_makes_the_papers_tables_again(judged: Judged):
+def test_another_decrease_of_the_gap_makes_the_papers_tables_and_claims_again(judged: Judged):
     path = judged.analyses / "decomposability_gap" / "figure.csv"
     more = b"gap,32,32,1,sup_ap,2\ngap,32,32,1,roadmap,1\n"
-    assert _planned_after_edit(judged, path, more) == PRINTED
+    assert _planned_after_edit(judged, path, more) == {*PRINTED, "claims"}
 
 
 def test_a_file_that_a_paper_gains_makes_its_readers_again(judged: Judged):
