@@ -28,7 +28,7 @@ def convergence_of(table: RunTable) -> Costs:
         last = epochs.iloc[-1]
         if len(epochs) > 1 and (last > 0).all():
             share = 100 * float((epochs.iloc[:-1] / last).mean().mean())
-            found.setdefault((cell_from(columns), "convergence"), {})[int(seed)] = share
+            found.setdefault((cell_from(columns), "convergence"), {})[int(str(seed))] = share
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -127,7 +128,7 @@ def _memory(subject: Subject) -> Finding:
         for size in MEMORY_SIZES:
             case = cases.in_order(cases.mixed(f"batch of {size}", [4] * (size // 4), 16, 12))
             subject.candidate.answer(case, FLOAT32)  # what is made once does not count
-            peak, left = tensor_bytes(lambda case=case: subject.candidate.answer(case, FLOAT32))
+            peak, left = tensor_bytes(partial(subject.candidate.answer, case, FLOAT32))
             peaks.append(peak)
     except Exception as error:
         return Finding(name, "not applicable", f"{type(error).__name__}: {error}"[:200])
