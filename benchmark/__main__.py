@@ -12,22 +12,12 @@ if __name__ == "__main__" and sys.argv[1:3] == ["bench", "gpu"]:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
     sys.exit(importlib.import_module("perf.gpu.check").main(sys.argv[3:]))
 
-import typer
-
 from benchmark import cli
+from benchmark.cli import app
 from benchmark.core.errors import BenchmarkError, RunError, print_error
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="Reproducibility suite for ranking losses: train, evaluate, compare with the papers. "
-    "Shells complete the installed command 'ranking-benchmark', which is the same.",
-)
 for _module in pkgutil.iter_modules(cli.__path__):
-    importlib.import_module(f"benchmark.cli.{_module.name}").register(app)
-
+    importlib.import_module(f"benchmark.cli.{_module.name}")
 
 # Shells complete programs, not modules, so completion is set up for the installed command whichever
 # was called.

@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding
+from benchmark.analyses.analysis import Analysis, cells, finding, listed, numeric, rising, shades
 from benchmark.analyses.context import Context
 from benchmark.analyses.exact_ap import batch_ap
-from benchmark.analyses.words import cells, listed, numeric, rising, shades
 from benchmark.core.seeding import derive
-from benchmark.report.analysis import Finding
 from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
 from benchmark.report.drawing.style import DOUBLE, STYLES, line, styled
 from benchmark.report.labels import loss_name
+from benchmark.report.records import Finding
 from benchmark.report.render.table import Section, Table, text_column
 
 TITLE = "AP approximation error"

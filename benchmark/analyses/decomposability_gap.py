@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding
+from benchmark.analyses.analysis import Analysis, decided, finding, rising
 from benchmark.analyses.context import Context, doubled
 from benchmark.analyses.exact_ap import average_precision
 from benchmark.analyses.gap_bounds import (
@@ -20,11 +20,10 @@ from benchmark.analyses.gap_bounds import (
 )
 from benchmark.analyses.gap_report import CALIBRATED, LOSSES, PLAIN, TITLE, gap_figure, gap_table
 from benchmark.analyses.recording import Recording
-from benchmark.analyses.words import decided, rising
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
 from benchmark.papers.printed.gap import GAP
-from benchmark.report.analysis import Finding
+from benchmark.report.records import Finding
 from benchmark.stats.intervals import t_interval
 
 QUERIES = 800  # a fixed sample of the test set

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.analyses.words import cells, numeric
+from benchmark.analyses.analysis import cells, numeric
 from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
 from benchmark.report.drawing.panels import Series, batch_axis, by_batch_size
 from benchmark.report.drawing.style import DOUBLE, FAINT, line, styled

@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding
+from benchmark.analyses.analysis import Analysis, cells, decided, finding, listed, numeric, rising
 from benchmark.analyses.context import Context, doubled
-from benchmark.analyses.words import cells, decided, listed, numeric, rising
-from benchmark.report.analysis import Finding
 from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
 from benchmark.report.drawing.panels import Series, by_batch_size
 from benchmark.report.drawing.style import DOUBLE, SERIES, line, styled
+from benchmark.report.records import Finding
 from benchmark.report.render.table import Section, Table, grouped
 from benchmark.stats.intervals import t_interval
 

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding
+from benchmark.analyses.analysis import Analysis, cells, finding, numeric, shades
 from benchmark.analyses.context import Context
-from benchmark.analyses.words import cells, numeric, shades
-from benchmark.report.analysis import Finding
 from benchmark.report.drawing.drawing import Drawing, new_figure
 from benchmark.report.drawing.style import DOUBLE, FAINT, STYLES, styled
 from benchmark.report.labels import loss_name
+from benchmark.report.records import Finding
 from benchmark.report.render.table import Section, Table, text_column
 
 TITLE = "Surrogates of the step and their derivatives"

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding
+from benchmark.analyses.analysis import Analysis, cells, finding, numeric
 from benchmark.analyses.context import Context
 from benchmark.analyses.exact_ap import average_precision
-from benchmark.analyses.words import cells, numeric
 from benchmark.core.seeding import derive
-from benchmark.report.analysis import Finding
 from benchmark.report.drawing.drawing import Drawing, new_figure
 from benchmark.report.drawing.style import DOUBLE, FAINT, INK, STYLES, styled
+from benchmark.report.records import Finding
 from benchmark.report.render.table import Section, Table, text_column
 
 TITLE = "Toy ranking"

@@ -9,15 +9,14 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding
+from benchmark.analyses.analysis import Analysis, cells, finding, listed, numeric
 from benchmark.analyses.context import Context
 from benchmark.analyses.exact_ap import average_precision
 from benchmark.analyses.gap_bounds import Batch, gap, plain_bound
 from benchmark.analyses.toy_ranking import value_and_gradient
-from benchmark.analyses.words import cells, listed, numeric
-from benchmark.report.analysis import Finding
 from benchmark.report.drawing.drawing import Drawing, new_figure
 from benchmark.report.drawing.style import DOUBLE, FAINT, STYLES, styled
+from benchmark.report.records import Finding
 from benchmark.report.render.table import Section, Table, text_column
 
 TITLE = "Worked examples of the papers"

@@ -9,8 +9,8 @@ from benchmark.analyses.context import Context
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.files import write_text
-from benchmark.report.analysis import AnalysedRun, AnalysisSummary
 from benchmark.report.drawing.drawing import save
+from benchmark.report.records import AnalysedRun, AnalysisSummary
 from benchmark.report.render.csv import to_csv
 from benchmark.report.render.html import to_html
 from benchmark.report.render.markdown import to_markdown

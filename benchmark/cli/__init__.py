@@ -1,4 +1,23 @@
-"""The verbs of ``python -m benchmark``: one file per area, each with ``register(app)``.
+"""The verbs of ``python -m benchmark``: functions with ``@app.command()``, one file per area.
 
 Modules here import nothing heavy at the top: a verb imports what it needs when it is called.
 """
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Reproducibility suite for ranking losses: train, evaluate, compare with the papers. "
+    "Shells complete the installed command 'ranking-benchmark', which is the same.",
+)
+
+StudyName = Annotated[str, typer.Argument(help="name or path of a study")]
+Results = Annotated[Path, typer.Option(help="root of the results", file_okay=False)]

@@ -7,17 +7,14 @@ from typing import Annotated
 
 import typer
 
+from benchmark.cli import Results, app
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULTS
 
 ALL = "all"
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command()(analyse)
-
-
+@app.command()
 def analyse(
     name: Annotated[str | None, typer.Argument(help="name of an analysis, or 'all'")] = None,
     study: Annotated[
@@ -43,7 +40,7 @@ def analyse(
     listing: Annotated[
         bool, typer.Option("--list", help="list the analyses and what they follow")
     ] = False,
-    results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
+    results: Results = RESULTS,
 ) -> None:
     """Make an analysis: a figure, a table, and the papers' claims held against them.
 
@@ -71,8 +68,7 @@ def analyse(
 
     loaded = load_study(study, results)
     chosen = loaded if dataset is None else on_dataset(loaded, dataset)
-    context = Context.of(chosen, results, seed or (), quick=quick, say=typer.echo)
-    base = out or context.study.folder(results) / ("analyses-quick" if quick else "analyses")
+    base = out or chosen.folder(results) / ("analyses-quick" if quick else "analyses")
     for position, each in enumerate(names, start=1):
         folder = (
             base
@@ -80,11 +76,7 @@ def analyse(
             else base / (each if dataset is None else f"{each}-{dataset}")
         )
         typer.echo(f"{each} ({position} of {len(names)})")
-        summary = make(
-            each,
-            Context.of(context.study, results, context.seeds, quick=quick, say=typer.echo),
-            folder,
-        )
-        for sentence in summary.sentences:
+        context = Context.of(chosen, results, seed or (), quick=quick, say=typer.echo)
+        for sentence in make(each, context, folder).sentences:
             typer.echo(f"  {sentence}")
         typer.echo(f"  written: {folder}")

@@ -10,9 +10,11 @@ from typing import Annotated
 
 import typer
 
+from benchmark.cli import app
 from benchmark.core.errors import ConfigError
 
 group = typer.Typer()
+app.add_typer(group, name="bench")
 
 Quick = Annotated[
     bool,
@@ -23,11 +25,6 @@ Quick = Annotated[
 ]
 Threads = Annotated[int, typer.Option(help="threads of torch, numpy and faiss", min=1)]
 Out = Annotated[Path, typer.Option(help="folder to write to")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group of verbs."""
-    app.add_typer(group, name="bench")
 
 
 @group.callback(invoke_without_command=True)

@@ -8,15 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from benchmark.cli import app
 from benchmark.core.errors import ConfigError
-from benchmark.core.plain_yaml import YamlError, parse_yaml
+from benchmark.core.plain import YamlError, parse_yaml
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command()(conform)
-
-
+@app.command()
 def conform(
     candidate: Annotated[
         str, typer.Argument(help="implementation: MODULE:OBJECT, FILE.py:OBJECT or FILE.py")

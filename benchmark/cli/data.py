@@ -7,6 +7,11 @@ from typing import Annotated
 
 import typer
 
+from benchmark.cli import app
+
+group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
+app.add_typer(group, name="data")
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="registered name; 'data list' shows all")]
 Root = Annotated[
     Path | None,
@@ -30,15 +35,7 @@ Workers = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    data = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
-    data.command("list")(list_datasets)
-    data.command("prepare")(prepare)
-    data.command("check")(check)
-    app.add_typer(data, name="data")
-
-
+@group.command("list")
 def list_datasets() -> None:
     """Print the datasets: what they are, how many images, from which files, and where these are.
 
@@ -50,6 +47,7 @@ def list_datasets() -> None:
     typer.echo("\n\n".join(describe(entry) for entry in DATASETS))
 
 
+@group.command()
 def prepare(
     name: Name,
     root: Root = None,
@@ -114,6 +112,7 @@ def prepare(
     )
 
 
+@group.command()
 def check(
     name: Name,
     root: Root = None,
@@ -164,7 +163,7 @@ def check(
 def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, object]:
     """Return root and KEY=VALUE pairs as parameters: text where they are text, else YAML."""
     from benchmark.core.options import schema_of
-    from benchmark.core.plain_yaml import YamlError, parse_yaml
+    from benchmark.core.plain import YamlError, parse_yaml
     from benchmark.datasets import DATASETS
     from benchmark.datasets.io.roots import with_root
 

@@ -1,4 +1,4 @@
-"""``python -m benchmark explain``: the whole calculation behind one verdict."""
+"""The verbs that explain: a verdict step by step, two runs side by side, recipes beside papers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import Annotated
 
 import typer
 
+from benchmark.cli import Results, app
 from benchmark.core.records import RESULTS
 
 LISTED = 25  # verdicts that fit and are named
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command()(explain)
-
-
+@app.command()
 def explain(
     cell: Annotated[
         str,
@@ -26,7 +23,7 @@ def explain(
         ),
     ],
     study: Annotated[str, typer.Option("--study", help="name or path of the study")] = "embedded",
-    results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
+    results: Results = RESULTS,
     selection: Annotated[
         str, typer.Option(help="epoch: paper, other, last, best or one_best")
     ] = "paper",
@@ -43,12 +40,12 @@ def explain(
     Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
     from benchmark.core.errors import ConfigError
-    from benchmark.papers.claims.explain import explain_claim
-    from benchmark.papers.claims.study import judge_study_claims
+    from benchmark.papers.claims.judge import judge_study_claims
+    from benchmark.papers.claims.text import explain_claim
     from benchmark.papers.library import claims_of
     from benchmark.papers.verdicts.explain import explain as explain_verdict
+    from benchmark.papers.verdicts.judge import judge_study
     from benchmark.papers.verdicts.search import find_verdicts, key_of
-    from benchmark.papers.verdicts.study import judge_study
     from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
@@ -73,3 +70,57 @@ def explain(
     if len(found) > LISTED:
         typer.echo(f"  and {len(found) - LISTED} more")
     raise typer.Exit(2)
+
+
+@app.command()
+def compare(
+    first: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="dataset/setting/loss/bs32/seed0, or without the seed"),
+    ],
+    second: Annotated[str, typer.Argument(metavar="RUN", help="what it is compared with")],
+    results: Results = RESULTS,
+) -> None:
+    """Show what two runs, or all seeds of two cells, have different: specification, versions,
+    scores, paired test, the queries that changed.
+
+    Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32
+    glyphs_1k/test_resnet/sup_ap/bs32
+    """
+    from benchmark.stats.compare import compare_text
+
+    typer.echo(compare_text(first, second, results))
+
+
+@app.command()
+def fidelity(
+    study: Annotated[
+        str | None, typer.Argument(metavar="[STUDY]", help="name or path of a study")
+    ] = None,
+    deviations: Annotated[
+        bool, typer.Option(help="print only the values that may move a score")
+    ] = False,
+    csv: Annotated[
+        Path | None, typer.Option(help="write the table to this file", dir_okay=False)
+    ] = None,
+) -> None:
+    """Print each value of the recipes beside the paper's and its authors' code; all studies without
+    STUDY.
+
+    Example: python -m benchmark fidelity roadmap --deviations
+    """
+    from benchmark.papers.fidelity import as_table, as_text, study_ledger
+    from benchmark.study import load_study, study_names
+
+    rows = {
+        (row.recipe, row.item): row
+        for name in ([study] if study else study_names())
+        for row in study_ledger(load_study(name))
+    }
+    if not rows:
+        typer.echo(f"the recipes of '{study}' follow no paper, so there is nothing to compare")
+        return
+    shown = [row for row in rows.values() if row.deviates or not deviations]
+    if csv:
+        as_table(shown).to_csv(csv, index=False)
+    typer.echo(str(csv) if csv else as_text(rows.values(), shown))

@@ -9,30 +9,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmark.cli import app
+
 if TYPE_CHECKING:
-    from benchmark.study.from_folder.look import Look
-    from benchmark.study.from_folder.network import Network
+    from benchmark.study.from_folder.look import Look, Network
     from benchmark.study.from_folder.settings import Settings
+
+group = typer.Typer(
+    no_args_is_help=True, help="The benchmark on your own images: a directory of class folders."
+)
+app.add_typer(group, name="folder")
 
 SCRATCH = "scratch"
 # What the dataset's errors advise to set, as options of this command.
 OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the group of verbs."""
-    group = typer.Typer(
-        no_args_is_help=True, help="The benchmark on your own images: a directory of class folders."
-    )
-    group.callback()(folder)
-    group.command()(init)
-    app.add_typer(group, name="folder")
-
-
+@group.callback()
 def folder() -> None:
     """Keeps ``init`` a verb of its own while it is the only one."""
 
 
+@group.command()
 def init(
     root: Annotated[
         Path, typer.Argument(help="directory with one folder of images for each class")
@@ -122,7 +120,7 @@ def _network(backbone: str | None, checkpoint: Path | None) -> Network:
     from benchmark.core.recipe_model import ModelConfig
     from benchmark.models import packaged
     from benchmark.models.weight_facts import weight_facts
-    from benchmark.study.from_folder.network import FROM_SCRATCH, Network
+    from benchmark.study.from_folder.look import FROM_SCRATCH, Network
 
     if checkpoint and backbone in (None, SCRATCH):
         raise ConfigError(

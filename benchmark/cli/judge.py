@@ -6,15 +6,13 @@ from typing import Annotated
 
 import typer
 
+from benchmark.cli import app
+
 # Numbers are texts here, so that all mistakes are told at once and the printed digits are counted.
 Text = str | None
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command()(judge)
-
-
+@app.command()
 def judge(
     words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     ours: Annotated[

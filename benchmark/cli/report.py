@@ -1,4 +1,4 @@
-"""The verbs that turn results into tables, figures and the report page."""
+"""The verbs that make statistics, gallery, tables, figures and the report page of a study."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from typing import Annotated
 
 import typer
 
+from benchmark.cli import Results, StudyName, app
 from benchmark.core.records import RESULTS
 
-Name = Annotated[
-    str,
-    typer.Argument(metavar="STUDY", help="name of a study in workflow/config, or a path to one"),
-]
-Results = Annotated[Path, typer.Option("--results", help="the results folder")]
 
-
-def register(app: typer.Typer) -> None:
-    """Add ``tables``, ``plots`` and ``report`` to the command line."""
-    for verb in (tables, plots, report):
-        app.command()(verb)
-
-
-def tables(study: Name, results: Results = RESULTS) -> None:
+@app.command()
+def tables(study: StudyName, results: Results = RESULTS) -> None:
     """Write the tables of a study as CSV, Markdown, LaTeX and HTML.
 
     Example: python -m benchmark tables embedded
@@ -30,7 +20,8 @@ def tables(study: Name, results: Results = RESULTS) -> None:
     _write("tables", study, results)
 
 
-def plots(study: Name, results: Results = RESULTS) -> None:
+@app.command()
+def plots(study: StudyName, results: Results = RESULTS) -> None:
     """Draw the figures of a study as SVG and PDF, with a CSV of the numbers behind each.
 
     Example: python -m benchmark plots embedded
@@ -38,8 +29,9 @@ def plots(study: Name, results: Results = RESULTS) -> None:
     _write("figures", study, results)
 
 
+@app.command()
 def report(
-    study: Name,
+    study: StudyName,
     results: Results = RESULTS,
     partial: Annotated[
         bool, typer.Option("--partial", help="build the page even before anything was collected")
@@ -93,3 +85,72 @@ def _write(kind: str, study: str, results: Path) -> None:
             f"nothing was collected yet: 'python -m benchmark run {study}' trains the study, "
             f"'python -m benchmark collect {study}' takes the runs there are"
         )
+
+
+@app.command()
+def stats(
+    study: StudyName,
+    results: Results = RESULTS,
+) -> None:
+    """Compute intervals, tests, the ablation, ranks and rates: results/STUDY/stats/*.csv.
+
+    Example: python -m benchmark stats embedded
+    """
+    from benchmark.runs.table import RunTable
+    from benchmark.stats.analysis import analyse, write_stats
+    from benchmark.stats.budgets.analysis import analyse_budgets
+    from benchmark.stats.looks import at_level
+    from benchmark.stats.queries import Draws
+    from benchmark.study import load_study
+
+    loaded = load_study(study, results)
+    folder, comparison = loaded.folder(results), at_level(loaded).comparison
+    table = RunTable.read(folder)
+    draws = Draws.read(table, results, loaded.metrics, 1 - comparison.alpha)
+    tables = analyse(table, comparison, loaded.metrics, draws)
+    if loaded.references.trials:
+        trials = RunTable.read(Path(results) / loaded.references.trials)
+        tables |= analyse_budgets(trials, table, loaded.metrics[0], comparison.alpha)
+    for path in write_stats(tables, folder / "stats"):
+        typer.echo(f"wrote {path}")
+
+
+@app.command()
+def gallery(
+    study: StudyName,
+    first: Annotated[
+        str | None, typer.Option(help="loss on top; default: the study's baseline")
+    ] = None,
+    second: Annotated[
+        str | None, typer.Option(help="loss below it; default: the best of the others")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="default: where the second is best")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="default: the first that both have")] = None,
+    results: Results = RESULTS,
+) -> None:
+    """Show what two losses find for chosen queries: results/STUDY/gallery, which the report embeds.
+
+    Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
+    """
+    from benchmark.core.errors import derived_files
+    from benchmark.report.gallery import write_gallery
+    from benchmark.report.gallery.choose import Choice
+    from benchmark.report.inputs import read_inputs
+    from benchmark.study import load_study
+
+    loaded = load_study(study, results)
+    choice = Choice(first, second, batch_size, seed)
+    with derived_files(loaded.folder(results)):
+        made = write_gallery(read_inputs(loaded, results), results, choice)
+    if made.reason:
+        typer.echo(f"nothing to show: {made.reason}")
+    for each in made.pairs:
+        pair = each.pair
+        typer.echo(
+            f"{pair.dataset} {pair.setting} batch size {pair.batch_size} seed {pair.seed}: "
+            f"{pair.second.display} against {pair.first.display}\n"
+            f"  of {each.recorded} queries {each.improved} improved, {each.worsened} worsened"
+        )
+    typer.echo(loaded.folder(results) / "gallery")

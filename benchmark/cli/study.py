@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from benchmark.cli import Results, StudyName, app
 from benchmark.core.records import RESULTS
 
-StudyName = Annotated[str, typer.Argument(help="name or path of a study file")]
-Results = Annotated[Path, typer.Option(help="root of the results")]
 
-
-def register(app: typer.Typer) -> None:
-    """Adds the verbs."""
-    for verb in (validate, plan, register_analysis, add_seeds, specs, collect, coverage):
-        app.command()(verb)
-
-
+@app.command()
 def validate(
     studies: Annotated[
         list[str] | None, typer.Argument(help="names or paths; none means all shipped")
@@ -55,6 +47,7 @@ def validate(
         raise typer.Exit(2)
 
 
+@app.command()
 def plan(
     study: StudyName,
     results: Results = RESULTS,
@@ -82,6 +75,7 @@ def plan(
         typer.echo(f"\n{sources_text(loaded)}")
 
 
+@app.command()
 def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
     """Write what decides STUDY's verdicts, once, before its runs; then say whether it has changed.
 
@@ -97,6 +91,7 @@ def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
     typer.echo(registration_state(loaded, results))
 
 
+@app.command()
 def add_seeds(
     study: StudyName,
     results: Results = RESULTS,
@@ -108,13 +103,14 @@ def add_seeds(
 
     Example: python -m benchmark add-seeds roadmap
     """
-    from benchmark.runs.next_look import begin_next_look
+    from benchmark.runs.plan import begin_next_look
     from benchmark.study import load_study
 
     typer.echo(begin_next_look(load_study(study, results), results, partial=partial))
     typer.echo(f"Next: python -m benchmark run {study}")
 
 
+@app.command()
 def specs(study: StudyName, results: Results = RESULTS) -> None:
     """Write the spec.json of every run; results of other specifications are kept under previous/.
 
@@ -131,6 +127,7 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
     )
 
 
+@app.command()
 def collect(study: StudyName, results: Results = RESULTS) -> None:
     """Write runs.csv, scores.csv and provenance.json from whatever runs there are.
 
@@ -146,6 +143,7 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
     typer.echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")
 
 
+@app.command()
 def coverage(results: Results = RESULTS) -> None:
     """Show how many published numbers have a run, how many are finished, and why others have none.
 

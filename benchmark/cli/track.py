@@ -9,27 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmark.cli import Results, StudyName, app
 from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
     from benchmark.study import Study
 
-StudyName = Annotated[str, typer.Argument(help="name or path of a study file")]
-Results = Annotated[Path, typer.Option(help="root of the results")]
+group = typer.Typer(
+    no_args_is_help=True, help="MLflow: prepare the store, import finished runs, show the UI."
+)
+app.add_typer(group, name="track")
+
 Strict = Annotated[bool, typer.Option("--strict", help="fail when MLflow cannot be used")]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the group of verbs."""
-    group = typer.Typer(
-        no_args_is_help=True, help="MLflow: prepare the store, import finished runs, show the UI."
-    )
-    group.command()(prepare)
-    group.command("import")(import_)
-    group.command()(ui)
-    app.add_typer(group, name="track")
-
-
+@group.command()
 def prepare(study: StudyName, results: Results = RESULTS, strict: Strict = False) -> None:
     """Make the MLflow store and the study's experiment, once, before runs start.
 
@@ -45,6 +39,7 @@ def prepare(study: StudyName, results: Results = RESULTS, strict: Strict = False
         store.prepare(loaded.name, _note(loaded, results), results)
 
 
+@group.command("import")
 def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False) -> None:
     """Bring every finished run that is missing or incomplete into MLflow, exactly once.
 
@@ -60,6 +55,7 @@ def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False
         typer.echo(f"MLflow: {import_runs(loaded.name, _note(loaded, results), specs, results)}")
 
 
+@group.command()
 def ui(
     results: Results = RESULTS,
     port: Annotated[int, typer.Option(help="port of the web page", min=1, max=65535)] = 5000,

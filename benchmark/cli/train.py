@@ -14,18 +14,14 @@ from typing import Annotated
 
 import typer
 
+from benchmark.cli import Results, StudyName, app
 from benchmark.core.errors import RunError
 from benchmark.core.records import LOG, RESULTS, SPEC
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command()(train)
-    app.command()(fill)
-
-
+@app.command()
 def train(
     spec: Annotated[Path, typer.Option(help="spec.json of the run")],
     out: Annotated[
@@ -64,10 +60,11 @@ def train(
     raise typer.Exit(status)
 
 
+@app.command()
 def fill(
-    study: Annotated[str, typer.Argument(help="name or path of a study file")],
+    study: StudyName,
     workers: Annotated[int, typer.Option(help="processes", min=1)] = 2,
-    results: Annotated[Path, typer.Option(help="root of the results")] = RESULTS,
+    results: Results = RESULTS,
 ) -> None:
     """Train the runs of a study that have no result, many in each of a few processes.
 
@@ -141,7 +138,7 @@ def _check(spec: Path) -> None:
 
 def _limit_threads(spec: Path) -> None:
     """Set the thread variables before numpy and torch are imported: they are read only once."""
-    from benchmark.core.plain_json import parse_json
+    from benchmark.core.plain import parse_json
 
     try:
         threads = parse_json(spec.read_text())["recipe"]["training"]["threads"]

@@ -7,31 +7,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmark.cli import Results, StudyName, app
+from benchmark.core.records import RESULTS
+
 if TYPE_CHECKING:
     import pandas as pd
 
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="name or path of the study")]
-Results = Annotated[Path, typer.Option(help="folder of all results", file_okay=False)]
 Selection = Annotated[
     str, typer.Option(help="epoch: paper (each paper's own rule), other, last, best or one_best")
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    for verb in (verdicts, check, claims, papers, freeze, simulate):
-        app.command()(verb)
-
-
-def verdicts(study: StudyName, results: Results = Path("results")) -> None:
+@app.command()
+def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     """Judge every reference number of STUDY: results/STUDY/verdicts.csv and verdicts_other.csv.
 
     The second has the other reading of the epoch: see docs/statistics.md.
 
     Example: python -m benchmark verdicts embedded
     """
+    from benchmark.papers.verdicts.judge import frozen_path, judge_study
     from benchmark.papers.verdicts.records import table_of
-    from benchmark.papers.verdicts.study import frozen_path, judge_study
     from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
@@ -45,17 +41,16 @@ def verdicts(study: StudyName, results: Results = Path("results")) -> None:
         _write(folder / name, table_of(judge_study(loaded, table, selection)))
 
 
-def check(
-    study: StudyName, results: Results = Path("results"), selection: Selection = "paper"
-) -> None:
+@app.command()
+def check(study: StudyName, results: Results = RESULTS, selection: Selection = "paper") -> None:
     """Print the verdicts on STUDY, and what of its analysis has changed since it was registered;
     exit status 1 when any number drifted.
 
     Example: python -m benchmark check embedded
     """
     from benchmark.papers.registration import registration_state
+    from benchmark.papers.verdicts.judge import judge_study
     from benchmark.papers.verdicts.records import table_of
-    from benchmark.papers.verdicts.study import judge_study
     from benchmark.papers.verdicts.summary import summary_text
     from benchmark.papers.verdicts.vocabulary import DRIFTED
     from benchmark.runs.table import RunTable
@@ -69,11 +64,12 @@ def check(
         raise typer.Exit(1)
 
 
+@app.command()
 def claims(
     study: Annotated[
         str | None, typer.Argument(metavar="[STUDY]", help="name or path of the study")
     ] = None,
-    results: Results = Path("results"),
+    results: Results = RESULTS,
     listing: Annotated[
         bool, typer.Option("--list", help="print the claims themselves, without any study")
     ] = False,
@@ -82,8 +78,8 @@ def claims(
 
     Example: python -m benchmark claims sweeps
     """
-    from benchmark.papers.claims.study import judge_study_claims
-    from benchmark.papers.claims.summary import list_text, summary_text
+    from benchmark.papers.claims.judge import judge_study_claims
+    from benchmark.papers.claims.text import list_text, summary_text
     from benchmark.papers.library import all_claims
     from benchmark.study import load_study
 
@@ -100,7 +96,8 @@ def claims(
     typer.echo(summary_text(judged))
 
 
-def papers(study: StudyName, results: Results = Path("results")) -> None:
+@app.command()
+def papers(study: StudyName, results: Results = RESULTS) -> None:
     """Compute what papers' tables and figures show of STUDY: results/STUDY/papers/*.json.
 
     Example: python -m benchmark papers roadmap
@@ -117,9 +114,10 @@ def papers(study: StudyName, results: Results = Path("results")) -> None:
         typer.echo(f"wrote {path}")
 
 
+@app.command()
 def freeze(
     study: StudyName,
-    results: Results = Path("results"),
+    results: Results = RESULTS,
     out: Annotated[
         Path | None, typer.Option(help="file to write; default: the study's frozen reference")
     ] = None,
@@ -134,8 +132,8 @@ def freeze(
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
     """
     from benchmark.papers.frozen import freeze as freeze_runs
-    from benchmark.papers.verdicts.study import frozen_path
-    from benchmark.runs.field import freeze_field
+    from benchmark.papers.verdicts.judge import frozen_path
+    from benchmark.runs.collect import freeze_field
     from benchmark.runs.table import RunTable
     from benchmark.study import load_study
 
@@ -152,6 +150,7 @@ def freeze(
     typer.echo(f"froze {count} runs in {target}")
 
 
+@app.command()
 def simulate(
     tables: Annotated[int, typer.Option(min=100, help="simulated tables per scenario")] = 2000,
     stress: Annotated[

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.files import write_text
-from benchmark.core.plain_json import parse_json
+from benchmark.core.plain import parse_json
 
 PACKAGE = Path(__file__).resolve().parents[2]
 PATIENCE = 900.0  # seconds for the imports, on the slowest of disks

@@ -1,4 +1,4 @@
-"""Read a run's records from JSON, validated: what is damaged is one error with path and key."""
+"""Read records from JSON, validated: what is damaged is one error with path and key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from benchmark.core.errors import RunError
 from benchmark.core.paths import read_regular
-from benchmark.core.records import SCHEMA
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -34,40 +33,47 @@ class Checked:
         return handler.generate_schema(Annotated[source, part])
 
 
-def read_record(kind: type[Record], path: Path, what: str) -> Record:
-    """Return the JSON file at ``path`` as a ``kind``, called ``what``; raise RunError."""
+def read_record(kind: type[Record], path: Path, what: str, command: str = "") -> Record:
+    """Return the JSON file at ``path`` as a ``kind``, called ``what``; raise RunError.
+
+    ``command`` is the verb, with its arguments, that writes the file; "": a run does.
+    """
     try:
         data = read_regular(Path(path))
     except FileNotFoundError as error:
-        raise RunError(f"{path} does not exist; expected {what}") from error
+        advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
+        raise RunError(f"{path} does not exist{advice}") from error
     except OSError as error:
-        raise unreadable(path, what, str(error)) from error
-    return parse_record(kind, data, path, what)
+        raise unreadable(path, what, str(error), command) from error
+    return parse_record(kind, data, path, what, command)
 
 
-def parse_record(kind: type[Record], data: bytes, path: Path, what: str) -> Record:
+def parse_record(
+    kind: type[Record], data: bytes, path: Path, what: str, command: str = ""
+) -> Record:
     """Return JSON of ``path`` as a ``kind``; raise RunError with the keys that are wrong."""
     from pydantic import ValidationError
 
-    adapter: TypeAdapter[Record] = _adapter(cast(Any, kind))
+    validator: TypeAdapter[Record] = adapter(cast(Any, kind))
     try:
-        return adapter.validate_json(data, strict=True)
+        return validator.validate_json(data, strict=True)
     except ValidationError as error:
-        raise unreadable(path, what, _words(error)) from error
+        raise unreadable(path, what, _words(error), command) from error
 
 
 @functools.cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what checks a ``kind``; to make one takes long."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
 
 
-def unreadable(path: Path, what: str, reason: str) -> RunError:
+def unreadable(path: Path, what: str, reason: str, command: str = "") -> RunError:
     """Return the error of a damaged record."""
-    return RunError(
-        f"{path} cannot be read as {what} ({reason}); delete it and run the study again"
-    )
+    advice = f"run 'python -m benchmark {command}' again"
+    advice = advice if command else "delete it and run the study again"
+    return RunError(f"{path} cannot be read as {what} ({reason}); {advice}")
 
 
 def _words(error: ValidationError) -> str:
@@ -76,7 +82,7 @@ def _words(error: ValidationError) -> str:
     for item in sorted(error.errors(), key=lambda item: item["loc"] != ("schema",)):
         key = ".".join(map(str, item["loc"]))
         if key == "schema":
-            return f"has schema {item['input']}, this version reads {SCHEMA}"
+            return f"has schema {item['input']}, this version reads {item['ctx']['expected']}"
         value = f", is {str(item['input'])[:40]!r}" if item["type"] != "missing" and key else ""
         lines.append(f"{key}  {item['msg']}{value}".strip())
     more = f"; and {len(lines) - 3} more" if len(lines) > 3 else ""

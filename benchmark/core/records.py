@@ -22,7 +22,7 @@ from benchmark.core.errors import ConfigError, Problem, RunError
 from benchmark.core.files import write_json
 from benchmark.core.options import make, option, problems, schema_of, stated
 from benchmark.core.paths import read_regular
-from benchmark.core.plain_json import parse_json
+from benchmark.core.plain import parse_json
 from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
@@ -42,26 +42,6 @@ LOG = "train.log"
 STATE = "state"
 
 STATUSES = ("ok", "diverged", "missing", "failed", "stale")
-# The joined table of runs and scores that some steps still read.
-LONG_COLUMNS = (
-    "run_id",
-    "dataset",
-    "setting",
-    "loss",
-    "base_loss",
-    "batch_size",
-    "seed",
-    "status",
-    "split",
-    "selection",
-    "epoch",
-    "metric",
-    "value",
-    "spec_digest",
-    "code_version",
-    "platform",
-    "reason",
-)
 
 DIGEST = re.compile(r"[0-9a-f]{16}")
 _ADVICE = "write it again with 'python -m benchmark specs STUDY', and change the study instead"

@@ -15,7 +15,7 @@ from benchmark.datasets.base import Dataset, ImageSet, fingerprint_of
 from benchmark.datasets.index import IndexedLoader, RootConfig
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.images import Opener
-from benchmark.datasets.io.tables import read_table
+from benchmark.datasets.io.lists import read_table
 from benchmark.datasets.landmarks import CroppedOpener
 
 MARGIN = 0.3  # VGGFace2, section 4.1: boxes are extended by this share of their sides

@@ -18,7 +18,7 @@ from benchmark.datasets.base import Archive, Dataset
 from benchmark.datasets.faces import FaceLoader, numbered
 from benchmark.datasets.index import index_rows
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.tables import read_table
+from benchmark.datasets.io.lists import read_table
 
 METADATA = "protocols/ijbc_metadata.csv"
 FRAMES = "frames/"  # before the names of frames: frames/<video>_<number>.<suffix>

@@ -161,16 +161,6 @@ def _row(recipe: str, item: str, fact: Fact, value: Any) -> Row:
     )
 
 
-def contradictions(rows: Iterable[Row]) -> list[str]:
-    """Return what the effects of rows say against their values."""
-    return [
-        f"{row.recipe}: {row.item} is {row.ours}, authors {row.code or row.paper}: equal "
-        f"'{row.equal}' does not go with the effect '{row.effect}'"
-        for row in rows
-        if (row.equal == "yes") == row.deviates and row.equal != "not stated"
-    ]
-
-
 def as_table(rows: Iterable[Row]) -> pd.DataFrame:
     """Return the ledger with one row for each value."""
     return pd.DataFrame([asdict(row) for row in rows], columns=[item.name for item in fields(Row)])

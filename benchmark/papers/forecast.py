@@ -19,8 +19,8 @@ from benchmark.papers.numbers import PublishedNumber
 from benchmark.stats.looks import level_of
 from benchmark.stats.planning import POWER, Design, chance_to_confirm, seeds_needed, smallest_drift
 from benchmark.study import Study
+from benchmark.study.data_files import published_names
 from benchmark.study.grid import expand
-from benchmark.study.papers import published_names
 
 DRIFTS = (1.0, 2.0, 3.0)
 CHOICES = (5, 10)  # numbers of seeds beside those of a study

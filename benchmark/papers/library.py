@@ -6,6 +6,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.errors import ReferenceDataError, unknown_name
@@ -16,7 +17,7 @@ from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Paper, load_papers, read_figures
 from benchmark.papers.reading import read_yaml
 from benchmark.papers.vocabulary import Vocabulary, load_vocabulary
-from benchmark.study.papers import published_names
+from benchmark.study.data_files import published_names
 from benchmark.study.stand_in import JOINT
 
 SWEEPS = Path(__file__).parent / "sweeps.yaml"
@@ -154,3 +155,34 @@ def paper_name(source: str) -> str:
     """Return a paper, in one of its versions, for people: "ROADMAP (first version)"."""
     paper = paper_of(source)
     return paper.names[source] if paper else source
+
+
+@dataclass(frozen=True)
+class Footnote:
+    """Another printed value of the same quantity, and where it stands."""
+
+    value: str
+    text: str
+
+
+def footnotes(paper: Paper, table: str) -> dict[int, Footnote]:
+    """Return {line of a published number: its footnote} for one printed table."""
+    found: dict[int, Footnote] = {}
+    for rule in paper.footnotes:
+        if rule.at != table:
+            continue
+        source, _, other_table = rule.also.partition("/")
+        other = paper_of(source)
+        others = other.table(other_table, source) if other else []
+        there = [each for each in others if each.fits(rule.also_where)]
+        for number in paper.table(table):
+            same = [each for each in there if _quantity(each) == _quantity(number)]
+            if number.fits(rule.where) and len(same) == 1 and same[0].value != number.value:
+                more = f": {rule.text}" if rule.text else ""
+                text = f"The second value stands in {cite(source, other_table)}{more}."
+                found[number.line] = Footnote(same[0].text, text)
+    return found
+
+
+def _quantity(number: PublishedNumber) -> tuple[str, str, str, str]:
+    return number.dataset, number.protocol, number.metric, number.loss

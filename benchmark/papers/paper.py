@@ -22,7 +22,7 @@ from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.numbers import PublishedNumber, Text
 from benchmark.papers.reading import CLOSED, read_csv, read_yaml
 from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
-from benchmark.study.papers import PAPER, paper_folders
+from benchmark.study.data_files import PAPER, paper_folders
 
 T = TypeVar("T")
 
@@ -140,15 +140,6 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
     if problems:
         raise ReferenceDataError("\n".join(problems))
     return found
-
-
-def load_paper(folder: Path) -> Paper:
-    """Return the paper in ``folder``; raise ReferenceDataError with every problem of its files."""
-    problems: list[str] = []
-    paper = read_paper(folder, problems)
-    if problems or paper is None:
-        raise ReferenceDataError("\n".join(problems))
-    return paper
 
 
 def read_paper(folder: Path, problems: list[str]) -> Paper | None:

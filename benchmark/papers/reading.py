@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import functools
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.record_files import adapter
 from benchmark.study.documents import Document, read_document
 
 CLOSED = ConfigDict(extra="forbid")  # of a record whose file may hold no other keys
@@ -30,7 +30,7 @@ def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:
         return None
     problems += [f"{path}: {problem}" for problem in document.problems]
     try:
-        return _adapter(kind).validate_python(document.data)
+        return adapter(kind).validate_python(document.data)
     except ValidationError as error:
         problems += [f"{path}: {_in_document(item, kind, document)}" for item in error.errors()]
         return None
@@ -57,7 +57,7 @@ def read_csv(path: Path, kind: Any, problems: list[str], optional: Sequence[str]
             found.append(f"{place}: not {len(header)} fields; quote fields that contain commas")
             continue
         try:
-            records.append(_adapter(kind).validate_python(row))
+            records.append(adapter(kind).validate_python(row))
         except ValidationError as error:
             for item in error.errors():
                 if item["loc"][0] in header:
@@ -78,11 +78,6 @@ def _header_problems(header: Sequence[str], kind: Any, optional: Sequence[str]) 
     for name in header:
         if name not in (*required, *optional):
             yield f"line 1: {unknown_name('column', name, [*required, *optional])}"
-
-
-@functools.cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def _in_document(item: Mapping[str, Any], kind: Any, document: Document) -> str:

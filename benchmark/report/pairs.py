@@ -1,4 +1,4 @@
-"""The rows and columns that all tables of paired tests share."""
+"""The rows and columns that tables share: losses by condition, and paired tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.report.inputs import Inputs
+from benchmark.report.inputs import CONDITION, Inputs, records
 from benchmark.report.labels import (
     condition_label,
     confidence,
@@ -19,6 +19,7 @@ from benchmark.report.labels import (
 from benchmark.report.numbers import finite, interval, p_value, plain, points
 from benchmark.report.render.table import (
     Column,
+    Section,
     Table,
     TableCell,
     grouped,
@@ -75,6 +76,29 @@ def pair_table(
         grouped(rows),
         [_families(tests, study)],
     )
+
+
+def by_condition(
+    table: pd.DataFrame, study: Study, cells: Callable[[Any], list[TableCell]]
+) -> list[Section]:
+    """Return a section per condition, and in it a row for each of ``table``, in the study's order.
+
+    A row is the loss, then ``cells`` of the row (a named tuple). ``table`` has a row per loss, or
+    per loss and metric.
+    """
+    losses = loss_order(table["loss"], study)
+    order = table[[column for column in CONDITION if column in table]].assign(
+        loss=table["loss"].map(losses.index)
+    )
+    if "metric" in table:
+        metrics = metric_order(table["metric"].dropna(), study)
+        known = {metric: number for number, metric in enumerate(metrics)}
+        order["metric"] = table["metric"].map(lambda metric: known.get(metric, -1))
+    ordered = table.loc[order.sort_values([*order], kind="stable").index]
+    rows = (
+        (_condition(row), [loss_cell(row.loss, study), *cells(row)]) for row in records(ordered)
+    )
+    return grouped(rows)
 
 
 def loss_cell(label: str, study: Study) -> TableCell:
@@ -135,8 +159,12 @@ def is_true(value: Any) -> bool:
 
 
 def _heading(row: Any) -> str:
-    where = condition_label(row.dataset, row.setting, row.split, row.batch_size)
-    return f"{metric_label(row.metric)} · {where}"
+    return f"{metric_label(row.metric)} · {_condition(row)}"
+
+
+def _condition(row: Any) -> str:
+    split = getattr(row, "split", "test")
+    return condition_label(row.dataset, row.setting, split, row.batch_size)
 
 
 def _families(tests: pd.DataFrame, study: Study) -> str:

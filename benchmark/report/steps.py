@@ -9,13 +9,13 @@ from typing import Any
 
 from benchmark.core.files import write_text
 from benchmark.core.registry import Registry
-from benchmark.report.artefacts import Artefact, Group, write_artefacts
 from benchmark.report.drawing.drawing import Drawing, save
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
 from benchmark.report.papers.figures import build_paper_figures
 from benchmark.report.papers.sweeps import sweep_tables
 from benchmark.report.papers.tables import paper_tables
+from benchmark.report.records import Artefact, Group, write_artefacts
 from benchmark.report.render.csv import to_csv
 from benchmark.report.render.html import to_html, to_page
 from benchmark.report.render.latex import to_latex
@@ -31,9 +31,7 @@ def write_tables(inputs: Inputs, folder: Path) -> list[Artefact]:
     the reason.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    artefacts = [_write_table(*each, folder) for each in build_tables(inputs)]
-    write_artefacts(folder, artefacts)
-    return artefacts
+    return write_artefacts(folder, [_write_table(*each, folder) for each in build_tables(inputs)])
 
 
 def write_figures(inputs: Inputs, folder: Path) -> list[Artefact]:
@@ -42,9 +40,7 @@ def write_figures(inputs: Inputs, folder: Path) -> list[Artefact]:
     Each is written as SVG and PDF, with a CSV of the numbers behind it.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    artefacts = [_write_figure(*each, folder) for each in build_figures(inputs)]
-    write_artefacts(folder, artefacts)
-    return artefacts
+    return write_artefacts(folder, [_write_figure(*each, folder) for each in build_figures(inputs)])
 
 
 def build_tables(inputs: Inputs) -> Iterator[tuple[str, str, Group, Table | NothingToShow]]:

@@ -9,15 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_json
 from benchmark.core.privacy import public
 from benchmark.core.records import PROVENANCE, STATUSES, settings_of
 from benchmark.core.results import Result, Scores
-from benchmark.runs.field import with_field
 from benchmark.runs.status import RunStatus, status_of
 from benchmark.runs.study_provenance import Summary
-from benchmark.runs.table import RunTable
+from benchmark.runs.table import RUN_COLUMNS, RunTable
 from benchmark.study import Study
+from benchmark.study.format import ROOT
 from benchmark.study.grid import Run, expand
 
 ScoreRow = tuple[str, str, str, int, str, float]
@@ -86,3 +89,43 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
         if point.loss is not None:
             yield run_id, "train", "curve", point.epoch, "loss", point.loss
         yield from rows("curve", point.epoch, point.scores)
+
+
+TRIALS, FINAL = "trials", "final"
+VARIED = ("loss.", "recipe.optimizer.", "recipe.sampler.")
+
+
+def with_field(table: RunTable, study: Study) -> RunTable:
+    """Return the table of a study with the frozen runs of the losses that it does not run.
+
+    Only cells that differ from the study's in the loss alone join: a study of four trials meets the
+    first four trials of the field.
+    """
+    folder = Path(str(study.references.field))
+    folder = (folder if folder.is_dir() else ROOT / folder) / (TRIALS if study.trials else FINAL)
+    field = RunTable.read(folder)
+    here = ["dataset", "setting", "batch_size", "seed"]
+    others = field.runs.merge(table.runs[here].drop_duplicates(), on=here)
+    others = others[~others["loss"].isin(table.runs["loss"])]
+    runs = pd.concat([table.runs, others], ignore_index=True).astype(object)
+    runs = runs.where(runs.notna(), None).astype(dict(table.runs.dtypes))
+    scores = field.scores[field.scores["run_id"].isin(others["run_id"])]
+    return RunTable(runs, pd.concat([table.scores, scores], ignore_index=True))
+
+
+def freeze_field(trials: RunTable, final: RunTable, metric: str, folder: Path) -> int:
+    """Write both tables below ``folder``; return the number of runs.
+
+    Raise ReferenceDataError where a run has no result: nobody would see the hole later.
+    """
+    for name, table in ((TRIALS, trials), (FINAL, final)):
+        holes = table.runs[~table.runs["status"].isin(["ok", "diverged"])]
+        if len(holes):
+            raise ReferenceDataError(
+                f"{len(holes)} runs have no result (first: {holes['run_id'].iloc[0]}), nothing was "
+                "frozen; run the study to its end first"
+            )
+        kept = [str(each) for each in table.runs if str(each).startswith(VARIED)]
+        last = (table.scores["selection"] == "last") & (table.scores["metric"] == metric)
+        RunTable(table.runs[[*RUN_COLUMNS, *kept]], table.scores[last]).write(folder / name)
+    return len(trials.runs) + len(final.runs)

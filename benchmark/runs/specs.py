@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.paths import file_below, read_regular
-from benchmark.core.plain_json import parse_json
+from benchmark.core.plain import parse_json
 from benchmark.core.records import (
     DIGEST,
     LOG,

@@ -29,8 +29,8 @@ from benchmark.core.cells import SEPARATOR, Cell, Setting
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
-from benchmark.core.plain_json import parse_json
-from benchmark.core.records import LONG_COLUMNS, STATUSES
+from benchmark.core.plain import parse_json
+from benchmark.core.records import STATUSES
 from benchmark.core.results import COSTS
 
 RUNS_TABLE = "runs.csv"
@@ -191,29 +191,10 @@ class RunTable:
         without = last[~last["run_id"].isin(set(chosen["run_id"]))]
         return pd.concat([chosen, without]).assign(selection=ONE_BEST)
 
-    def training_losses(self) -> pd.DataFrame:
-        """Return the mean loss of every epoch of runs that are ok, with the columns of
-        ``test_scores``."""
-        rows = (self.scores["split"] == "train") & (self.scores["metric"] == "loss")
-        return self._with_cells(self.scores.loc[rows].drop(columns="selection"))
-
     def costs(self) -> pd.DataFrame:
         """Return one row for each run that is ok: run_id, CELL_COLUMNS, seed, and every cost."""
         rows = self.runs["status"] == "ok"
         return self.runs.loc[rows, ["run_id", *CELL_COLUMNS, "seed", *COSTS]]
-
-    def long(self) -> pd.DataFrame:
-        """Return everything as one long table, a cost being a score of the selection "cost"."""
-        costs = self.runs.melt("run_id", COSTS, "metric", "value").dropna(subset="value")
-        costs = costs.assign(split="train", selection="cost", epoch=np.nan)
-        order = {run_id: number for number, run_id in enumerate(self.runs["run_id"])}
-        numbers = pd.concat([self.scores, costs[list(SCORE_COLUMNS)]])
-        numbers = numbers.sort_values("run_id", key=lambda ids: ids.map(order), kind="stable")
-        headline = set(self.scores.loc[self.scores["selection"] == "last", "run_id"])
-        empty = self.runs.loc[~self.runs["run_id"].isin(headline), ["run_id"]]
-        empty = empty.assign(split="", selection="last", epoch=np.nan, metric="", value=np.nan)
-        joined = pd.concat([numbers, empty]).merge(self.runs, on="run_id")
-        return joined[list(LONG_COLUMNS)]
 
     def _with_cells(self, scores: pd.DataFrame) -> pd.DataFrame:
         runs = self.runs.loc[self.runs["status"] == "ok", ["run_id", *CELL_COLUMNS, "seed"]]

@@ -1,9 +1,10 @@
-"""Mean, standard deviation and Student-t interval of a handful of runs."""
+"""Student's t intervals of a handful of runs; the bootstrap, whose draws serve all losses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,3 +63,22 @@ def t_half_widths(sd: Floats, n: NDArray[np.int64], confidence: float = 0.95) ->
 def spread(values: Iterable[float]) -> float:
     """Return the standard deviation of two values or more."""
     return float(mean_sd(np.array(list(values), dtype=float)[None])[1][0])
+
+
+def drawn_weights(strata: NDArray[Any], draws: int, seed: int = 0) -> Floats:
+    """Return how often each unit (U,) is drawn: (draws, U), units of a stratum for each other.
+
+    ``weights @ values`` are then the sums over the units that were drawn.
+    """
+    rng = np.random.default_rng(seed)
+    weights = np.zeros((draws, len(strata)))
+    for stratum in np.unique(strata):
+        units = np.flatnonzero(strata == stratum)
+        weights[:, units] = rng.multinomial(len(units), np.full(len(units), 1 / len(units)), draws)
+    return weights
+
+
+def percentile_interval(drawn: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return the ends of the percentile interval of ``drawn`` (draws, ...)."""
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return low, high

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmark.runs.table import RunTable
-from benchmark.stats.bootstrap import drawn_weights, percentile_interval
 from benchmark.stats.divergence import diverges
 from benchmark.stats.families import holm
+from benchmark.stats.intervals import drawn_weights, percentile_interval
 
 FEWEST_DATASETS, FEWEST_LOSSES = 3, 3
 PERMUTATIONS, DRAWS = 9_999, 1_000

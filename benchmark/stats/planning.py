@@ -16,7 +16,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from benchmark.stats.moderation import LIMIT, SHARE, TIMES
-from benchmark.stats.reproduction import ALPHA
+from benchmark.stats.reproduction import ALPHA, Evidence, compare
 
 POWER = 0.8
 MOST_SEEDS = 100
@@ -129,3 +129,30 @@ def chance_to_confirm(design: Design) -> float:
     s = np.sqrt(stats.chi2.ppf(quantiles, design.df) / design.df)
     room = reach - stats.t.ppf(1 - design.alpha, design.df) * s
     return float(np.mean(np.where(room > 0, 2 * stats.norm.cdf(room) - 1, 0.0)))
+
+
+MOST_RUNS = 1000
+
+
+def seeds_to_decide(
+    evidence: Evidence, *, family: int = 1, alpha: float = ALPHA, most: int = MOST_RUNS
+) -> int | None:
+    """Return the fewest seeds above the present ones that decide, if difference and spread stay.
+
+    ``evidence`` is that of one number. Paired references get as many seeds as ours. A drift counts
+    at the strictest level of Holm, ``alpha`` / ``family``. None: even ``most`` seeds would not do.
+    """
+    values = {name: np.asarray(each, float) for name, each in vars(evidence).items()}
+    paired = bool(values["paired_n"] >= 1)
+    now = values["paired_n" if paired else "ours_n"]
+    if not now >= 0 or now >= most:
+        return None
+    seeds = np.arange(int(now) + 1, most + 1, dtype=float)
+    more = seeds - now
+    if paired:
+        evidence = replace(evidence, paired_n=seeds, paired_df=values["paired_df"] + more)
+    else:
+        evidence = replace(evidence, ours_n=seeds, df=values["df"] + more)
+    result = compare(evidence, alpha)
+    decided = (result.p_equivalence <= alpha) | (result.p_drift <= alpha / max(family, 1))
+    return int(seeds[decided.argmax()]) if decided.any() else None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from benchmark.stats.intervals import spread
-from benchmark.stats.spreads import Spread, shared_spreads
+from benchmark.stats.samples import Spread, shared_spreads
 
 
 @dataclass(frozen=True)

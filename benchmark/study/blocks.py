@@ -9,9 +9,9 @@ from typing import Any
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.options import make, problems, sound_part
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
-from benchmark.study.cells import runs_of, setting_of, written
 from benchmark.study.documents import Document
 from benchmark.study.format import BlockFile, DatasetFile, Resources, StudyFile, study_schema
+from benchmark.study.grid import runs_of, setting_of, written
 from benchmark.study.known import Known
 from benchmark.study.model import Block, DatasetChoice, Variant
 from benchmark.study.recipes import RecipeFile, merge, overlay, read_recipe, without_losses

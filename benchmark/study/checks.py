@@ -13,8 +13,7 @@ from benchmark.core.options import defaults_of, problems
 from benchmark.core.paths import leaves_root
 from benchmark.core.records import RESERVED, RESERVED_START
 from benchmark.study.blocks import BlockReader
-from benchmark.study.cells import written
-from benchmark.study.conflicts import conflicts
+from benchmark.study.grid import conflicts, written
 from benchmark.study.looks import looks_problem
 from benchmark.study.model import Block, Study, Trials, Variant
 from benchmark.study.trials.grid import sampler_problems, with_trials

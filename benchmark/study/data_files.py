@@ -6,11 +6,48 @@ follow from, so that a changed claim judges no published number again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import csv
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.study.papers import PACKAGE, PAPER, paper_folders
+from benchmark.core.registry import data_folders
+
+PACKAGE = Path(__file__).parents[1] / "papers"
+PAPER = "paper.yaml"  # makes a folder a paper's
+REPRODUCIBLE = ("own", "retrained")
+
+
+def paper_folders() -> dict[str, Path]:
+    """Return the folder of each paper by its key, plugin folders included."""
+    return data_folders(PACKAGE, PAPER)
+
+
+def published_names() -> tuple[str, ...]:
+    """Return what a study can ask for: "paper" for all its tables, or "paper/table" for one."""
+    return tuple(sorted(set().union(*_names_by_paper().values())))
+
+
+def named_papers(published: Iterable[str]) -> set[str]:
+    """Return the keys of the papers that the names in ``published`` belong to."""
+    asked = set(published)
+    return {key for key, names in _names_by_paper().items() if names & asked}
+
+
+def _names_by_paper() -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
+    for key, folder in paper_folders().items():
+        path = folder / "results.csv"
+        if not path.is_file():
+            continue  # reported where the paper is loaded
+        with open(path, newline="", encoding="utf-8") as stream:
+            for row in csv.DictReader(stream):
+                table = row.get("table") or ""
+                if table.startswith("table") and row.get("provenance") in REPRODUCIBLE:
+                    source = key + (row.get("version") or "")
+                    names.setdefault(key, set()).update({source, f"{source}/{table}"})
+    return names
+
 
 NUMBERS = (PAPER, "results.csv", "implied.yaml", "outside.yaml")  # a published number, completed
 WORDS, MARGINS, SWEEPS = "vocabulary.yaml", "margins.yaml", "sweeps.yaml"

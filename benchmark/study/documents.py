@@ -11,7 +11,7 @@ import yaml
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.paths import read_regular
-from benchmark.core.plain_yaml import YamlError, parse_yaml
+from benchmark.core.plain import YamlError, parse_yaml
 
 
 @dataclass

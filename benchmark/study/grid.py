@@ -2,10 +2,50 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from benchmark.core.cells import Cell, Setting
 from benchmark.core.records import RunSpec
-from benchmark.study.model import Resources, Study
+from benchmark.study.format import BlockFile
+from benchmark.study.model import Block, Resources, Study
+
+T = TypeVar("T")
+
+
+def setting_of(recipe_label: str, block: BlockFile) -> Setting:
+    """Return the setting of a block: the backbone's label and the named options."""
+    return Setting(recipe_label or "?", block.option_names)
+
+
+def runs_of(
+    block: BlockFile,
+    study_seeds: tuple[int, ...],
+    recipe_label: str,
+    *,
+    dataset: str | None = None,
+    loss: str | None = None,
+    batch_size: int | str | None = None,
+) -> str:
+    """Return "(24 runs, first: <run_id>)" for the runs of ``block`` with these parts; "" for
+    none."""
+    seeds = written(study_seeds if block.seeds is None else block.seeds)
+    seeds = list(range(block.noise_square**2)) if block.noise_square else seeds
+    datasets = [label for label in written(block.labels) if dataset in (None, label)]
+    losses = [name for name in written(block.losses) if loss in (None, name)]
+    sizes = [size for size in written(block.batch_sizes) if batch_size in (None, size)]
+    count = len(datasets) * len(losses) * len(sizes) * len(seeds)
+    if not count:
+        return ""
+    cell = Cell(datasets[0], setting_of(recipe_label, block), losses[0], losses[0], sizes[0])  # type: ignore[arg-type]
+    return f"({count} run{'s' if count != 1 else ''}, first: {cell.run_id(seeds[0])})"
+
+
+def written(values: Iterable[T]) -> list[T]:
+    """Return the sound ones of ``values``: an unsound one was read as "" or None."""
+    return [value for value in values if value not in ("", None)]
 
 
 @dataclass(frozen=True)
@@ -40,3 +80,34 @@ def expand(study: Study) -> dict[str, Run]:
             elif block.name not in earlier.blocks:
                 runs[spec.run_id] = replace(earlier, blocks=(*earlier.blocks, block.name))
     return runs
+
+
+def conflicts(blocks: list[Block]) -> list[str]:
+    """Return one message for each pair of a block and the first that asks for the same run with
+    another specification."""
+    found: dict[tuple[str, str], str] = {}
+    first: dict[tuple[Cell, int], tuple[Block, RunSpec]] = {}
+    for block in blocks:
+        specs = {(spec.dataset.label, spec.loss.label): spec for spec in block.specs()}
+        for (dataset, loss), spec in specs.items():
+            for size, seed in itertools.product(block.batch_sizes, block.seeds):
+                cell = Cell(dataset, block.setting, loss, spec.loss.name, size)
+                other, other_spec = first.setdefault((cell, seed), (block, spec))
+                pair = (other.name, block.name)
+                if spec is other_spec or pair in found:
+                    continue
+                if parts := different_parts(spec, other_spec):
+                    found[pair] = (
+                        f"'{other.name}' and '{block.name}' ask for the same run with different "
+                        f"contents ({', '.join(parts)}); give one of them an option or another "
+                        f"label (first: {cell.run_id(seed)})"
+                    )
+    return list(found.values())
+
+
+def different_parts(one: RunSpec, other: RunSpec) -> list[str]:
+    """Return the parts that differ, apart from batch size and seed: "loss", "recipe.training"."""
+    recipes = vars(one.recipe), vars(other.recipe)
+    return [name for name in ("dataset", "loss") if getattr(one, name) != getattr(other, name)] + [
+        f"recipe.{name}" for name in recipes[0] if recipes[0][name] != recipes[1][name]
+    ]

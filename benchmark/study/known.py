@@ -12,7 +12,7 @@ from benchmark.core.recipe import UNTRAINED
 from benchmark.core.records import DatasetChoice
 from benchmark.core.registry import registered_names
 from benchmark.metrics.names import check_metric, metric_of
-from benchmark.study.papers import published_names
+from benchmark.study.data_files import published_names
 
 
 @dataclass(frozen=True)

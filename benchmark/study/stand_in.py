@@ -30,7 +30,7 @@ from typing import Any
 from benchmark.core.cells import Setting
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.recipe import Recipe
-from benchmark.study.conflicts import conflicts
+from benchmark.study.grid import conflicts
 from benchmark.study.known import Known
 from benchmark.study.model import Block, DatasetChoice, Resources, Study, Variant
 from benchmark.study.recipes import RecipeFile, overlay, read_recipe

@@ -19,11 +19,10 @@ from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.records import RESULTS
 from benchmark.study import Study, load_study
-from benchmark.study.data_files import data_files
+from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.documents import read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
-from benchmark.study.papers import named_papers
 from benchmark.study.stand_in import stand_in_name
 from benchmark.study.trials.selection import selected_path
 

@@ -11,7 +11,7 @@ import pytest
 import benchmark.papers
 from benchmark.core.recipe import Recipe
 from benchmark.papers.facts import common_facts, read_facts
-from benchmark.study.papers import paper_folders
+from benchmark.study.data_files import paper_folders
 
 RECIPES = Path(__file__).parents[2] / "workflow" / "config" / "recipes"
 OPEN = ("sampler.params",)  # its keys are the sampler's

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from followed_pages import copy_of_the_repository, expected_lines, follow, write_files
 from pages import ROOT, blocks
+from paper_folders import load_paper
 
 from benchmark.papers.coverage import MISSING, coverage
-from benchmark.papers.paper import load_paper
 from benchmark.study import load_study
 
 PAGE = blocks(ROOT / "docs" / "add_a_paper.md")

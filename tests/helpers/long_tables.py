@@ -8,8 +8,13 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.cells import Setting
-from benchmark.core.records import LONG_COLUMNS
 from benchmark.runs.table import RUN_COLUMNS, SCORE_COLUMNS, RunTable
+
+# One row per number of a run, with all that is said of the run.
+LONG_COLUMNS = (
+    "run_id", "dataset", "setting", "loss", "base_loss", "batch_size", "seed", "status", "split",
+    "selection", "epoch", "metric", "value", "spec_digest", "code_version", "platform", "reason",
+)  # fmt: skip
 
 
 def long_table(

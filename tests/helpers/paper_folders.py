@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmark.core.errors import ReferenceDataError
+from benchmark.papers.paper import Paper, read_paper
+
 FILES = {
     "paper.yaml": "name: Toy\ncitation: Nobody et al., 2030\ntitle: A toy\n",
     "results.csv": (
@@ -46,3 +49,12 @@ def write_paper(parent: Path, key: str = "toy2030", **files: str | None) -> Path
         if text is not None:
             (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def load_paper(folder: Path) -> Paper:
+    """Return the paper in ``folder``; raise ReferenceDataError with every problem of its files."""
+    problems: list[str] = []
+    paper = read_paper(folder, problems)
+    if problems or paper is None:
+        raise ReferenceDataError("\n".join(problems))
+    return paper

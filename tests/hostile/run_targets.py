@@ -14,7 +14,7 @@ from made_up_records import made_up_provenance, made_up_result
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec
 from benchmark.core.results import EpochRecord, Provenance, Result
 from benchmark.report.gallery.neighbours import load_neighbours
-from benchmark.report.gallery.strip import strip
+from benchmark.report.gallery.pictures import strip
 from benchmark.runs.collect import collect
 from benchmark.runs.plan import plan
 from benchmark.runs.specs import outdated, write_specs
@@ -66,7 +66,7 @@ def read_record(file: str) -> Callable[[Path, bytes], None]:
             counts = collect(study(), results)
             assert counts["ok"] >= 1, "one damaged run spoiled the other"
             assert status_of(other, results).status == "ok"
-            RunTable.read(study().folder(results)).long()
+            RunTable.read(study().folder(results))
             plan(study(), results)
             outdated(runs, results)
             if finished := read_finished(run.spec, path.parent):
@@ -117,7 +117,6 @@ def read_table(file: str) -> Callable[[Path, bytes], None]:
                 table.settings(cell)
             for view in (table.statuses, table.attempts, table.test_scores, table.costs):
                 view()
-            table.training_losses(), table.long()
         finally:
             path.write_bytes(good)
 

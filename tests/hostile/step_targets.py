@@ -16,26 +16,29 @@ import yaml
 
 from benchmark.core.array_file import read_arrays
 from benchmark.core.query_scores import QueryScores, read_query_scores, write_query_scores
+from benchmark.core.record_files import read_record
 from benchmark.core.records import QUERIES
 from benchmark.papers.frozen import load_frozen
 from benchmark.papers.printed.cells import PrintedCell
 from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.registration import FILE as REGISTRATION
 from benchmark.papers.registration import Registration
-from benchmark.papers.stored import read_records
-from benchmark.report.analysis import SUMMARY, AnalysedRun, AnalysisSummary, Finding
-from benchmark.report.artefacts import FILE as CONTENTS
-from benchmark.report.artefacts import Artefact, read_artefacts
-from benchmark.report.gallery.record import (
+from benchmark.report.page.embedded import load_analyses, load_gallery
+from benchmark.report.records import (
+    CONTENTS,
+    SUMMARY,
+    AnalysedRun,
+    AnalysisSummary,
+    Artefact,
+    Finding,
     Gallery,
     PairQueries,
     Query,
     QuerySide,
     RunPair,
     RunSide,
+    read_artefacts,
 )
-from benchmark.report.page.analyses import load_analyses
-from benchmark.report.page.gallery import load_gallery
 from benchmark.study import Study, load_study
 from benchmark.study.format import ROOT
 from benchmark.study.looks import FILE as LOOKS
@@ -183,7 +186,9 @@ def contents_seeds() -> Mapping[str, bytes]:
 def read_printed(folder: Path, content: bytes) -> None:
     """Read the cells of printed tables."""
     (folder / "tables.json").write_bytes(content)
-    read_records(folder / "tables.json", PrintedCell)
+    read_record(
+        tuple[PrintedCell, ...], folder / "tables.json", "what papers print", "papers STUDY"
+    )
 
 
 def printed_seeds() -> Mapping[str, bytes]:

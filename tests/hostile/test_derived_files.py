@@ -12,10 +12,10 @@ import yaml
 from benchmark.__main__ import app
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import BenchmarkError
+from benchmark.core.record_files import read_record
 from benchmark.papers.printed.cells import PrintedCell
-from benchmark.papers.stored import read_records
-from benchmark.report.artefacts import read_artefacts
 from benchmark.report.page.files import download
+from benchmark.report.records import read_artefacts
 from benchmark.study.documents import read_document
 from hostile.limits import limited
 from hostile.run_targets import finish
@@ -83,7 +83,9 @@ def test_a_table_that_knows_other_losses_names_its_folder_and_the_place(place):
 
 READERS = {
     "contents.json": lambda path: read_artefacts(path.parent, "tables"),
-    "tables.json": lambda path: read_records(path, PrintedCell),
+    "tables.json": lambda path: read_record(
+        tuple[PrintedCell, ...], path, "what papers print", "papers STUDY"
+    ),
     "runs.csv": lambda path: read_csv(path, [], {}),
     "x.yaml": read_document,
     "a.svg": lambda path: download("a", path.parent, path.name),

@@ -14,8 +14,7 @@ from dry_runs import DryRuns
 from paper_folders import write_paper
 from workplace import ROOT, Workplace, counted_jobs, small_study
 
-from benchmark.study.data_files import STEPS
-from benchmark.study.papers import PACKAGE
+from benchmark.study.data_files import PACKAGE, STEPS
 
 REPORT = "results/small/report/index.html"
 PRINTED = {"papers", "tables", "figures", "report"}  # follow from the verdicts

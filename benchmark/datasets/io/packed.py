@@ -28,7 +28,7 @@ from PIL import Image
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
 from benchmark.core.paths import os_errors
-from benchmark.core.plain_json import parse_json
+from benchmark.core.plain import parse_json
 from benchmark.datasets.io.images import Divisor, open_image
 
 COLUMNS = ("path", "shard", "offset", "size")

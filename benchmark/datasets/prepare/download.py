@@ -23,7 +23,7 @@ from benchmark import __version__
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json
 from benchmark.core.paths import os_errors
-from benchmark.core.plain_json import parse_json
+from benchmark.core.plain import parse_json
 from benchmark.datasets.prepare.meter import Meter, format_bytes
 
 CHUNK = 1 << 20  # bytes read at a time

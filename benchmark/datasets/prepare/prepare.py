@@ -15,7 +15,7 @@ from benchmark.core.errors import ConfigError, DataError, RunError
 from benchmark.core.files import write_json
 from benchmark.core.options import build
 from benchmark.core.paths import os_errors
-from benchmark.core.plain_json import parse_json
+from benchmark.core.plain import parse_json
 from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.base import Dataset, DatasetLoader
 from benchmark.datasets.counts import Counts, count_differences, counts_table

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json
 from benchmark.core.paths import os_errors
-from benchmark.core.plain_json import parse_json
+from benchmark.core.plain import parse_json
 from benchmark.datasets.base import Archive
 from benchmark.datasets.io.roots import is_there
 

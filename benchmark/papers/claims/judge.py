@@ -11,24 +11,23 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmark.papers.candidates import Candidates
+from benchmark.papers.candidates import Candidates, candidates
 from benchmark.papers.claims.kinds import parts_of
 from benchmark.papers.claims.measurements import Condition, Measurements
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.claims.parts import AGAINST, Decision, Part, TestedPart, decide
-from benchmark.papers.printed.gap import GapDecrease
-from benchmark.papers.verdicts.vocabulary import (
-    CONTRADICTED,
-    INCONCLUSIVE,
-    NOT_ASKED,
-    SUPPORTED,
-)
+from benchmark.papers.library import claims_of
+from benchmark.papers.printed.gap import GapDecrease, gap_decreases
+from benchmark.papers.verdicts.vocabulary import CONTRADICTED, INCONCLUSIVE, NOT_ASKED, SUPPORTED
 from benchmark.runs.table import RunTable
 from benchmark.stats.families import discoveries
+from benchmark.stats.looks import level_of
+from benchmark.study import Study
 
 PUBLISHED, HERE = "published", "here"
 FALSE_DISCOVERIES = 0.05
@@ -220,3 +219,12 @@ def _numbers(each: TestedPart) -> dict[str, object]:
         "p_against": test.p_against,
         "note": part.note,
     }
+
+
+def judge_study_claims(study: Study, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the verdicts on the claims of the papers and of the study, and their parts.
+
+    ``folder`` is that of the study's results.
+    """
+    table, spend, gaps = RunTable.read(folder), partial(level_of, study), gap_decreases(folder)
+    return judge_claims(table, claims_of(study.name), candidates(study), spend, gaps)

@@ -24,7 +24,7 @@ from benchmark.papers.verdicts.vocabulary import CONTRADICTED, INCONCLUSIVE, NOT
 from benchmark.stats.families import holm
 from benchmark.stats.intervals import spread
 from benchmark.stats.range_test import RangeTest, range_test
-from benchmark.stats.spreads import Spread, shared_spreads
+from benchmark.stats.samples import Spread, shared_spreads
 
 AGAINST = 0.05
 RATIO = "times"  # unit of parts whose values are logarithms of a ratio

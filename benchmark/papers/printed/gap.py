@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmark.core.cells import Cell
 from benchmark.core.paths import read_regular
-from benchmark.core.plain_json import parse_json
+from benchmark.core.plain import parse_json
 
 GAP = "gap_decrease"  # the printed quantity
 FILES = "analyses/decomposability_gap*/summary.json"

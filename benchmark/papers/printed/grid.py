@@ -8,7 +8,7 @@ import pandas as pd
 
 from benchmark.papers.arrangements import BATCH_SIZE, Panel, TestSet
 from benchmark.papers.candidates import Candidate, Candidates
-from benchmark.papers.printed.stand_in import same_kind
+from benchmark.papers.printed.cells import same_kind
 from benchmark.papers.vocabulary import Condition, Vocabulary
 from benchmark.runs.table import CELL_COLUMNS, RunTable, cell_from
 from benchmark.stats.samples import NO_RUNS, Sample, Samples

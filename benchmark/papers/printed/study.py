@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from benchmark.core.errors import RunError
+from benchmark.core.files import write_json
 from benchmark.core.paths import open_regular
+from benchmark.core.record_files import read_record
 from benchmark.papers.candidates import candidates
 from benchmark.papers.printed.cells import PrintedCell, TableCells
 from benchmark.papers.printed.figures import FigureMarks, figure_marks
 from benchmark.papers.printed.gap import GapDecrease, gap_decreases
 from benchmark.papers.printed.grid import Grid
 from benchmark.papers.printed.sweeps import SweptValue, swept_values
-from benchmark.papers.stored import read_records, write_records
 from benchmark.runs.table import RunTable
 from benchmark.stats.looks import at_level
 from benchmark.study import Study
@@ -39,18 +40,18 @@ class Printed:
 
     def write(self, folder: Path) -> list[Path]:
         """Write one file each below a study's results; return their paths."""
-        parts = {TABLES: self.cells, FIGURES: self.figures, SWEEPS: self.sweeps}
-        for name, records in parts.items():
-            write_records(folder / name, records)
-        return [folder / name for name in parts]
+        for name, records in zip(FILES, asdict(self).values(), strict=True):
+            write_json(folder / name, records)
+        return [folder / name for name in FILES]
 
     @classmethod
     def read(cls, folder: Path) -> Printed:
         """Return what was written below a study's results; raise RunError for another file."""
+        told = ("what papers print", f"papers {folder.name}")
         return cls(
-            tuple(read_records(folder / TABLES, PrintedCell)),
-            tuple(read_records(folder / FIGURES, FigureMarks)),
-            tuple(read_records(folder / SWEEPS, SweptValue)),
+            read_record(tuple[PrintedCell, ...], folder / TABLES, *told),
+            read_record(tuple[FigureMarks, ...], folder / FIGURES, *told),
+            read_record(tuple[SweptValue, ...], folder / SWEEPS, *told),
         )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmark.papers.verdicts.records import Comparison, Verdict
 from benchmark.papers.verdicts.words import outcome
-from benchmark.stats.deciding import seeds_to_decide
 from benchmark.stats.families import holm
+from benchmark.stats.planning import seeds_to_decide
 from benchmark.stats.reproduction import ALPHA, Evidence, compare, element
 from benchmark.stats.sensitivity import Mark, marks
 

@@ -12,8 +12,8 @@ from benchmark.papers.verdicts.records import Verdict
 from benchmark.papers.verdicts.vocabulary import EPOCHS, VERDICTS
 from benchmark.runs.table import RunTable
 from benchmark.stats.reproduction import STANDARD_ERRORS
+from benchmark.stats.samples import Spread
 from benchmark.stats.sensitivity import MARKS
-from benchmark.stats.spreads import Spread
 
 TEMPLATE = "explain.txt.j2"
 

@@ -1,22 +1,38 @@
-"""Judging a study: each published number and each frozen cell against our runs."""
+"""All verdicts of a study: each published number and each frozen cell against our runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from benchmark.papers.candidates import Candidate, Candidates
-from benchmark.papers.frozen import FrozenRuns
-from benchmark.papers.library import vocabulary_of
-from benchmark.papers.margins import Margins, margin_of
+from benchmark.core.cells import Cell
+from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.papers.candidates import Candidate, Candidates, candidates
+from benchmark.papers.fidelity import study_ledger, touching
+from benchmark.papers.frozen import FrozenRuns, load_frozen
+from benchmark.papers.library import asked_numbers, vocabulary_of
+from benchmark.papers.margins import Margins, load_margins, margin_of
 from benchmark.papers.matching import match, stated_by
 from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.paper import load_papers
 from benchmark.papers.verdicts.decide import decide
 from benchmark.papers.verdicts.records import Comparison, Paired, Reference, Verdict
+from benchmark.runs.table import ONE_BEST, RunTable
 from benchmark.stats.intervals import spread
+from benchmark.stats.looks import level_of
 from benchmark.stats.reproduction import ALPHA
-from benchmark.stats.samples import Sample, Samples, Score, differences_by_seed, place
-from benchmark.stats.spreads import UNKNOWN_SPREAD, Spread, shared_spreads
+from benchmark.stats.samples import (
+    UNKNOWN_SPREAD,
+    Sample,
+    Samples,
+    Score,
+    Spread,
+    differences_by_seed,
+    place,
+    shared_spreads,
+)
+from benchmark.study import Study
 
 _VERSIONS = {"spec_digest": "specification", "code_version": "code version", "platform": "platform"}
 
@@ -148,3 +164,73 @@ def _changes(then: Sample, now: Sample) -> str:
             shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
             parts.append(f"{name} differs{shown}")
     return "; ".join(parts)
+
+
+PAPERS, OTHER = "paper", "other"
+RULES = (PAPERS, OTHER, "last", "best", ONE_BEST)
+
+
+def frozen_path(study: Study) -> Path | None:
+    """Return the file of the study's frozen runs, or None for a study that names none."""
+    return Path(study.references.frozen) if study.references.frozen else None
+
+
+def judge_study(study: Study, table: RunTable, selection: str = PAPERS) -> list[Verdict]:
+    """Return the verdicts on all reference numbers of a study.
+
+    ``selection`` "paper" judges the numbers of each paper at the epoch that its authors report,
+    the last one where they do not say; "other" at the other reading of each: the last epoch, or the
+    best epoch of each metric. The other words hold for all papers alike. Frozen runs are judged at
+    their last epoch, and not under "other" or "best". Those that do not exist yet are no error.
+    """
+    if selection not in RULES:
+        raise ConfigError("--selection", [unknown_name("selection rule", selection, RULES)])
+    margins, found, level = load_margins(), candidates(study), level_of(study)
+    by_rule: dict[str, list[PublishedNumber]] = {}
+    for number in asked_numbers(study.references.published):
+        by_rule.setdefault(rule_of(number, selection), []).append(number)
+    verdicts = []
+    for rule, numbers in by_rule.items():
+        verdicts += judge_numbers(numbers, Samples(table, rule), found, margins, level)
+    verdicts = with_deviations(verdicts, study)
+    frozen = frozen_path(study)
+    if selection in (PAPERS, "last") and frozen is not None and frozen.is_file():
+        verdicts += judge_frozen(load_frozen(frozen), Samples(table), margins, level)
+    return verdicts
+
+
+def rule_of(number: PublishedNumber, selection: str) -> str:
+    """Return the rule by which the epoch of our runs is chosen for a published number."""
+    if selection not in (PAPERS, OTHER):
+        return selection
+    papers = {source: paper for paper in load_papers().values() for source in paper.names}
+    own = papers[number.source].selection
+    if selection == PAPERS:
+        return own
+    return "best" if own == "last" else "last"
+
+
+def deviation_remarks(study: Study) -> dict[Cell, str]:
+    """Return the deviations of each cell whose expected effect is above 0.3 points, in words."""
+    rows = study_ledger(study)
+    remarks: dict[Cell, str] = {}
+    for block in study.blocks if rows else ():
+        for spec in block.specs():
+            if spec.cell not in remarks:
+                large = [row for row in touching(rows, block.recipe_name, spec) if row.large]
+                remarks[spec.cell] = "; ".join(row.sentence for row in large)
+    return remarks
+
+
+def with_deviations(verdicts: Iterable[Verdict], study: Study) -> list[Verdict]:
+    """Return verdicts on published numbers with the deviations of their runs in the remark."""
+    remarks = deviation_remarks(study)
+    result = []
+    for each in verdicts:
+        cell = each.comparison.cell
+        words = remarks.get(cell, "") if cell and each.comparison.reference.number else ""
+        if words:
+            joined = "; ".join(filter(None, [each.comparison.remark, f"deviates: {words}"]))
+            each = replace(each, comparison=replace(each.comparison, remark=joined))
+        result.append(each)
+    return result

@@ -13,9 +13,8 @@ from benchmark.core.cells import Cell
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.verdicts.vocabulary import NOT_RUN
 from benchmark.stats.reproduction import ALPHA, TestResult
-from benchmark.stats.samples import NO_RUNS, Sample
+from benchmark.stats.samples import NO_RUNS, UNKNOWN_SPREAD, Sample, Spread
 from benchmark.stats.sensitivity import Mark
-from benchmark.stats.spreads import UNKNOWN_SPREAD, Spread
 
 FROZEN = "frozen"
 

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark.report.drawing.drawing import new_figure
-from benchmark.report.labels import dataset_label
+from benchmark.report.drawing.style import line
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import dataset_label, loss_label
 
 PANELS = 6  # in one figure; more are left to the CSV, and the caption says so
 Panel = TypeVar("Panel", bound=Hashable)
@@ -80,6 +82,15 @@ def by_batch_size(
             where = [sizes.index(size) + offset for size in ordered["batch_size"]]
             errorbars(axes, where, ordered, style, label=label)
     batch_axis(axes, sizes)
+
+
+def loss_series(inputs: Inputs, losses: Sequence[str], table: pd.DataFrame) -> list[Series]:
+    """Return a series of the rows of ``table`` for each loss, in its name and style."""
+    study, bases = inputs.study, inputs.base_losses
+    return [
+        Series(loss_label(loss, study), line(loss, bases.get(loss)), rows_of(table, loss=loss))
+        for loss in losses
+    ]
 
 
 def dodge(count: int, width: float = 0.5) -> np.ndarray:

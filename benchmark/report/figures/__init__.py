@@ -1,9 +1,9 @@
-"""Figures: one file each, a function of a study's results.
+"""Figures: functions of a study's results, one file for each kind.
 
 A figure is registered with ``@FIGURES.register("name", display="Title")`` on a function
 ``build(inputs: Inputs) -> Drawing``. It raises NothingToShow with a reason when there is nothing to
-draw. The file has the name of the figure; this folder holds nothing else. matplotlib is imported
-when a figure is drawn, not when its name is asked for.
+draw. This folder holds nothing else. matplotlib is imported when a figure is drawn, not when its
+name is asked for.
 """
 
 from __future__ import annotations

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from benchmark.report.drawing.drawing import Drawing, legend_below
 from benchmark.report.drawing.panels import (
-    Series,
     by_batch_size,
     keys_of,
     left_out,
+    loss_series,
     panel_grid,
     panel_title,
     rows_of,
 )
-from benchmark.report.drawing.style import DOUBLE, SINGLE, line, styled
+from benchmark.report.drawing.style import DOUBLE, SINGLE, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
-from benchmark.report.labels import loss_label, loss_order
+from benchmark.report.labels import loss_order
 from benchmark.report.render.table import NothingToShow
 
 PLACE = ["dataset", "setting"]
@@ -38,15 +38,7 @@ def build(inputs: Inputs) -> Drawing:
         figure, grid = panel_grid(panels, min(len(panels), 3), (width, 2.4), 0.8)
         for axes, (dataset, setting) in grid:
             here = rows_of(times, dataset=dataset, setting=setting)
-            series = [
-                Series(
-                    loss_label(loss, study),
-                    line(loss, inputs.base_losses.get(loss)),
-                    rows_of(here, loss=loss),
-                )
-                for loss in losses
-            ]
-            by_batch_size(axes, sizes, series)
+            by_batch_size(axes, sizes, loss_series(inputs, losses, here))
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter("{x:g}")
             axes.yaxis.set_minor_formatter(_sparse_ticks)

@@ -6,21 +6,20 @@ import pandas as pd
 
 from benchmark.report.drawing.drawing import Drawing, legend_below
 from benchmark.report.drawing.panels import (
-    Series,
     by_batch_size,
     keys_of,
     left_out,
+    loss_series,
     panel_grid,
     panel_title,
     rows_of,
     span,
 )
-from benchmark.report.drawing.style import DOUBLE, line, styled
+from benchmark.report.drawing.style import DOUBLE, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import WHERE, Inputs
 from benchmark.report.labels import (
     confidence,
-    loss_label,
     loss_order,
     metric_label,
     metric_order,
@@ -47,15 +46,7 @@ def build(inputs: Inputs) -> Drawing:
         figure, grid = panel_grid(panels, columns, (DOUBLE, 2.3), 0.5)
         for axes, (place, metric) in grid:
             here = rows_of(percent, metric=metric, **dict(zip(WHERE, place, strict=True)))
-            series = [
-                Series(
-                    loss_label(loss, study),
-                    line(loss, inputs.base_losses.get(loss)),
-                    rows_of(here, loss=loss),
-                )
-                for loss in losses
-            ]
-            by_batch_size(axes, sizes, series)
+            by_batch_size(axes, sizes, loss_series(inputs, losses, here))
             # Intervals of two or three seeds reach beyond what a score can be; the axis does not.
             low, high = axes.get_ylim()
             axes.set_ylim(max(low, 0), min(high, 100))

@@ -13,8 +13,7 @@ from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label, loss_label, metric_label
 from benchmark.report.numbers import count, words_of
-from benchmark.report.render.table import NothingToShow
-from benchmark.report.tones import TONES
+from benchmark.report.render.table import TONES, NothingToShow
 from benchmark.study import Study
 
 TITLE = "Differences to the references"

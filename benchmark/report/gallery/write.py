@@ -14,12 +14,12 @@ from benchmark.core.files import replacing, write_text
 from benchmark.core.privacy import without_paths
 from benchmark.core.records import NEIGHBOURS
 from benchmark.report.drawing.drawing import save
-from benchmark.report.gallery.choose import choose
-from benchmark.report.gallery.curves import draw_curves
+from benchmark.report.gallery.choose import Choice, choose, run_pairs
 from benchmark.report.gallery.neighbours import Neighbours, load_neighbours
-from benchmark.report.gallery.pairs import Choice, run_pairs
-from benchmark.report.gallery.record import (
-    FOLDER,
+from benchmark.report.gallery.pictures import draw_curves, strip, to_png
+from benchmark.report.inputs import Inputs
+from benchmark.report.records import (
+    GALLERY,
     Gallery,
     PairQueries,
     Query,
@@ -27,8 +27,6 @@ from benchmark.report.gallery.record import (
     RunPair,
     RunSide,
 )
-from benchmark.report.gallery.strip import strip, to_png
-from benchmark.report.inputs import Inputs
 from benchmark.report.render.table import NothingToShow
 
 TABLE = "queries.csv"
@@ -39,7 +37,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
 
     Where nothing can be shown, the record says why.
     """
-    folder = inputs.study.folder(results) / FOLDER
+    folder = inputs.study.folder(results) / GALLERY
     shutil.rmtree(folder, ignore_errors=True)
     shown: list[PairQueries] = []
     tables: list[pd.DataFrame] = []

@@ -1,25 +1,26 @@
-"""The answer in a few sentences, made of the results."""
+"""What a reader sees first: the answer in a few sentences, and the counts of runs and verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
+from benchmark.papers.library import THIS_SUITE
 from benchmark.papers.printed.sweeps import SweptValue
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
-from benchmark.report.budgets import budget_answer
-from benchmark.report.inputs import DIVERGENCE_CELL, WHERE, Inputs
-from benchmark.report.labels import metric_label
-from benchmark.report.numbers import count, points, words_of
-from benchmark.report.page.counts import claims_reading
+from benchmark.report.inputs import DIVERGENCE_CELL, WHERE, Inputs, records
+from benchmark.report.labels import dataset_name, loss_label, metric_label
+from benchmark.report.numbers import count, percent, points, words_of
 from benchmark.report.page.sentences import (
     baseline_differences,
     best_losses,
     last_step,
     noise_shares,
 )
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.pairs import is_true
+from benchmark.report.render.table import TONES, NothingToShow
 
 SENTENCES = 4
 NAMED = 8  # sweeps that the sentence on them names
@@ -134,3 +135,111 @@ def _sweeps(swept: Sequence[SweptValue]) -> list[str]:
 
 def _size(value: SweptValue) -> float:
     return abs(value.difference or 0.0)
+
+
+STATUSES = ("ok", "diverged", "failed", "stale", "missing")
+
+
+class Count(NamedTuple):
+    """How often a word occurs, and what it means."""
+
+    name: str
+    number: int
+    tone: str
+    meaning: str = ""
+
+
+def run_counts(inputs: Inputs) -> list[Count]:
+    """Return the number of runs by status; that of finished runs is always there."""
+    counts = inputs.runs["status"].value_counts()
+    found = [status for status in STATUSES if status in counts or status == "ok"]
+    return [Count(status, int(counts.get(status, 0)), TONES[status]) for status in found]
+
+
+def verdict_counts(inputs: Inputs) -> list[Count]:
+    """Return the number of reference numbers by verdict; none without references."""
+    return [] if inputs.verdicts.empty else _counts(inputs.verdicts["verdict"], VERDICTS)
+
+
+def claim_counts(inputs: Inputs) -> list[Count]:
+    """Return the number of the papers' claims by verdict; none when the study has none."""
+    table = inputs.claims
+    if table.empty:
+        return []
+    return _counts(table.loc[table["reading"] == claims_reading(inputs), "verdict"], CLAIM_VERDICTS)
+
+
+def claims_heading(inputs: Inputs) -> str:
+    """Return which question the counts of claims answer; empty without claims."""
+    if inputs.claims.empty:
+        return ""
+    whose = "Claims of the papers"
+    if inputs.claims["paper"].str.startswith(THIS_SUITE).any():
+        whose += " and of this study"
+    if claims_reading(inputs) == "published":
+        return f"{whose}, under their own conditions"
+    return f"{whose}, asked of what was run here"
+
+
+def claims_reading(inputs: Inputs) -> str:
+    """Return the reading of the claims that counts: "published" or "here".
+
+    It is "here" on stand-in data, and where no claim could be tested under its paper's conditions.
+    """
+    published = inputs.claims.loc[inputs.claims["reading"] == "published", "verdict"]
+    return "here" if inputs.study.stand_in or (published == NOT_RUN).all() else "published"
+
+
+def _counts(verdicts: pd.Series, meanings: Mapping[str, str]) -> list[Count]:
+    counts = verdicts.value_counts()
+    return [
+        Count(words_of(word), int(counts.get(word, 0)), TONES[word], meaning)
+        for word, meaning in meanings.items()
+    ]
+
+
+def standing(ranks: pd.DataFrame, loss: str) -> list[str]:
+    """Return where a loss stands under each rule set: score, rank with its interval, time."""
+    sentences = []
+    for row in records(ranks[ranks["loss"] == loss]):
+        field = ranks[(ranks["trials"] == row.trials) & (ranks["dataset"] == row.dataset)]
+        rules = f"best of {count(row.trials, 'trial')}" if row.trials else "as published"
+        others = field.loc[field["loss"] != loss, "run_seconds"].median()
+        sentences.append(
+            f"{row.dataset}, {rules}: {percent(row.mean)} "
+            f"[{percent(row.ci_low)}, {percent(row.ci_high)}], rank {row.rank:.0f} of {len(field)} "
+            f"[{row.rank_low:.0f} to {row.rank_high:.0f}]; {row.run_seconds:.1f} s a run, "
+            f"the field's median is {others:.1f} s"
+        )
+    return sentences
+
+
+def budget_answer(inputs: Inputs) -> list[str]:
+    """Return the answer of a study at equal budgets: the order under both rule sets, the gains."""
+    ranks, gaps = inputs.budget("budget_ranks"), inputs.budget("budget_gaps")
+    most, metric = ranks["trials"].max(), metric_label(inputs.headline)
+    sentences = []
+    for dataset, part in ranks.groupby("dataset", sort=False):
+        where = f"On {dataset_name(str(dataset))} "
+        for budget, rules in ((most, f"after {count(int(most), 'trial')}"), (0, "as published")):
+            here = part[part["trials"] == budget].sort_values("rank")
+            first = here.iloc[0]
+            level = here[here["rank_low"] <= 1.0]["loss"].iloc[1:]
+            also = f"; {count(len(level), 'other')} may be first as well" if len(level) else ""
+            name = loss_label(first["loss"], inputs.study)
+            sentences.append(
+                f"{where}{name} is first of {len(here)} {rules}: "
+                f"{metric} {percent(first['mean'])} "
+                f"[{percent(first['ci_low'])}, {percent(first['ci_high'])}]{also}."
+            )
+        both = part.pivot(index="loss", columns="trials", values="mean")
+        tau = both[0].corr(both[most], method="kendall")
+        tests = gaps[(gaps["dataset"] == dataset) & (gaps["trials"] == most)]
+        sure = tests[tests["significant"].map(is_true)]
+        sentences.append(
+            f"Trials change the score of a loss by {points(tests['difference'].median())} points "
+            f"in the median, significantly up for {(sure['difference'] > 0).sum()} and down for "
+            f"{(sure['difference'] < 0).sum()} of {len(tests)}; Kendall's tau between the two "
+            f"orders is {tau:.2f}."
+        )
+    return sentences

@@ -15,29 +15,25 @@ from benchmark.core.files import write_text
 from benchmark.core.paths import file_below, read_regular
 from benchmark.core.privacy import without_paths
 from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN
-from benchmark.report.artefacts import Artefact, read_artefacts
 from benchmark.report.drawing.drawing import inline_svg, size_rules
-from benchmark.report.gallery.record import FOLDER as GALLERY
 from benchmark.report.gallery.write import TABLE
 from benchmark.report.inputs import Inputs, read_inputs
-from benchmark.report.page.analyses import FOLDER as ANALYSES
-from benchmark.report.page.analyses import load_analyses
-from benchmark.report.page.answer import answer
-from benchmark.report.page.counts import (
+from benchmark.report.page.answer import (
+    answer,
     claim_counts,
     claims_heading,
     run_counts,
     verdict_counts,
 )
-from benchmark.report.page.files import Download, download
-from benchmark.report.page.gallery import load_gallery
-from benchmark.report.page.methods import methods
+from benchmark.report.page.embedded import FOLDER as ANALYSES
+from benchmark.report.page.embedded import load_analyses, load_gallery
+from benchmark.report.page.files import Download, download, safe_html, safe_svg
+from benchmark.report.page.methods import methods, recipe_deviations, recipe_sources
 from benchmark.report.page.notices import notices
 from benchmark.report.page.provenance import provenance_facts
-from benchmark.report.page.sanitised import safe_html, safe_svg
-from benchmark.report.page.sources import recipe_deviations, recipe_sources
+from benchmark.report.records import GALLERY, Artefact, read_artefacts
 from benchmark.report.render.html import environment, to_html
-from benchmark.report.tones import TONES
+from benchmark.report.render.table import TONES
 from benchmark.study import Study
 
 FOLDED = ("all_pairs", "best_epoch", "uncertainty")  # tables for a second reading start closed
@@ -181,9 +177,7 @@ def _items(folder: Path, study: Study) -> tuple[dict[str, Item], list[str]]:
     items, problems = {}, []
     for kind, make, command in (("table", _table, "tables"), ("figure", _figure, "plots")):
         try:
-            records = read_artefacts(
-                folder / f"{kind}s", f"python -m benchmark {command} {study.name}"
-            )
+            records = read_artefacts(folder / f"{kind}s", f"{command} {study.name}")
         except RunError as error:
             problems.append(f"{without_paths(str(error))}.")
             continue

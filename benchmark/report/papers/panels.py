@@ -10,17 +10,10 @@ from typing import Any
 from benchmark.papers.arrangements import BATCH_SIZE, Panel, TestSet
 from benchmark.papers.printed.figures import OURS, PUBLISHED, Mark
 from benchmark.papers.vocabulary import load_vocabulary
-from benchmark.report.drawing.style import INK, line
+from benchmark.report.drawing.style import INK, SERIES, line
 from benchmark.report.labels import loss_label, metric_label
 from benchmark.study import Study
 
-# Lines are test sets here, not losses, so they must not borrow a loss's colour.
-_TEST_SETS = (
-    ("#2F77A8", "o", "-"),
-    ("#A0436B", "s", "--"),
-    ("#4C7A34", "^", "-."),
-    ("#8561A8", "D", ":"),
-)
 _LEVELS = "viridis"  # ordered colours for ordered batch sizes; its yellow end is left out
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 Axes = Any
@@ -57,10 +50,8 @@ def sweep(axes: Axes, drawn: Drawn) -> None:
     """Draw the score against a hyperparameter or the batch size, one line per test set."""
     panel, alone = drawn.panel, len(drawn.panel.test_sets) == 1
     spread, positions = _spread(panel), []
-    styles = zip(panel.test_sets, _TEST_SETS, strict=False)
-    for number, (_, (colour, marker, dash)) in enumerate(styles):
-        style = {"color": colour, "marker": marker, "linestyle": dash, "markerfacecolor": colour}
-        style = line(panel.loss) if alone else style
+    for number, (_, each) in enumerate(zip(panel.test_sets, SERIES, strict=False)):
+        style = line(panel.loss if alone else each)
         style = {**style, "linestyle": "none"} if panel.words else style
         ours = drawn.of(number, panel.loss, OURS)
         if ours:

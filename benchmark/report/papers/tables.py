@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmark.papers.costs import BACKBONE_TIME, COUNTS, TIMES
-from benchmark.papers.library import arranged_tables, cite
+from benchmark.papers.library import Footnote, arranged_tables, cite, footnotes
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Paper
 from benchmark.papers.printed.cells import (
@@ -17,13 +17,11 @@ from benchmark.papers.printed.cells import (
     TIME,
     PrintedCell,
 )
-from benchmark.papers.printed.footnotes import Footnote, footnotes
 from benchmark.papers.printed.gap import GAP
 from benchmark.papers.verdicts.vocabulary import DRIFTED, EPOCHS
 from benchmark.report.inputs import Inputs
 from benchmark.report.numbers import DASH, interval, signed, words_of
-from benchmark.report.render.table import Column, Line, Section, Table, TableCell, marks
-from benchmark.report.tones import TONES
+from benchmark.report.render.table import TONES, Column, Line, Section, Table, TableCell, marks
 from benchmark.study import Study
 
 PARTS = (

@@ -8,6 +8,21 @@ from typing import Any
 
 from benchmark.report.numbers import finite
 
+TONES = {
+    "reproduced": "good",
+    "supported": "good",
+    "drifted": "bad",
+    "contradicted": "bad",
+    "inconclusive": "unsure",
+    "not_run": "muted",
+    "not_asked": "muted",
+    "ok": "good",
+    "diverged": "bad",
+    "failed": "bad",
+    "stale": "unsure",
+    "missing": "muted",
+}
+
 
 class NothingToShow(Exception):  # noqa: N818 (a reason, not an error)
     """A table or figure has no data; the message is the reason, for the page to repeat."""

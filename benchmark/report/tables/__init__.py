@@ -1,8 +1,8 @@
-"""Tables: one file each, a function of a study's results.
+"""Tables: functions of a study's results, one file for each kind.
 
 A table is registered with ``@TABLES.register("name", display="Title")`` on a function
 ``build(inputs: Inputs) -> Table``. It raises NothingToShow with a reason when there is nothing to
-print. The file has the name of the table; this folder holds nothing else.
+print. This folder holds nothing else.
 """
 
 from __future__ import annotations

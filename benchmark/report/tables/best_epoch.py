@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark.report.inputs import CONDITION, Inputs, records
-from benchmark.report.labels import condition_label, loss_order, metric_label, metric_order
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import metric_label
 from benchmark.report.numbers import mean_sd, percent, plain, points
-from benchmark.report.pairs import loss_cell
+from benchmark.report.pairs import by_condition
 from benchmark.report.render.table import (
     Column,
     NothingToShow,
     Table,
     TableCell,
-    grouped,
     number_cell,
     text_column,
 )
 from benchmark.report.tables import TABLES
-from benchmark.study import Study
 
 
 @TABLES.register("best_epoch", display="Last epoch and best test epoch")
@@ -27,11 +25,6 @@ def build(inputs: Inputs) -> Table:
     table, study = inputs.best_epoch, inputs.study
     if table.empty:
         raise NothingToShow("no finished run has a value of the study's metrics yet")
-    losses, metrics = loss_order(table["loss"], study), metric_order(table["metric"], study)
-    order = table[CONDITION].assign(
-        loss=table["loss"].map(losses.index), metric=table["metric"].map(metrics.index)
-    )
-    rows = records(table.loc[order.sort_values([*order]).index])
     columns = [
         text_column("Loss"),
         text_column("Metric"),
@@ -46,16 +39,12 @@ def build(inputs: Inputs) -> Table:
         "per metric on the test data itself, as the papers' code does; it is shown for comparison "
         "and never used for a headline number."
     )
-    sections = grouped(
-        (condition_label(row.dataset, row.setting, row.split, row.batch_size), _row(row, study))
-        for row in rows
-    )
-    return Table("Last epoch and best test epoch", caption, columns, sections)
+    title, sections = "Last epoch and best test epoch", by_condition(table, study, _cells)
+    return Table(title, caption, columns, sections)
 
 
-def _row(row: Any, study: Study) -> list[TableCell]:
+def _cells(row: Any) -> list[TableCell]:
     return [
-        loss_cell(row.loss, study),
         TableCell(metric_label(row.metric)),
         number_cell(mean_sd, row.last, row.last_sd),
         number_cell(mean_sd, row.best, row.best_sd),

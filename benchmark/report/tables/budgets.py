@@ -1,4 +1,4 @@
-"""Losses at their authors' settings and at equal budgets: scores, ranks, and what trials gained."""
+"""Losses at equal budgets: scores and ranks, how sure the order is, and which options mattered."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from typing import Any
 import pandas as pd
 
 from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import condition_label, confidence, loss_label, metric_label
-from benchmark.report.numbers import duration, interval, p_value, percent, plain, points
+from benchmark.report.labels import (
+    condition_label,
+    confidence,
+    loss_label,
+    loss_order,
+    metric_label,
+)
+from benchmark.report.numbers import duration, interval, p_value, percent, plain, points, signed
 from benchmark.report.render.table import (
     Column,
     Section,
     Table,
     TableCell,
+    grouped,
     marks,
     number_cell,
     text_column,
@@ -26,7 +33,7 @@ WHERE = ["dataset", "setting", "batch_size"]
 
 
 @TABLES.register("budgets", display=TITLE, of_trials=True)
-def build(inputs: Inputs) -> Table:
+def budgets(inputs: Inputs) -> Table:
     """Return one row per loss: the score under each rule set, best after all trials first."""
     ranks, gaps = inputs.budget("budget_ranks"), inputs.budget("budget_gaps")
     budgets = sorted(ranks["trials"].unique())
@@ -120,3 +127,79 @@ def _gap(test: pd.Series | None) -> list[TableCell]:
     text = f"{points(mean)} {interval(*bounds)}"
     cell = TableCell(text, numbers=(mean, *bounds), tone=tone)
     return [cell, number_cell(p_value, test["p_holm"])]
+
+
+ORDER_TITLE = "How sure the order is"
+DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
+
+
+@TABLES.register("budget_order", display=ORDER_TITLE, of_trials=True)
+def budget_order(inputs: Inputs) -> Table:
+    """Return one row per rule set and kind of chance."""
+    rows = [
+        (
+            condition_label(row.dataset, row.setting, "test", row.batch_size),
+            [
+                TableCell(rule_words(row.trials)),
+                TableCell(DRAWN[row.source]),
+                number_cell(plain, row.kendall),
+                number_cell(percent, row.flipped),
+                number_cell(percent, row.best_kept),
+            ],
+        )
+        for row in records(inputs.budget("budget_order"))
+    ]
+    caption = (
+        "The order of the losses compared with the one that 2,000 draws with replacement give. "
+        "Kendall's tau: 1 is the same order, 0 no relation. Only chosen settings were run on the "
+        "test classes: trials drawn again move a test score by as much as the best score on the "
+        "held-out classes."
+    )
+    columns = [
+        text_column("Rule set"),
+        text_column("Drawn again"),
+        Column(("Kendall's tau",), parts=("kendall",)),
+        Column(("Pairs in another order (%)",), parts=("flipped",)),
+        Column(("Same best loss (%)",), parts=("best_kept",)),
+    ]
+    return Table(ORDER_TITLE, caption, columns, grouped(rows))
+
+
+OPTIONS_TITLE = "Which options mattered"
+
+
+@TABLES.register("budget_options", display=OPTIONS_TITLE, of_trials=True)
+def budget_options(inputs: Inputs) -> Table:
+    """Return one row per loss and option, the most important option of each loss first."""
+    options = inputs.budget("budget_options")
+    sections = []
+    for dataset, part in options.groupby("dataset", sort=False):
+        lines = []
+        for loss in loss_order(part["loss"], inputs.study):
+            here = part[part["loss"] == loss].sort_values("share", ascending=False, kind="stable")
+            for number, row in enumerate(records(here)):
+                lines.append(
+                    [
+                        TableCell(loss_label(loss, inputs.study) if number == 0 else ""),
+                        TableCell(
+                            row.option.split(".", 1)[1] if row.option[0] == "r" else row.option
+                        ),
+                        number_cell(lambda value: plain(100 * value, 0), row.share),
+                        number_cell(signed, row.rho),
+                        number_cell(p_value, row.p),
+                    ]
+                )
+        sections.append(Section(str(dataset), lines))
+    caption = (
+        "How much of the variance of the trials' ranks lies between low, middle and high values of "
+        "an option, less what chance alone would put there (percent); Spearman's rho; p of Kruskal "
+        "and Wallis, not corrected. A stand-in for functional ANOVA, which so few trials cannot "
+        "carry: interactions are not seen."
+    )
+    columns = [
+        text_column("Loss"),
+        text_column("Option"),
+        *(Column((name,), parts=(part,)) for name, part in (("Share", "share"), ("rho", "rho"))),
+        Column(("p",), parts=("p",)),
+    ]
+    return Table(OPTIONS_TITLE, caption, columns, sections)

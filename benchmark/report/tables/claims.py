@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark.papers.claims.summary import luck
+from benchmark.papers.claims.text import luck
 from benchmark.papers.library import paper_name
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.numbers import DASH, count, finite, interval, p_value, plain, words_of
 from benchmark.report.render.table import (
+    TONES,
     Column,
     Line,
     NothingToShow,
@@ -21,7 +22,6 @@ from benchmark.report.render.table import (
     text_column,
 )
 from benchmark.report.tables import TABLES
-from benchmark.report.tones import TONES
 
 PUBLISHED, HERE = "published", "here"
 READINGS = {PUBLISHED: "As published", HERE: "As far as it was run here"}

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import condition_label, loss_order
+from benchmark.report.inputs import Inputs
 from benchmark.report.numbers import DASH, duration, finite, plain
-from benchmark.report.pairs import loss_cell
+from benchmark.report.pairs import by_condition
 from benchmark.report.render.table import (
     Column,
     NothingToShow,
     Table,
     TableCell,
-    grouped,
     number_cell,
     text_column,
 )
 from benchmark.report.tables import TABLES
-from benchmark.study import Study
 
 
 @TABLES.register("cost", display="Cost of training")
 def build(inputs: Inputs) -> Table:
     """Return training time, throughput, time in the loss and its share of a step, and memory."""
-    costs, study = inputs.costs, inputs.study
+    costs = inputs.costs
     if costs.empty:
         raise NothingToShow("no finished run has recorded its cost yet")
-    order = costs[["dataset", "setting", "batch_size"]].assign(
-        loss=costs["loss"].map(loss_order(costs["loss"], study).index)
-    )
-    rows = records(costs.loc[order.sort_values([*order]).index])
     columns = [
         text_column("Loss"),
         Column(("Training time",), parts=("seconds",)),
@@ -46,17 +39,12 @@ def build(inputs: Inputs) -> Table:
         "step (batch size / images per second). Memory is the host's, or the GPU's where marked. "
         "Times depend on the machine and its load; compare them within this table only."
     )
-    sections = grouped(
-        (condition_label(row.dataset, row.setting, "test", row.batch_size), _row(row, study))
-        for row in rows
-    )
-    return Table("Cost of training", caption, columns, sections)
+    return Table("Cost of training", caption, columns, by_condition(costs, inputs.study, _cells))
 
 
-def _row(row: Any, study: Study) -> list[TableCell]:
+def _cells(row: Any) -> list[TableCell]:
     gpu = finite(row.peak_gpu_mb)
     return [
-        loss_cell(row.loss, study),
         number_cell(duration, row.train_seconds),
         number_cell(lambda rate: plain(rate, 0), row.images_per_second),
         number_cell(plain, row.loss_ms),

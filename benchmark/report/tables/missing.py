@@ -7,6 +7,7 @@ from benchmark.report.labels import dataset_label
 from benchmark.report.numbers import count
 from benchmark.report.pairs import loss_cell
 from benchmark.report.render.table import (
+    TONES,
     Column,
     NothingToShow,
     Section,
@@ -16,7 +17,6 @@ from benchmark.report.render.table import (
     text_column,
 )
 from benchmark.report.tables import TABLES
-from benchmark.report.tones import TONES
 
 _MEANING = {  # the gravest first
     "failed": "the job ended with an error",

@@ -10,8 +10,7 @@ from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label
 from benchmark.report.render.table import NothingToShow, Section, Table, TableCell, text_column
 from benchmark.report.tables import TABLES
-from benchmark.study.data_files import PRETRAINING
-from benchmark.study.papers import PACKAGE
+from benchmark.study.data_files import PACKAGE, PRETRAINING
 
 # One row for each kind of weights: ``tags`` are words of timm's weight tags, a column named like a
 # dataset says whether they saw its test images, ``others`` the same of all other datasets.

@@ -9,6 +9,7 @@ from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label, loss_label, metric_label
 from benchmark.report.numbers import DASH, finite, interval, p_value, plain, signed, words_of
 from benchmark.report.render.table import (
+    TONES,
     Column,
     NothingToShow,
     Table,
@@ -18,7 +19,6 @@ from benchmark.report.render.table import (
     text_column,
 )
 from benchmark.report.tables import TABLES
-from benchmark.report.tones import TONES
 from benchmark.study import Study
 
 TITLE = "Published and frozen numbers beside ours"

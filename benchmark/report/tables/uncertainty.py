@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, Inputs, records
-from benchmark.report.labels import (
-    condition_label,
-    confidence,
-    loss_order,
-    metric_label,
-    metric_order,
-)
+from benchmark.report.inputs import DIVERGENCE_CELL, Inputs
+from benchmark.report.labels import confidence, metric_label
 from benchmark.report.numbers import DASH, interval, percent, plain
-from benchmark.report.pairs import is_true, loss_cell
+from benchmark.report.pairs import by_condition, is_true
 from benchmark.report.render.table import (
     Column,
     NothingToShow,
     Table,
     TableCell,
-    grouped,
     number_cell,
     text_column,
 )
@@ -35,19 +28,7 @@ def build(inputs: Inputs) -> Table:
     last = inputs.summary[inputs.summary["selection"] == "last"].drop(columns="n_diverged")
     rows = rates.merge(last, on=[*DIVERGENCE_CELL], how="left")
     rows["split"] = rows["split"].fillna("test")  # of losses that diverged under every seed
-    metrics, losses = metric_order(rows["metric"].dropna(), study), loss_order(rows["loss"], study)
-    order = rows[CONDITION].assign(
-        loss=rows["loss"].map(losses.index),
-        metric=rows["metric"].map(lambda name: metrics.index(name) if name in metrics else -1),
-    )
-    sections = grouped(
-        (
-            condition_label(row.dataset, row.setting, row.split, row.batch_size),
-            [loss_cell(row.loss, study), *_cells(row)],
-        )
-        for row in records(rows.loc[order.sort_values([*order], kind="stable").index])
-    )
-    sure = confidence(study)
+    sections, sure = by_condition(rows, study, _cells), confidence(study)
     columns = [
         text_column("Loss"),
         text_column("Metric"),

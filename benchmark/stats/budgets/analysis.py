@@ -30,13 +30,18 @@ from benchmark.core.cells import Setting
 from benchmark.core.seeding import derive
 from benchmark.runs.table import RunTable
 from benchmark.stats.budgets.chosen import PLACE, trial_scores
-from benchmark.stats.budgets.expected import Floats, expected_best, explained_share, resampled
-from benchmark.stats.budgets.order import order_under, seeds_drawn
+from benchmark.stats.budgets.expected import (
+    Floats,
+    expected_best,
+    explained_share,
+    order_under,
+    resampled,
+    seeds_drawn,
+)
 from benchmark.stats.intervals import mean_sd, t_half_widths
 from benchmark.stats.paired import corrected, moderate_groups, paired_tests
-from benchmark.study.trials.grid import FOLD
+from benchmark.study.trials.grid import FOLD, trial_of
 from benchmark.study.trials.selection import AUTHORS, EQUAL
-from benchmark.study.trials.space import trial_of
 
 DRAWS = 2000
 WHERE = ["dataset", "setting", "batch_size"]

@@ -8,9 +8,8 @@ from benchmark.core.cells import Setting
 from benchmark.core.errors import RunError
 from benchmark.runs.table import RunTable
 from benchmark.study.model import Study
-from benchmark.study.trials.grid import FOLD
+from benchmark.study.trials.grid import FOLD, trial_of
 from benchmark.study.trials.selection import Choice, Selection
-from benchmark.study.trials.space import trial_of
 
 PLACE = ["dataset", "setting", "batch_size", "loss"]  # of a table of trials
 

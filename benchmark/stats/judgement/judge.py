@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import optimize
 
-from benchmark.stats.deciding import seeds_to_decide
 from benchmark.stats.judgement.question import Question
-from benchmark.stats.planning import Design, smallest_drift
+from benchmark.stats.planning import Design, seeds_to_decide, smallest_drift
 from benchmark.stats.reproduction import (
     ALPHA,
     DRIFTED,

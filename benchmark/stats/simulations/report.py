@@ -20,8 +20,7 @@ import pandas as pd
 from benchmark.stats.moderation import moderate
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, compare, words
 from benchmark.stats.sensitivity import marks
-from benchmark.stats.simulations.candidates import plain
-from benchmark.stats.simulations.frontier import worst_any_drifted
+from benchmark.stats.simulations.frontier import plain, worst_any_drifted
 from benchmark.stats.simulations.rates import (
     Rate,
     drawn,

@@ -1,4 +1,4 @@
-"""What a directory of class folders holds, as far as the settings of a study depend on it."""
+"""What the settings of a folder study depend on: what the directory holds, and the network."""
 
 from __future__ import annotations
 
@@ -68,3 +68,31 @@ def _spread(images: ImageSet) -> list[int]:
     """Return numbers of images at even distances."""
     numbers = np.linspace(0, len(images) - 1, SAMPLED // 2)
     return sorted({int(number) for number in numbers})
+
+
+@dataclass(frozen=True)
+class Network:
+    """A backbone and its weights.
+
+    label         name in paths and tables
+    weights       where they come from, in words; None for a network trained from scratch
+    mean, std     of the pixels that the weights were trained on, per channel
+    fixed_side    side of the input that the network demands, pixels; None when it takes any
+    """
+
+    backbone: str
+    label: str
+    weights: str | None = None
+    checkpoint: str | None = None
+    mean: tuple[float, ...] = (0.5,)
+    std: tuple[float, ...] = (0.5,)
+    fixed_side: int | None = None
+
+    @property
+    def pretrained(self) -> bool:
+        """Returns whether it starts from weights."""
+        return self.weights is not None
+
+
+# The network of the embedded study: 0.4 million parameters, learns on a CPU.
+FROM_SCRATCH = Network("test_resnet", "test_resnet")

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.study.from_folder.look import Look
-from benchmark.study.from_folder.network import Network
+from benchmark.study.from_folder.look import Look, Network
 
 IMAGES_SEEN = {False: 40_000, True: 12_000}  # by whether the network is pretrained
 LONGEST = {False: 60, True: 20}  # epochs

@@ -7,8 +7,7 @@ import math
 import pytest
 
 from benchmark.core.csv_file import read_csv
-from benchmark.core.plain_json import parse_json
-from benchmark.core.plain_yaml import YamlError, parse_yaml
+from benchmark.core.plain import YamlError, parse_json, parse_yaml
 
 BILLIONS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
     f"{name}: &{name} [{', '.join(['*' + before] * 8)}]\n"

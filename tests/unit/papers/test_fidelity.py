@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.facts import Fact
-from benchmark.papers.fidelity import as_text, contradictions, ledger, study_ledger, touching
+from benchmark.papers.fidelity import Row, as_text, ledger, study_ledger, touching
 from benchmark.study import load_study
 
 PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
@@ -16,6 +16,16 @@ PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
 
 def fact(item, code="", effect="none", recipe="made_up", paper="", reason=""):
     return Fact(recipe, item, paper, "", code, effect, reason)
+
+
+def contradictions(rows: list[Row]) -> list[str]:
+    """Return what the effects of rows say against their values."""
+    return [
+        f"{row.recipe}: {row.item} is {row.ours}, authors {row.code or row.paper}: equal "
+        f"'{row.equal}' does not go with the effect '{row.effect}'"
+        for row in rows
+        if (row.equal == "yes") == row.deviates and row.equal != "not stated"
+    ]
 
 
 @pytest.mark.parametrize("name", PAPER_STUDIES)

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from benchmark.papers.library import cite
+from benchmark.papers.library import cite, footnotes
 from benchmark.papers.paper import load_papers
-from benchmark.papers.printed.footnotes import footnotes
 
 
 def test_every_footnote_rule_finds_two_values_that_differ():

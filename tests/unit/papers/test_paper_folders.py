@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from paper_folders import FILES, METHODS, write_paper
+from paper_folders import FILES, METHODS, load_paper, write_paper
 
 from benchmark.core.errors import ConfigError, ReferenceDataError
 from benchmark.papers.library import arranged_tables, asked_numbers, cite, cite_statement
-from benchmark.papers.paper import load_paper, load_papers
-from benchmark.study.papers import paper_folders, published_names
+from benchmark.papers.paper import load_papers
+from benchmark.study.data_files import paper_folders, published_names
 
 
 def problems(tmp_path, **files: str | None) -> str:

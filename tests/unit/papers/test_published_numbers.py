@@ -9,7 +9,7 @@ import pytest
 from benchmark.core.errors import ReferenceDataError
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.claims.kinds import KINDS
-from benchmark.papers.claims.summary import list_text
+from benchmark.papers.claims.text import list_text
 from benchmark.papers.library import (
     all_claims,
     all_figures,
@@ -22,7 +22,7 @@ from benchmark.papers.library import (
 )
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.papers.paper import load_papers
-from benchmark.study.papers import published_names
+from benchmark.study.data_files import published_names
 
 SOURCES = {"fastap2019", "listwise2019", "roadmap2021v2", "smoothap2020"}
 

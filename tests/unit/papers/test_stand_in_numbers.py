@@ -8,7 +8,7 @@ import pytest
 from made_up_candidates import candidate
 
 from benchmark.papers.paper import load_papers
-from benchmark.papers.printed.stand_in import stand_in_candidate
+from benchmark.papers.printed.cells import stand_in_candidate
 
 HERE = {"dataset": "glyphs_1k", "backbone": "test_resnet", "embedding_dim": 128}
 GRID = [candidate(loss=loss, **HERE) for loss in ("softbin_ap", "smooth_ap")]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 import pytest
 from long_tables import long_table, without_number, write_long
 
 from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import RunError
-from benchmark.core.records import LONG_COLUMNS
 from benchmark.runs.table import CELL_COLUMNS, ONE_BEST, RunTable
 
 MEANS = {"smooth_ap": 0.5, "sup_ap": 0.6}
@@ -78,19 +75,6 @@ def test_cells_are_typed_and_counted_by_status(folder):
 def test_the_settings_of_a_cell_are_data_without_null():
     table = settings(**{"loss.tau": 0.1, "recipe.model.embedding_dim": None, "dataset.name": "d"})
     assert table.settings(table.cells()[0]) == {"dataset.name": "d", "loss.tau": 0.1}
-
-
-def test_the_long_table_has_a_row_for_runs_without_numbers(folder):
-    long = RunTable.read(folder).long()
-    assert tuple(long.columns) == LONG_COLUMNS and long["run_id"].nunique() == 10
-    empty = long[long["status"] == "missing"]
-    assert list(empty["metric"]) == ["", ""] and empty["value"].isna().all()
-
-
-def test_a_cost_is_a_row_of_the_long_table_where_it_was_measured():
-    long = settings(status="ok", peak_gpu_mb=12.5, loss_ms=math.nan).long()
-    costs = long[long["selection"] == "cost"]
-    assert dict(zip(costs["metric"], costs["value"], strict=True)) == {"peak_gpu_mb": 12.5}
 
 
 @pytest.mark.parametrize(

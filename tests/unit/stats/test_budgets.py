@@ -11,12 +11,11 @@ import pytest
 from made_up_budgets import made_up_budgets, made_up_finals, made_up_trials
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.runs.field import freeze_field, with_field
+from benchmark.runs.collect import freeze_field, with_field
 from benchmark.runs.table import RunTable
 from benchmark.stats.budgets.analysis import analyse_budgets
 from benchmark.stats.budgets.chosen import best_trial
-from benchmark.stats.budgets.expected import expected_best, explained_share, resampled
-from benchmark.stats.budgets.order import order_under
+from benchmark.stats.budgets.expected import expected_best, explained_share, order_under, resampled
 from benchmark.stats.simulations.budgets import rank_worlds
 from benchmark.study.model import References
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmark.stats.moderation import LIMIT, SHARE, TIMES, moderate
-from benchmark.stats.simulations.candidates import smyth
+from benchmark.stats.simulations.frontier import smyth
 
 
 def test_three_degrees_borrow_five_from_many_sisters_of_equal_spread():

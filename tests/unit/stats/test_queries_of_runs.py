@@ -8,14 +8,14 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import run_table
+from long_tables import LONG_COLUMNS, run_table
 from made_up_records import made_up_result
 from tiny_runs import tiny_spec
 
 from benchmark.core.cells import Setting
 from benchmark.core.errors import RunError
 from benchmark.core.query_scores import QueryScores, write_query_scores
-from benchmark.core.records import LONG_COLUMNS, QUERIES, RESULT, SPEC
+from benchmark.core.records import QUERIES, RESULT, SPEC
 from benchmark.core.results import Metrics
 from benchmark.stats.analysis import analyse
 from benchmark.stats.compare import compare_text

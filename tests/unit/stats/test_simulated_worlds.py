@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,14 +14,41 @@ from scipy import special
 
 from benchmark.stats.families import holm
 from benchmark.stats.moderation import moderate
-from benchmark.stats.simulations.candidates import plain
-from benchmark.stats.simulations.frontier import worst_any_drifted
-from benchmark.stats.simulations.losses import Blocks, draw_blocks
+from benchmark.stats.simulations.frontier import plain, worst_any_drifted
 from benchmark.stats.simulations.rates import any_drifted, drift_seen, judge, reproduced
 from benchmark.stats.simulations.world import PAIRED, SEVERAL, SINGLE, World, draw
 
 TABLES = 500
 REFERENCES = (SINGLE, SEVERAL, PAIRED)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A study that compares losses: ``seeds`` runs of each, at ``sizes`` batch sizes.
+
+    sigma     spread of a run besides what all runs of a seed share, in points
+    shared    spread of what they share
+    log_sd    standard deviation of the logarithm of sigma over losses
+    ahead     points by which the last loss is better than all others
+    """
+
+    losses: int = 6
+    sizes: int = 1
+    seeds: int = 3
+    sigma: float = 0.5
+    shared: float = 1.0
+    log_sd: float = 0.0
+    ahead: float = 0.0
+
+
+def draw_blocks(blocks: Blocks, studies: int, rng: np.random.Generator) -> np.ndarray:
+    """Return scores (studies, sizes, losses, seeds) in points."""
+    shape = (studies, blocks.sizes, blocks.losses)
+    spread = blocks.sigma * np.exp(rng.normal(0.0, blocks.log_sd, (*shape, 1)))
+    shared = rng.normal(0.0, blocks.shared, (studies, 1, 1, blocks.seeds))
+    scores = shared + spread * rng.standard_normal((*shape, blocks.seeds))
+    scores[:, :, -1] += blocks.ahead
+    return scores
 
 
 @pytest.mark.parametrize("reference", REFERENCES)

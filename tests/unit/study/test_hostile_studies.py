@@ -9,7 +9,7 @@ from benchmark.core.errors import MAX_NAMES, MAX_SHOWN, ConfigError, unknown_nam
 from benchmark.core.options import problems
 from benchmark.study import load_study
 from benchmark.study.blocks import MAX_PROBLEMS
-from benchmark.study.conflicts import conflicts, different_parts
+from benchmark.study.grid import conflicts, different_parts
 
 
 def refusal(path) -> str:
@@ -49,7 +49,7 @@ def test_equal_blocks_are_compared_with_the_first_alone(study_data, write_study,
         compared.append(1)
         return different_parts(one, other)
 
-    monkeypatch.setattr("benchmark.study.conflicts.different_parts", counted)
+    monkeypatch.setattr("benchmark.study.grid.different_parts", counted)
     assert conflicts(blocks) == []
     assert len(compared) <= 39 * sum(1 for _ in blocks[0].specs())
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import typer
 from published_files import publish
 from typer.testing import CliRunner
 
-from benchmark.cli.data import register
+from benchmark.__main__ import app
 from benchmark.core.errors import BenchmarkError
 
 
 @pytest.fixture
 def command():
     """Returns a function that runs ``data ...`` and returns what it printed; errors are raised."""
-    app = typer.Typer()
-    register(app)
-    app.command("other")(lambda: None)  # one group alone would lose its name
 
     def run(*arguments: object, status: int = 0) -> str:
         shown = CliRunner().invoke(app, ["data", *map(str, arguments)])

@@ -21,8 +21,7 @@ from benchmark.datasets.io.images import open_image
 from benchmark.datasets.io.packed import PackedImages
 from benchmark.datasets.prepare import pack as packing
 from benchmark.datasets.prepare import parallel
-from benchmark.datasets.prepare.encode import Encoder
-from benchmark.datasets.prepare.pack import pack
+from benchmark.datasets.prepare.pack import Encoder, pack
 from benchmark.datasets.prepare.prepare import prepare
 
 SIDE = 16
@@ -136,14 +135,14 @@ def test_a_kill_loses_at_most_one_shard_and_nothing_half_written_counts(root, mo
     code = """
 import os, signal, sys
 from pathlib import Path
-from benchmark.datasets.prepare import encode, pack
+from benchmark.datasets.prepare import pack
 pack.SHARD_BYTES = 1500
-call = encode.Encoder.__call__
+call = pack.Encoder.__call__
 def killed(self, path):
     if path == "8.jpg":
         os.kill(os.getpid(), signal.SIGKILL)
     return call(self, path)
-encode.Encoder.__call__ = killed
+pack.Encoder.__call__ = killed
 pack.pack(Path(sys.argv[1]), 16, sys.argv[2:], workers=1)
 """
     done = subprocess.run([sys.executable, "-c", code, str(root), *PATHS], check=False)

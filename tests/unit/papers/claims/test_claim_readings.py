@@ -18,7 +18,7 @@ from benchmark.core.errors import RunError
 from benchmark.papers.candidates import candidates
 from benchmark.papers.claims.judge import COLUMNS, PART_COLUMNS, judge_claims
 from benchmark.papers.claims.model import Arm, Claim, Scope
-from benchmark.papers.claims.summary import summary_text
+from benchmark.papers.claims.text import summary_text
 from benchmark.papers.library import all_claims
 from benchmark.papers.vocabulary import load_vocabulary
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import run_table
+from long_tables import LONG_COLUMNS, run_table
 
-from benchmark.core.records import LONG_COLUMNS
 from benchmark.papers.candidates import candidates
 from benchmark.papers.claims.judge import judge_claims
 from benchmark.papers.library import all_claims

@@ -9,7 +9,7 @@ from made_up_candidates import candidates_of
 
 from benchmark.papers.claims.judge import judge_claims
 from benchmark.papers.claims.model import Arm, Claim, Scope
-from benchmark.papers.claims.summary import summary_text
+from benchmark.papers.claims.text import summary_text
 
 
 def claim(published):

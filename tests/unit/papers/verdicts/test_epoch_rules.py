@@ -7,8 +7,8 @@ from long_tables import long_table, run_table
 
 from benchmark.papers.library import asked_numbers
 from benchmark.papers.paper import load_papers
+from benchmark.papers.verdicts.judge import judge_study, rule_of
 from benchmark.papers.verdicts.records import table_of
-from benchmark.papers.verdicts.study import judge_study, rule_of
 from benchmark.study import load_study
 
 RULES = {

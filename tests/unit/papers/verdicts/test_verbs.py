@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-import typer
 from long_tables import long_table, without_number, write_long
 from made_up_results import made_up_study
 from typer.testing import CliRunner
 
 import benchmark.study
-from benchmark.cli import stats as stats_cli
-from benchmark.cli import verdicts as verdicts_cli
+from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, ReferenceDataError, RunError
 from benchmark.papers.printed.study import Printed
 from benchmark.study.model import References
@@ -33,9 +31,6 @@ def results(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    app = typer.Typer()
-    for module in (stats_cli, verdicts_cli):
-        module.register(app)
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

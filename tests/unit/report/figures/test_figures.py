@@ -13,7 +13,6 @@ from made_up_inputs import (
 )
 from made_up_results import LOSSES, made_up_runs, made_up_study
 
-from benchmark.report.artefacts import read_artefacts
 from benchmark.report.drawing.drawing import inline_svg, save, to_svg
 from benchmark.report.drawing.style import (
     COLOURS,
@@ -26,6 +25,7 @@ from benchmark.report.drawing.style import (
     style_of,
 )
 from benchmark.report.figures import FIGURES
+from benchmark.report.records import read_artefacts
 from benchmark.report.render.table import NothingToShow
 from benchmark.report.steps import write_figures
 

@@ -7,10 +7,9 @@ from made_up_neighbours import write_neighbours_file
 from made_up_results import made_up_study
 
 from benchmark.core.errors import ConfigError, RunError
-from benchmark.report.gallery.choose import CATEGORY, GAIN, LOSS, RANDOM, choose
+from benchmark.report.gallery.choose import CATEGORY, GAIN, LOSS, RANDOM, Choice, choose, run_pairs
 from benchmark.report.gallery.neighbours import average_precision, load_neighbours
-from benchmark.report.gallery.pairs import Choice, run_pairs
-from benchmark.report.gallery.strip import MATCH, MISMATCH, strip, to_png
+from benchmark.report.gallery.pictures import MATCH, MISMATCH, strip, to_png
 from benchmark.report.render.table import NothingToShow
 
 STUDY = made_up_study(

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from benchmark.report.gallery import write_gallery
 from benchmark.report.gallery.neighbours import load_neighbours
-from benchmark.report.gallery.record import Gallery
 from benchmark.report.gallery.write import _as_text
-from benchmark.report.page.gallery import load_gallery
+from benchmark.report.page.embedded import load_gallery
+from benchmark.report.records import Gallery
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),

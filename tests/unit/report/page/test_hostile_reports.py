@@ -12,8 +12,8 @@ from made_up_inputs import made_up_inputs, written_page
 
 from benchmark.core.errors import DataError, RunError, print_error
 from benchmark.core.paths import file_below
-from benchmark.report.artefacts import FILE
 from benchmark.report.page.page import build_page
+from benchmark.report.records import CONTENTS
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_figure_with_a_script_is_shown_without_it(made):
 def test_a_record_that_names_a_file_elsewhere_is_not_shown(made, tmp_path):
     inputs, folder, _ = made
     (tmp_path / "secret.svg").write_text("secret words")
-    path = folder / "figures" / FILE
+    path = folder / "figures" / CONTENTS
     good = path.read_text()
     records = json.loads(good)
     records[0] |= {"name": "../../../../../../../../etc/passwd", "reason": ""}

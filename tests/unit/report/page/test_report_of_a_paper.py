@@ -7,8 +7,7 @@ import pytest
 from made_up_inputs import written_page
 from made_up_papers import paper_inputs, roadmap_study
 
-from benchmark.report.page.answer import answer
-from benchmark.report.page.counts import claim_counts
+from benchmark.report.page.answer import answer, claim_counts
 
 
 @pytest.fixture(scope="module")

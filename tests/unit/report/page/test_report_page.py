@@ -15,8 +15,7 @@ from made_up_inputs import (
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
-from benchmark.report.page.answer import answer
-from benchmark.report.page.counts import run_counts, verdict_counts
+from benchmark.report.page.answer import answer, run_counts, verdict_counts
 from benchmark.report.page.notices import notices
 from benchmark.report.page.page import build_page
 from benchmark.report.page.provenance import provenance_facts

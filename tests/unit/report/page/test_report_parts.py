@@ -14,11 +14,10 @@ from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.errors import RunError
 from benchmark.report.page import pdf
-from benchmark.report.page.analyses import load_analyses
-from benchmark.report.page.answer import answer
-from benchmark.report.page.counts import claim_counts, claims_heading
+from benchmark.report.page.answer import answer, claim_counts, claims_heading
+from benchmark.report.page.embedded import load_analyses
+from benchmark.report.page.methods import recipe_sources
 from benchmark.report.page.provenance import provenance_facts
-from benchmark.report.page.sources import recipe_sources
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmark.report.page.sanitised import safe_html, safe_svg
+from benchmark.report.page.files import safe_html, safe_svg
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 ACTIVE = re.compile(

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from benchmark.input.samplers import create_sampler
-from benchmark.study.from_folder.look import Look
-from benchmark.study.from_folder.network import FROM_SCRATCH, Network
+from benchmark.study.from_folder.look import FROM_SCRATCH, Look, Network
 from benchmark.study.from_folder.settings import settings
 
 PRETRAINED = Network("resnet50.tv_in1k", "resnet50", "its weights")

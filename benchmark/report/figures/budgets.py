@@ -1,4 +1,4 @@
-"""Panels of losses over a number of trials: a row per dataset, a column per kind of loss."""
+"""Scores against the number of trials: a row of panels per dataset, a column per kind of loss."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.report.drawing.drawing import new_figure
+from benchmark.report.drawing.drawing import Drawing, new_figure
 from benchmark.report.drawing.panels import dodge, errorbars, rows_of
 from benchmark.report.drawing.style import DOUBLE, line, styled
+from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
-from benchmark.report.labels import dataset_label, loss_label, loss_order
+from benchmark.report.labels import confidence, dataset_label, loss_label, loss_order, metric_label
 
 KINDS = {"ranking": "ranking losses", "pair": "pairs and triplets", "proxy": "proxies"}
 WHERE = ["dataset", "setting", "batch_size"]
@@ -70,3 +71,43 @@ def _draw(axes: Any, table: pd.DataFrame, losses: list[str], inputs: Inputs, bar
         axes.set_xscale("log", base=2)
         ticks = [each for each in (1, 2, 4, 8, 16, 32, 64) if each <= max(budgets)]
         axes.set_xticks(ticks, [str(each) for each in ticks])
+
+
+EXPECTED_BEST = "Expected best score against the number of trials"
+
+
+@FIGURES.register("expected_best", display=EXPECTED_BEST, of_trials=True)
+def expected_best(inputs: Inputs) -> Drawing:
+    """Return a row of panels per dataset, one for each kind of loss."""
+    curves = inputs.budget("budget_curves")
+    metric = metric_label(inputs.headline)
+    figure, losses = draw_budgets(inputs, curves, f"held-out {metric} (%)", bars=False)
+    caption = (
+        f"Expected best {metric} on held-out training classes of so many trials drawn without "
+        f"replacement from those made, with a {confidence(inputs.study)} bootstrap band over "
+        "trials and folds. These scores chose the settings; they are no test scores."
+    )
+    alt = f"Rising curves with bands for {losses} losses over 1 to {curves['trials'].max()} trials."
+    return Drawing(EXPECTED_BEST, caption, alt, figure, curves)
+
+
+SCORE_BY_BUDGET = "Scores against the budget of trials"
+
+
+@FIGURES.register("score_by_budget", display=SCORE_BY_BUDGET, of_trials=True)
+def score_by_budget(inputs: Inputs) -> Drawing:
+    """Return a row of panels per dataset, one for each kind of loss."""
+    ranks = inputs.budget("budget_ranks")
+    metric = metric_label(inputs.headline)
+    figure, losses = draw_budgets(inputs, ranks, f"test {metric} (%)", bars=True)
+    caption = (
+        f"Test {metric} of the setting that is best after so many trials: mean and "
+        f"{confidence(inputs.study)} t interval over fresh seeds. “A” is the setting as published, "
+        "which no trial chose. Losses stand in three panels by what they compare, on one scale."
+    )
+    top = ranks[ranks["trials"] == ranks["trials"].max()].sort_values("mean").iloc[-1]
+    alt = (
+        f"Lines of {losses} losses over the number of trials; the best at the largest budget "
+        f"reaches {100 * top['mean']:.1f} percent."
+    )
+    return Drawing(SCORE_BY_BUDGET, caption, alt, figure, ranks)

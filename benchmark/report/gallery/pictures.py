@@ -1,11 +1,19 @@
-"""One query and its nearest items as pictures: matches differ in colour, line and mark."""
+"""One query as pictures: its nearest items in a strip, and its precision-recall curves."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 from PIL import Image, ImageDraw
+
+from benchmark.report.drawing.drawing import Drawing, new_figure
+from benchmark.report.drawing.style import line, styled
+from benchmark.report.gallery.neighbours import Neighbours, average_precision
+from benchmark.report.numbers import percent
+from benchmark.report.records import RunSide
 
 SIDE = 64  # pixels of a thumbnail
 FRAME = 4
@@ -66,3 +74,36 @@ def _dashed(draw: ImageDraw.ImageDraw, left: int, cell: int) -> None:
             far = near + FRAME - 2
             draw.rectangle((left + start, near, left + stop, far), fill=MISMATCH)
             draw.rectangle((left + near, start, left + far, stop), fill=MISMATCH)
+
+
+WIDTH, HEIGHT = 2.5, 1.9  # inches
+_MARKED = 24  # points from which a curve is drawn without markers
+
+
+def draw_curves(
+    row: int, sides: Mapping[RunSide, Neighbours], bases: Mapping[str, str], title: str
+) -> Drawing:
+    """Return the figure of a query with positives; ``bases``: the losses' registry names."""
+    parts, told = [], []
+    with styled():
+        figure, grid = new_figure(WIDTH, HEIGHT)
+        axes = grid[0, 0]
+        for side, neighbours in sides.items():
+            recall, precision = neighbours.curve(row)
+            style = line(side.loss, bases.get(side.loss))
+            if len(recall) > _MARKED:
+                style["marker"] = ""
+            # From the first match to the left edge, precision is that of the first match.
+            x, y = [0.0, *recall], [precision[0], *precision]
+            axes.plot(x, y, label=side.display, markersize=3, **style)
+            parts.append(
+                pd.DataFrame({"loss": side.loss, "recall": recall, "precision": precision})
+            )
+            told.append(f"{side.display} {percent(average_precision(neighbours.ranks[row]), 1)}%")
+        axes.set_ylim(-0.03, 1.05)
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xlabel("recall")
+        axes.set_ylabel("precision")
+        axes.legend(loc="best", handlelength=2.2)
+    words = f"Precision against recall; average precision: {', '.join(told)}."
+    return Drawing(title, words, words, figure, pd.concat(parts, ignore_index=True))

@@ -1,13 +1,15 @@
-"""YAML as JSON knows it: mappings with text as keys, lists, text, numbers, booleans, null.
+"""JSON and YAML from outside, as plain values: every text that is none is a ValueError.
 
 The only place that parses YAML. A few lines of it can mean a value of gigabytes (aliases of
-aliases), a value that contains itself, a date or an object: all of them are refused.
+aliases), a value that contains itself, a date or an object: all of them are refused. Python's JSON
+parser raises RecursionError for deep nesting, and takes NaN and Infinity, which are no JSON.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -17,6 +19,18 @@ MAX_DEPTH = 50
 MAX_DIGITS = 400  # no float has more
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")}
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; raise ValueError for anything else."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("its values are nested too deeply") from error
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 class YamlError(ValueError):

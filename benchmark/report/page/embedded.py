@@ -1,4 +1,4 @@
-"""The retrieval gallery on the page: its pictures as far as they fit, the rest in its folder."""
+"""What the page embeds of other steps: the retrieval gallery as far as it fits, the analyses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmark.core.paths import file_below, read_regular
 from benchmark.core.privacy import without_paths
 from benchmark.report.drawing.drawing import inline_svg
 from benchmark.report.gallery.choose import REASONS
-from benchmark.report.gallery.record import SIDES, Gallery, PairQueries, Query
 from benchmark.report.labels import dataset_label, metric_label
-from benchmark.report.page.sanitised import safe_svg
+from benchmark.report.page.files import Download, download, safe_html, safe_svg
+from benchmark.report.records import SIDES, SUMMARY, AnalysisSummary, Gallery, PairQueries, Query
 
 LIMIT = 2_500_000  # bytes of pictures and curves in one page
 
@@ -80,3 +80,60 @@ def _embedded(query: Query, folder: Path) -> GalleryQuery:
         content = read_regular(file_below(folder, getattr(query, which).picture))
         pictures[which] = f"data:image/png;base64,{base64.b64encode(content).decode()}"
     return GalleryQuery(query, svg, pictures)
+
+
+FOLDER = "analyses"
+FILES = {"figure.csv": "Numbers of the figure (CSV)", "table.csv": "Table (CSV)"}
+
+
+@dataclass(frozen=True)
+class AnalysisItem:
+    """One analysis on the page; ``reason`` in place of the rest when its files cannot be read."""
+
+    name: str
+    title: str
+    reason: str = ""
+    summary: AnalysisSummary | None = None
+    figure: str = ""  # an svg element
+    table: str = ""  # a figure element
+    note: str = ""
+    downloads: tuple[Download, ...] = ()
+
+
+def load_analyses(study: Path) -> list[AnalysisItem]:
+    """Return the analyses in a study's folder by name; none where there are none."""
+    found = sorted((study / FOLDER).glob(f"*/{SUMMARY}"))
+    return [_load(study, path.parent.name) for path in found]
+
+
+def _load(study: Path, name: str) -> AnalysisItem:
+    folder = study / FOLDER / name
+    try:
+        summary = AnalysisSummary.read(folder)
+        svg = read_regular(file_below(study, f"{FOLDER}/{name}/figure.svg")).decode()
+        table = file_below(study, f"{FOLDER}/{name}/table.html")
+        return AnalysisItem(
+            name=name,
+            title=summary.title,
+            summary=summary,
+            figure=inline_svg(safe_svg(svg), f"analysis-{name}", summary.alt),
+            table=safe_html(table.read_text(encoding="utf-8")) if table.is_file() else "",
+            note=_note(summary),
+            downloads=tuple(
+                download(label, study, f"{FOLDER}/{name}/{file}", f"{name}_{file}")
+                for file, label in FILES.items()
+                if (folder / file).is_file()
+            ),
+        )
+    except (BenchmarkError, OSError, ValueError) as error:
+        return AnalysisItem(name, name, reason=without_paths(str(error)))
+
+
+def _note(summary: AnalysisSummary) -> str:
+    if summary.quick:
+        return "A quick trial on tiny data: its numbers mean nothing."
+    if not summary.runs:
+        return "Nothing was trained for it."
+    seeds = ", ".join(map(str, summary.seeds))
+    trained = f"Networks trained for it: {len(summary.runs)}, with seeds {seeds}"
+    return f"{trained}; code {summary.code_version}."
