@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
@@ -113,7 +114,10 @@ def test_named_losses_declare_what_is_so(name):
     assert set(entry.get("options", {})) <= taken
     assert facts["accepts_references"] == library.takes_references(target)
     assert (facts["kind"] == "proxy") == ("num_classes" in library.supplied_to(target))
-    assert entry["source"]
+    # where each setting is from, in one of these words, or that there is none
+    origins = r"\((authors|library)|authors' train.py|library's default|\bours\b"
+    origins += "|No settings|no margin of its own"
+    assert re.search(origins, entry["source"])
 
 
 def test_named_losses_equal_their_class_with_these_settings():
