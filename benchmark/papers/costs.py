@@ -40,7 +40,8 @@ def costs_of(table: RunTable) -> Costs:
     alone: ours is a bound.
     """
     costs = table.costs()
-    epochs = costs["run_id"].map(table.test_scores("last").groupby("run_id")["epoch"].max())
+    last = table.test_scores("last").groupby("run_id")["epoch"].max()
+    epochs = costs["run_id"].map(last).astype(float)  # text where no run has finished
     rate = costs["images_per_second"].where(costs["images_per_second"] > 0)
     per_epoch = costs["train_seconds"] / epochs
     quantities = {
