@@ -24,9 +24,20 @@ _PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "s
 def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text; raise ValueError for anything else."""
     try:
-        return json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse)
     except RecursionError as error:
         raise ValueError("its values are nested too deeply") from error
+    if "\\u" in (text.decode(errors="replace") if isinstance(text, bytes) else text):
+        _refuse_halves(json.dumps(value, ensure_ascii=False))
+    return value
+
+
+def _refuse_halves(text: str) -> None:
+    """Raise ValueError for half a surrogate pair, which no file, name or page can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"\\u{ord(text[error.start]):04x} is no letter") from error
 
 
 def _refuse(name: str) -> NoReturn:
@@ -93,6 +104,8 @@ def _check(node: yaml.Node, above: list[yaml.Node], sizes: dict[yaml.Node, int])
         raise YamlError(
             f"a value with the tag {node.tag.replace(_TAG, '!!')}{line}; remove the tag"
         )
+    if isinstance(node.value, str):
+        _refuse_halves(node.value)
     if node.tag == f"{_TAG}int" and len(node.value) > MAX_DIGITS:
         raise YamlError(f"a number of more than {MAX_DIGITS} digits{line}")
     size = 1

@@ -30,6 +30,8 @@ YAML_REFUSED = {
     "no number": ("a: !!int x", "invalid literal"),
     "a NUL": ("a\0: 1", "special characters"),
     "a surrogate": ("a: \ud800", "special characters"),
+    "a surrogate by its number": ('a: "\\ud800"', "ud800 is no letter"),
+    "a surrogate in a key": ('"\\udfff": 1', "udfff is no letter"),
 }
 
 
@@ -55,7 +57,24 @@ def test_plain_yaml_is_read_with_its_lines_and_dates_stay_text():
     assert parse_yaml("") == (None, None)
 
 
-@pytest.mark.parametrize("text", ["", "{", "NaN", "[Infinity]", "[" * 50_000, "1" * 5000, b"\xff"])
+JSON_REFUSED = [
+    "",
+    "{",
+    "NaN",
+    "[Infinity]",
+    "[" * 50_000,
+    "1" * 5000,
+    b"\xff",
+    '["\\ud800"]',
+    b'"\\uDC00"',
+]
+
+
+def test_paired_surrogates_of_json_are_one_letter():
+    assert parse_json('["\\ud83d\\ude00"]') == ["\U0001f600"]
+
+
+@pytest.mark.parametrize("text", JSON_REFUSED)
 def test_json_that_is_none_is_a_value_error(text):
     with pytest.raises(ValueError, match=r"."):
         parse_json(text)
