@@ -124,5 +124,6 @@ def _parts(node: yaml.Node) -> list[yaml.Node]:
                 shown = key.value if isinstance(key.value, str) else f"a {key.id}"
                 line = key.start_mark.line + 1
                 raise YamlError(f"the key {shown} in line {line} is no text; put it into quotes")
+            _refuse_halves(key.value)
         return [value for _, value in node.value]
     return list(node.value) if isinstance(node, yaml.SequenceNode) else []
