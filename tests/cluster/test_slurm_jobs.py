@@ -72,7 +72,6 @@ def test_a_run_on_two_gpus_is_one_job_of_one_task_whose_processes_have_them(chec
     trained = [record for record in checkout.records() if "train" in record["command"]]
     assert {record["SLURM_JOB_ID"] for record in trained} == {job["JobId"]}
     assert {record["CUDA_VISIBLE_DEVICES"] for record in trained} == {"0,1"}
-    assert sorted(record["RANK"] or "" for record in trained) == ["", "0", "1"]
     folder = checkout.run_folder()
     assert json.loads((folder / "result.json").read_text())["status"] == "ok"
     (machine,) = json.loads((folder / "provenance.json").read_text())["machines"]

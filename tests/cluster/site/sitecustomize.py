@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 
 LEAK_STEP = 10
-NOTED = ("SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES", "RANK")
-NOTED += ("BENCHMARK_FORK_SERVER", "MLFLOW_TRACKING_URI")
+NOTED = ("SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES", "BENCHMARK_FORK_SERVER", "MLFLOW_TRACKING_URI")
 
 
 class _Changed(importlib.abc.MetaPathFinder):
