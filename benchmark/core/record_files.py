@@ -81,7 +81,7 @@ def _words(error: ValidationError) -> str:
     lines = []
     for item in sorted(error.errors(), key=lambda item: item["loc"] != ("schema",)):
         key = ".".join(map(str, item["loc"]))
-        if key == "schema":
+        if key == "schema" and "expected" in item.get("ctx", {}):
             return f"has schema {item['input']}, this version reads {item['ctx']['expected']}"
         value = f", is {str(item['input'])[:40]!r}" if item["type"] != "missing" and key else ""
         lines.append(f"{key}  {item['msg']}{value}".strip())

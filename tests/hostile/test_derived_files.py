@@ -74,9 +74,9 @@ def test_a_damaged_table_is_refused_or_shown_as_it_is(place, verb, file, old, ne
         assert "again" in str(error) and "results/x" in str(error)
 
 
-def test_a_table_that_knows_other_losses_names_its_folder_and_the_place(place):
+def test_a_table_without_a_column_names_its_folder_and_the_place(place):
     path = place / "stats" / "best_epoch.csv"
-    path.write_text(path.read_text().replace("recall_at_1", "recall"))
+    path.write_text(path.read_text().replace("best_sd", "other"))
     with pytest.raises(BenchmarkError, match=r"results/x are damaged .*best_epoch\.py:\d+"):
         call("tables")
 
