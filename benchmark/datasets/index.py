@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.options import option
+from benchmark.core.paths import is_text, leaves_root
 from benchmark.datasets.base import (
     Archive,
     Dataset,
@@ -103,8 +104,11 @@ class IndexedLoader(DatasetLoader):
         check_root(findings, self.layout(findings.root), images=self._packed_side is None)
         table = self.read(findings)[list(COLUMNS)]
         check_uses(findings, table, self.roles, self.unique)
-        if self._packed_side is None:
-            check_images(findings, list(dict.fromkeys(table["path"])))
+        paths = list(dict.fromkeys(table["path"]))
+        outside = [path for path in paths if leaves_root(path) or not is_text(path)]
+        findings.add_all("paths that leave the root", outside, "get the lists again")
+        if self._packed_side is None and not outside:
+            check_images(findings, paths)
         findings.stop()
         return table
 
