@@ -149,6 +149,23 @@ class EvaluationConfig:
         added=True,
         help="power of the variance that whitening divides by: 0.5 gives variance 1",
     )
+    scales: list[float] | None = option(
+        None,
+        added=True,
+        schema={
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 16},
+        },
+        help="show each image with its sides times each of these, and take the mean of its "
+        "embeddings, brought to length 1; null: once, as the section input says",
+    )
+    scale_power: float = option(
+        1.0,
+        above=0.0,
+        added=True,
+        help="power that scales are averaged at: sign(x) |x|^p before the mean, the root after it",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,6 +226,12 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
             "be used; start it earlier, or set memory.size to null"
         )
         found.append(Problem(words, "memory.start_epoch"))
+    if recipe.evaluation.scales is not None and recipe.model.freeze_backbone:
+        words = (
+            "the features of a frozen backbone (model.freeze_backbone) are computed once, of "
+            "images at one scale; give null"
+        )
+        found.append(Problem(words, "evaluation.scales"))
     kept, width = recipe.evaluation.whitening, recipe.model.embedding_dim
     if kept is not None and width is not None and kept > width:
         words = (

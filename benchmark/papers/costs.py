@@ -48,6 +48,7 @@ def costs_of(table: RunTable) -> Costs:
         "train_seconds": costs["train_seconds"],
         "seconds_per_epoch": per_epoch,
         "loss_ms": costs["loss_ms"],
+        "peak_gpu_mb": costs["peak_gpu_mb"].where(costs["peak_gpu_mb"] > 0),
         LOSS_TIME: costs["loss_ms"],
         BACKBONE_TIME: 1000.0 * costs["batch_size"] / rate - costs["loss_ms"],
         EPOCH_TIME: per_epoch / 60.0,

@@ -90,6 +90,12 @@ def input_problems(recipe: Recipe) -> list[Problem]:
     if fixed and not patch and side != fixed:
         words = f"{side} is not the side that '{model.backbone}' takes; give {fixed}"
         found.append(Problem(words, "input.image_size"))
+    for scale in recipe.evaluation.scales or ():
+        scaled = int(0.5 + scale * side)
+        if scaled % patch if patch else fixed and scaled != fixed:
+            words = f"{scale:g} times {side} is {scaled}, which '{model.backbone}' does not take; "
+            words += f"give scales that end at multiples of {patch}" if patch else "give null"
+            found.append(Problem(words, "evaluation.scales"))
     return found
 
 

@@ -44,6 +44,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "model": ("embedding_dim", "pooling", "layer_norm"),
     "memory": ("size", "key"),
     "sampler": ("name", "params"),
+    "evaluation": ("scales", "scale_power"),
 }
 
 

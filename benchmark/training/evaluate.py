@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -99,8 +99,13 @@ class Evaluator:
     ) -> np.ndarray:
         if id(image_set) not in self._inputs:
             self._inputs[id(image_set)] = self._make_input(image_set)
-        images, size = self._inputs[id(image_set)], self.config.batch_size
-        return embed_images(model, images, len(image_set), size, device, self._processes)
+        images, config = self._inputs[id(image_set)], self.config
+
+        def seen(scale: float = 1.0) -> np.ndarray:
+            size, count = config.batch_size, len(image_set)
+            return embed_images(model, images, count, size, device, self._processes, scale)
+
+        return seen() if config.scales is None else pooled(map(seen, config.scales), config)
 
 
 @torch.inference_mode()
@@ -111,9 +116,11 @@ def embed_images(
     batch_size: int,
     device: torch.device,
     processes: Processes = ALONE,
+    scale: float = 1.0,
 ) -> np.ndarray:
     """Return the embeddings (count, D) float32 of all ``images``, seen as test images.
 
+    ``scale``: of their sides.
     Of several processes each embeds some of the batches, and the main one alone gets all rows.
     """
     size = images.eval_size(batch_size)
@@ -124,13 +131,29 @@ def embed_images(
     own = bounds[processes.rank]
     rows, start = np.empty((own.stop - own.start, 0), np.float32), 0
     # filled in place: a million images fit once
-    for batch in images.eval_batches(batch_size, share=processes.rows):
+    for batch in images.eval_batches(batch_size, scale, processes.rows):
         part = model(batch.to(device)).float().cpu().numpy()
         if start == 0:
             rows = np.empty((len(rows), part.shape[1]), np.float32)
         rows[start : start + len(part)] = part
         start += len(part)
     return processes.collected(torch.from_numpy(rows), bounds).numpy()
+
+
+def pooled(scales: Iterable[np.ndarray], config: EvaluationConfig) -> np.ndarray:
+    """Return the unit rows (N, D) of the mean over ``scales``, each (N, D), at ``scale_power``.
+
+    The code of SoftBinAP's authors (naver/deep-image-retrieval) pools scales so, at power 3 unless
+    told otherwise; power 1 is the plain mean.
+    """
+    power = config.scale_power
+    total = np.float32(0)
+    for rows in scales:
+        total = total + (rows if power == 1 else np.copysign(np.abs(rows) ** power, rows))
+    mean = total / np.float32(len(config.scales or ()))
+    if power != 1:
+        mean = np.copysign(np.abs(mean) ** (1 / power), mean)
+    return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), np.float32(1e-12))
 
 
 def sample_of(image_set: ImageSet, count: int) -> ImageSet:

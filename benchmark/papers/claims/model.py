@@ -16,6 +16,7 @@ COST_METRICS = (
     "seconds_per_epoch",
     "train_seconds",
     "loss_ms",
+    "peak_gpu_mb",
     "convergence",
     "decomposability_gap",
 )

@@ -33,6 +33,7 @@ SPLITS = {
     "landmarks_clean": LANDMARKS,
 }
 METRICS = ("recall_at_1", "map_at_r", "map")
+COSTS = ("train_seconds", "loss_ms", "peak_gpu_mb")
 
 
 def finished(study) -> pd.DataFrame:
@@ -58,7 +59,7 @@ def finished(study) -> pd.DataFrame:
                 for key in scores
             ]
         epochs = [("test", "curve", epoch, "recall_at_1") for epoch in (1, 2)]
-        costs = [("train", "cost", np.nan, metric) for metric in ("train_seconds", "loss_ms")]
+        costs = [("train", "cost", np.nan, metric) for metric in COSTS]
         rows += [
             dict(zip(("split", "selection", "epoch", "metric"), key, strict=True), **head)
             for key in (*epochs, *costs)
