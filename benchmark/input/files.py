@@ -52,7 +52,9 @@ class FileInput(Input):
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.image_set, self.config, self.channels = image_set, config, channels
-        self._mean, self._std = (values.view(-1) for values in normalisation(config, channels))
+        self._mean, self._std = (
+            values.view(-1).numpy() for values in normalisation(config, channels)
+        )
         self._loader: DataLoader | None = None
         self._plan = _Plan()
 
@@ -115,10 +117,12 @@ class FileInput(Input):
             if start == 0:
                 height, width = piece.shape[1:3]
                 # a row of a batch in memory is a sequence of pixels with their channels
-                mean, std = self._mean.repeat(width), self._std.repeat(width)
+                mean, std = (np.tile(values, width) for values in (self._mean, self._std))
                 rows = torch.empty(size, height, width * self.channels)
-            part = rows[start : start + PIECE]
-            part.copy_(piece.flatten(2)).div_(255.0).sub_(mean).div_(std)
+            for pixels, row in zip(piece.flatten(2).numpy(), rows[start:], strict=False):
+                # one image at a time stays in the cache, and leaves the other cores to the workers
+                row = np.divide(pixels, np.float32(255), out=row.numpy())
+                np.divide(np.subtract(row, mean, out=row), std, out=row)
         return rows.view(size, height, width, self.channels).permute(0, 3, 1, 2)
 
     def _loader_of_pieces(self) -> DataLoader:
