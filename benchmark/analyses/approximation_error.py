@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,10 @@ def settings(name: str) -> list[tuple[float, str, dict[str, Any]]]:
     return [(margin, f"margin = {margin:g}", {"margin": margin}) for margin in MARGINS]
 
 
-def errors_of(steps: list[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
-    """Return AP_pred and AP of every loss and setting on every batch, means over the queries.
+def errors_of(
+    steps: list[tuple[np.ndarray, np.ndarray]], names: Iterable[str] = tuple(DEFAULTS)
+) -> pd.DataFrame:
+    """Return AP_pred and AP of the losses at each setting on every batch, means over the queries.
 
     Columns: loss, setting, width, step, error (mean |AP_pred - AP|), signed (mean AP_pred - AP) and
     over (share of queries with AP_pred above AP). A query ranks only the others, in the losses as
@@ -68,7 +71,7 @@ def errors_of(steps: list[tuple[np.ndarray, np.ndarray]]) -> pd.DataFrame:
         products = rows @ rows.T
         prepared.append((torch.from_numpy(products), labels, batch_ap(products, labels)))
     errors = []
-    for name in DEFAULTS:
+    for name in names:
         own = {} if name == "fast_ap" else {"include_query": False}
         for width, words, params in settings(name):
             loss = create_loss(name, **params, **own)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from benchmark.analyses.recording import Recording, recorded
 from benchmark.core.errors import ConfigError, unknown_name
@@ -73,15 +74,22 @@ class Context:
         kind = "seeds" if len(self.seeds) > 1 else "seed"
         return f"{dataset_name(self.dataset)}, {kind} {listed([*map(str, self.seeds)])}"
 
-    def spec(self, loss: str, batch_size: int, seed: int) -> RunSpec:
+    def spec(self, loss: str, batch_size: int, seed: int, **params: Any) -> RunSpec:
         """Returns the specification of a run: the study's own where it has that run, else made like
         it.
 
-        ``loss`` is a variant of the study or a registered loss with its defaults. A memory in the
-        recipe is switched off: what is looked at are batches.
+        ``loss`` is a variant of the study or a registered loss with its defaults, apart from
+        ``params``. A memory in the recipe is switched off: what is looked at are batches.
         """
         block = self.block
         chosen_loss = self._loss(loss)
+        if changed := {
+            key: value for key, value in params.items() if chosen_loss.params[key] != value
+        }:
+            label = "_".join([loss, *(f"{key}_{value:g}" for key, value in changed.items())])
+            chosen_loss = replace(
+                chosen_loss, label=label, params={**chosen_loss.params, **changed}
+            )
         recipe = block.recipe_of(chosen_loss.name)
         recipe = replace(recipe, memory=replace(recipe.memory, size=None))
         dataset = block.datasets[0]
@@ -97,10 +105,10 @@ class Context:
             recipe=recipe,
         )
 
-    def trained(self, loss: str, batch_size: int, seed: int) -> Recording:
+    def trained(self, loss: str, batch_size: int, seed: int, **params: Any) -> Recording:
         """Returns what a training of this run left, from the cache or by training it now (seconds
         to hours)."""
-        spec = self.spec(loss, batch_size, seed)
+        spec = self.spec(loss, batch_size, seed, **params)
         if spec.digest not in [known.digest for known in self.used]:
             self.used.append(spec)
         return recorded(spec, self.study.folder(self.results) / "analyses" / "embeddings", self.say)

@@ -24,9 +24,15 @@ POSITIVE = 0.3
 TAUS = (0.001, 0.01, 0.05)
 RHOS = (0.0, 10.0, 100.0)
 LAMBDAS = (0.05, 0.1, 0.2)
+# Smooth-AP's figure 2 names two relaxations and prints no formulas: these are the hinge, which its
+# section 4.1 calls linear, and the exponential, both 1 at a tie and so never below the step.
+WIDTH = 0.1  # ours: where the hinge reaches 0
+SHIFTS = ((0.8, 0.5), (0.2, -0.1))  # of s4 - s1 in section 4.1
 BINNED = {"fast_ap": 10, "softbin_ap": 20}
-PANELS = ("SmoothAP", "SupAP", "soft bins", "BlackBoxAP")
+PANELS = ("SmoothAP", "relaxations", "SupAP", "soft bins", "BlackBoxAP")
 PROBES = {"0.1 below": -0.1, "0.02 above": 0.02, "0.13 above": 0.13}
+
+RELAXED = "relaxation"  # stands for no loss
 
 Curve = tuple[np.ndarray, np.ndarray]  # values (n,) and derivatives (n,)
 
@@ -79,6 +85,18 @@ def interpolation(loss: Any, difference: np.ndarray) -> Curve:
     return np.concatenate([[0.0], np.cumsum(areas)]), slopes
 
 
+def linear(difference: np.ndarray) -> Curve:
+    """Return the hinge (1 + x / WIDTH)+ and its derivative."""
+    above = difference > -WIDTH
+    return np.where(above, 1 + difference / WIDTH, 0.0), np.where(above, 1 / WIDTH, 0.0)
+
+
+def exponential(difference: np.ndarray) -> Curve:
+    """Return exp(x / WIDTH) and its derivative."""
+    value = np.exp(difference / WIDTH)
+    return value, value / WIDTH
+
+
 def curves() -> pd.DataFrame:
     """Return every curve: panel, base (loss), curve (words), x, value, derivative."""
     from benchmark.losses import create_loss
@@ -95,6 +113,8 @@ def curves() -> pd.DataFrame:
     for tau in TAUS:
         curve = step_of(create_loss("smooth_ap", tau=tau), grid)
         add("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, curve)
+    for words, relaxation in (("linear", linear), ("exponential", exponential)):
+        add("relaxations", RELAXED, words, grid, relaxation(grid))
     for rho in RHOS:
         curve = step_of(create_loss("sup_ap", rho=rho), grid)
         add("SupAP", "sup_ap", f"rho {rho:g}", grid, curve)
@@ -153,6 +173,15 @@ def _claims() -> list[Finding]:
     )
     narrow, wide = (_region(create_loss("smooth_ap", tau=tau), grid) for tau in (0.01, 0.1))
     lowest = float(sup_slope[grid > 0].min())
+    shifts = np.array(SHIFTS).T
+    drops = {
+        name: of(shifts[0])[0] - of(shifts[1])[0]
+        for name, of in (
+            ("linear", linear),
+            ("exponential", exponential),
+            ("sigmoid", lambda x: step_of(create_loss("smooth_ap"), x)),
+        )
+    }
     return [
         finding(
             "h_minus_above_step",
@@ -169,6 +198,20 @@ def _claims() -> list[Finding]:
             f"0.13 above the positive the sigmoid's derivative is {smooth_far:.1e} and H-'s is "
             f"{sup_far:.3g}; above the positive H-'s is {lowest:.2g} or more.",
             bool(smooth_far < 0.01 < lowest and sup_far > 1),
+        ),
+        finding(
+            "only_the_sigmoid_rewards_a_change_of_order",
+            "Smooth-AP Fig. 2 and Sec. 4.1",
+            "a linear relaxation counts s4 - s1 going from 0.8 to 0.5 like going from 0.2 to -0.1, "
+            "which changes the order; a sigmoid counts the second alone",
+            "The two shifts lower "
+            + "; ".join(f"the {name} by {a:.3g} and {b:.3g}" for name, (a, b) in drops.items())
+            + f" (tau = 0.01; the others of width {WIDTH:g}).",
+            bool(
+                np.isclose(*drops["linear"])
+                and drops["sigmoid"][0] < 0.01
+                and drops["sigmoid"][1] > 0.99
+            ),
         ),
         finding(
             "small_tau_small_region",
@@ -203,17 +246,20 @@ def _draw(data: pd.DataFrame, slopes: dict[str, np.ndarray]) -> Drawing:
         for panel, (upper, lower) in zip(PANELS, grid.T, strict=True):
             _draw_panel(upper, lower, panel, data[data["panel"] == panel])
         grid[0, 0].set_ylabel("in place of the step")
-        grid[0, 2].set_ylabel("share of a score")
+        grid[0, PANELS.index("soft bins")].set_ylabel("share of a score")
         grid[1, 0].set_ylabel("derivative (per cosine)")
     caption = (
-        "What stands for the step (thin grey line), above, and its derivative, below. SmoothAP: "
-        "the sigmoid at several tau. SupAP: H- at several rho, tau = 0.01, delta = 0.05. Soft "
-        "bins: shares of a score in the three middle bins of FastAP (10 intervals) and SoftBinAP "
-        "(20 centers). BlackBoxAP: the interpolation of the step whose slopes make its gradient, "
-        "without noise, at several lambda. All but the bins are computed by the losses themselves."
+        "What stands for the step (thin grey line), above, and its derivative, below, against the "
+        "score of the negative less that of the positive. SmoothAP: "
+        "the sigmoid at several tau; beside it a linear and an exponential relaxation (the paper "
+        f"prints no formulas; ours are 1 at a tie, of width {WIDTH:g}). SupAP: H- at several rho, "
+        "tau = 0.01, delta = 0.05. Soft bins: shares of a score in the three middle bins of FastAP "
+        "(10 intervals) and SoftBinAP (20 centers). BlackBoxAP: the interpolation of the step "
+        "whose slopes make its gradient, without noise, at several lambda. All but the relaxations "
+        "and the bins are computed by the losses themselves."
     )
     alt = (
-        "Eight panels: four functions and their derivatives. With a negative 0.13 above its "
+        "Ten panels: five kinds of functions and their derivatives. With a negative 0.13 above its "
         f"positive the gradient is {slopes['smooth_ap'][2]:.1e} for SmoothAP and "
         f"{slopes['sup_ap'][2]:.2g} for SupAP."
     )
@@ -224,10 +270,10 @@ def _draw_panel(upper: Any, lower: Any, panel: str, data: pd.DataFrame) -> None:
     """Draw the functions of one panel above, and their derivatives below."""
     soft = panel == "soft bins"
     for base, own in data.groupby("base", sort=False):
-        colour = STYLES[str(base)].colour
+        colour = FAINT if base == RELAXED else STYLES[str(base)].colour
         names = own["curve"].unique()
         tones = shades(colour, len(names))
-        for words, tone, dash in zip(names, tones, ("-", "--", ":"), strict=True):
+        for words, tone, dash in zip(names, tones, ("-", "--", ":"), strict=False):
             curve = own[own["curve"] == words]
             look: dict[str, Any] = {"color": tone, "linestyle": dash}
             if soft:  # one look for the bins of a loss, which the legend names once
@@ -238,7 +284,7 @@ def _draw_panel(upper: Any, lower: Any, panel: str, data: pd.DataFrame) -> None:
     if not soft:
         upper.step([-SPAN, 0, SPAN], [0, 1, 1], where="post", color=FAINT, linewidth=0.7)
     if panel != "SupAP":
-        upper.set_ylim(-0.05, 1.75)
+        upper.set_ylim(-0.05, 6.3 if panel == "relaxations" else 1.75)
     if panel == "SmoothAP":
         lower.set_yscale("symlog", linthresh=1)
     handles, labels = upper.get_legend_handles_labels()
@@ -247,4 +293,7 @@ def _draw_panel(upper: Any, lower: Any, panel: str, data: pd.DataFrame) -> None:
     small = {"handlelength": 1.8, "borderaxespad": 0.1}
     upper.legend(unique.values(), unique.keys(), loc=corner, **small)
     upper.set_title(panel, loc="left")
-    lower.set_xlabel("score" if soft else "s_negative - s_positive")
+    lower.set_xlabel("score" if soft else "s_neg - s_pos")
+    if soft:
+        for axes in (upper, lower):
+            axes.set_xticks([-0.3, 0.0, 0.3])

@@ -81,7 +81,7 @@ def test_an_analysis_leaves_figure_table_and_summary(name, smoke, tmp_path):
         pd.read_csv(tmp_path / name / "figure.csv")
     )
     assert "<svg" in (tmp_path / name / "figure.svg").read_text()
-    trains = name not in ("toy_ranking", "surrogates", "worked_examples")
+    trains = name not in ("toy_ranking", "surrogates", "worked_examples", "batch_composition")
     assert bool(summary["runs"]) == trains and summary["seeds"] == ([0] if trains else [])
 
 
@@ -199,3 +199,11 @@ def test_the_verb_prints_sentences_and_where_the_files_are(tmp_path):
     assert done.exit_code == 0, done.output
     assert "This agrees with the paper." in done.stdout
     assert (tmp_path / "smoke" / "analyses-quick" / "toy_ranking" / "summary.json").is_file()
+
+
+def test_another_value_of_a_hyperparameter_is_another_training(smoke):
+    plain, same, other = (
+        smoke.spec("smooth_ap", 16, 0, **params) for params in ({}, {"tau": 0.01}, {"tau": 0.1})
+    )
+    assert plain.digest == same.digest != other.digest
+    assert other.run_id != plain.run_id and other.loss.params == {**plain.loss.params, "tau": 0.1}

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.analyses.surrogates import bin_share, curves, interpolation, pair, step_of
+from benchmark.analyses.surrogates import (
+    SHIFTS,
+    WIDTH,
+    bin_share,
+    curves,
+    exponential,
+    interpolation,
+    linear,
+    pair,
+    step_of,
+)
 from benchmark.losses import create_loss
 
 GRID = np.linspace(-0.15, 0.15, 61)
@@ -60,4 +70,20 @@ def test_blackbox_ap_interpolates_the_step_over_half_of_lambda(step):
 
 def test_every_panel_has_its_curves():
     count = curves().groupby("panel")["curve"].nunique()
-    assert count.to_dict() == {"SmoothAP": 3, "SupAP": 3, "soft bins": 6, "BlackBoxAP": 3}
+    assert count.to_dict() == {
+        "SmoothAP": 3,
+        "relaxations": 2,
+        "SupAP": 3,
+        "soft bins": 6,
+        "BlackBoxAP": 3,
+    }
+
+
+def test_a_linear_relaxation_does_not_see_a_change_of_order():
+    far, near = (linear(np.array(shift))[0] for shift in SHIFTS)
+    assert far[0] - far[1] == pytest.approx(near[0] - near[1]) == pytest.approx(3.0)
+    for relaxation in (linear, exponential):
+        value, slope = relaxation(GRID)
+        assert np.all(value >= (GRID > 0)) and value[GRID.searchsorted(0.0)] == pytest.approx(1)
+        inner = np.abs(GRID + WIDTH) > 0.01  # away from the corner of the hinge
+        assert slope[inner] == pytest.approx(np.gradient(value, GRID)[inner], rel=0.03, abs=1e-9)
