@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +9,11 @@ import numpy as np
 from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.input.samplers import SAMPLERS
-from benchmark.input.samplers.base import CategorySampler, divisibility, shares, shuffled
+from benchmark.input.samplers.base import GroupSampler, divisibility, shares, shuffled
 
 
 @SAMPLERS.register("category_pairs", display="category pairs")
-class CategoryPairsSampler(CategorySampler):
+class CategoryPairsSampler(GroupSampler):
     """Share each batch equally between the categories of a pair; every pair has its turns.
 
     Classes of one category resemble each other, so that a batch holds many hard negatives. A share
@@ -25,16 +24,12 @@ class CategoryPairsSampler(CategorySampler):
     """
 
     @dataclass(frozen=True, kw_only=True)
-    class Config:
+    class Config(GroupSampler.Config):
         """Options of the sampler."""
 
         samples_per_class: int = option(
             4, at_least=0, help="images of each class in a batch; 0: all images of the class"
         )
-        batches_per_pair: int = option(
-            10, at_least=1, help="batches drawn from each pair of categories in an epoch"
-        )
-        nb_categories: int = option(2, at_least=1, help="categories that share a batch")
 
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
@@ -42,12 +37,12 @@ class CategoryPairsSampler(CategorySampler):
         size = config.samples_per_class
         if size == 1:
             return ["samples_per_class 1 leaves no positive in a batch; give 2 or more, or 0"]
-        problems = divisibility(size, batch_size) if size else []
+        problems = super().check(config, batch_size)
+        problems += divisibility(size, batch_size) if size else []
         return problems or shares(config.nb_categories, size, batch_size)
 
     def prepare(self) -> None:
         """Index the classes of each category; raise DataError for data that cannot be drawn."""
-        self.least = self.config.nb_categories
         super().prepare()
         share = self.batch_size // self.config.nb_categories
         if self.config.samples_per_class:
@@ -61,10 +56,9 @@ class CategoryPairsSampler(CategorySampler):
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""
-        groups = itertools.combinations(sorted(self.classes), self.config.nb_categories)
         made = [
             np.concatenate([self._share(category, generator) for category in group])
-            for group in groups
+            for group in self.groups()
             for _ in range(self.config.batches_per_pair)
         ]
         return shuffled(made, generator)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmark.core.options import option
 from benchmark.input.samplers import SAMPLERS
-from benchmark.input.samplers.base import CategorySampler, Window, shares
+from benchmark.input.samplers.base import GroupSampler, Window, shares
 
 
 @SAMPLERS.register("category_windows", display="category windows")
-class CategoryWindowsSampler(CategorySampler):
+class CategoryWindowsSampler(GroupSampler):
     """Share each batch between the categories of a pair, by windows over their classes.
 
     For each epoch the classes of a category are put in random order, one after the other with all
@@ -23,23 +22,17 @@ class CategoryWindowsSampler(CategorySampler):
     """
 
     @dataclass(frozen=True, kw_only=True)
-    class Config:
+    class Config(GroupSampler.Config):
         """Options of the sampler."""
 
         batches_per_pair: int = option(
             5, at_least=1, help="batches drawn from each pair of categories in an epoch"
         )
-        nb_categories: int = option(2, at_least=1, help="categories that share a batch")
 
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
         """Return the problem of a batch size that the categories cannot share equally."""
-        return shares(config.nb_categories, 0, batch_size)
-
-    def prepare(self) -> None:
-        """Index the classes of each category; raise DataError when there are too few categories."""
-        self.least = self.config.nb_categories
-        super().prepare()
+        return super().check(config, batch_size) or shares(config.nb_categories, 0, batch_size)
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""
@@ -47,7 +40,7 @@ class CategoryWindowsSampler(CategorySampler):
         windows = {
             category: Window(classes, generator) for category, classes in self.classes.items()
         }
-        groups = list(itertools.combinations(sorted(windows), self.config.nb_categories))
+        groups = self.groups()
         return [
             np.concatenate([windows[category].take(share) for category in groups[number]])
             for number in generator.permutation(len(groups)).tolist()

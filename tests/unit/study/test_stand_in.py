@@ -88,7 +88,7 @@ def test_options_of_sampling_and_weighting_are_not_the_plain_runs_on_a_stand_in(
     plain, random = (
         fast_ap[f"{setting}{option}/fast_ap/bs128/seed0"].spec.recipe for option in ("", "~random")
     )
-    assert plain.sampler.name == "category_pairs" and random.sampler.name == "class_windows"
+    assert plain.sampler.name == "category_windows" and random.sampler.name == "class_windows"
     uniform = listwise[f"{setting}~uniform/softbin_ap/bs128/seed0"].spec
     assert (
         uniform.recipe.sampler.name == "random"

@@ -114,6 +114,28 @@ def test_nb_categories_share_a_batch(name, count):
     assert sorted(groups) == sorted(2 * list(itertools.combinations(range(4), count)))
 
 
+@pytest.mark.parametrize("name", ["category_pairs", "category_windows"])
+def test_the_largest_categories_alone_share_batches(name):
+    sizes = np.bincount(CATEGORIES[:-9])  # the last class is gone: the fourth category is smallest
+    assert sizes.argmin() == 3
+    epoch = make(
+        name, labels=LABELS[:-9], categories=CATEGORIES[:-9], batches_per_pair=1, largest=3
+    ).epoch(0)
+    pairs = sorted(tuple(np.unique(CATEGORIES[batch]).tolist()) for batch in epoch)
+    assert pairs == [(0, 1), (0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("name", ["category_pairs", "category_windows"])
+def test_an_epoch_that_never_ends_is_refused_before_its_batches_are_made(name):
+    labels = np.repeat(np.arange(98), 8)  # 98 categories are 3,612,280 fours
+    with pytest.raises(DataError, match=r"3,612,280 batches.*Set 'largest'"):
+        make(name, labels=labels, categories=labels, nb_categories=4, batches_per_pair=1)
+    few = {"nb_categories": 4, "batches_per_pair": 1, "largest": 6}
+    assert len(make(name, labels=labels, categories=labels, **few).epoch(0)) == 15
+    (problem,) = check(name, {"nb_categories": 4, "largest": 3}, 16)
+    assert "largest 3" in problem.message
+
+
 def test_a_category_of_few_classes_gives_a_shorter_share():
     labels = np.repeat(np.arange(11), 6)
     categories = np.repeat([0, 1], [60, 6])
