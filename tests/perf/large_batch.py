@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from benchmark.losses import create_loss
+from benchmark.losses.conformance.memory import tensor_bytes
 from benchmark.losses.kernels.fused import TILE_ENTRIES, row_tiles
 from benchmark.report.drawing.drawing import save
 from perf.figures import draw_losses
 from perf.interleave import measure_methods
 from perf.losses import DIMENSION, load_range
-from perf.memory import peak_of_process
 from perf.sections import Measurement, Row, Section, Target
 
 OURS = ("smooth_ap", "sup_ap", "roadmap")
@@ -39,7 +39,7 @@ def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
     note = (
         f"{DIMENSION}-d float32 rows, {PER_CLASS} per class, tiles of about {TILE_ENTRIES:,} "
         "scores (a quarter of the batch where that is less). `times_floor`: multiples of the "
-        "three products of each tile, 2 B^2 D operations each. `peak_mb`: growth of the process "
+        "three products of each tile, 2 B^2 D operations each. `peak_mb`: tensors alive at once "
         f"beyond inputs and gradient. {load_range(rows)}"
     )
     measurements = [Measurement(row, targets_of(row, rows)) for row in rows]
@@ -60,10 +60,15 @@ def measure(batch_size: int, repeats: int) -> list[Row]:
         steps[DENSE] = partial(_step, OURS[0], batch_size, embeddings, labels)
     gradient = embeddings.numel() * embeddings.element_size() / 2**20
     measured = measure_methods(
-        steps, peak_of_process, floor=FLOOR, library="", repeats=repeats, count_first=True
+        steps,
+        lambda call: tensor_bytes(call)[0],
+        floor=FLOOR,
+        library="",
+        repeats=repeats,
+        count_first=True,
     )
     for row in measured:
-        row["peak_mb"] = None if row["peak_mb"] is None else max(0.0, row["peak_mb"] - gradient)
+        row["peak_mb"] -= gradient
     return [{"batch_size": batch_size, "rows_per_tile": rows, **row} for row in measured]
 
 
@@ -87,9 +92,8 @@ def targets_of(row: Row, rows: list[Row]) -> list[Target]:
         targets.append(
             Target(f"{what}, cost", row["times_floor"], MAX_TIMES_FLOOR, "x floor", where=where)
         )
-        if row["peak_mb"] is not None:
-            gib = row["peak_mb"] / 1024
-            targets.append(Target(f"{what}, memory", gib, MAX_GIB, "GiB", where=where))
+        gib = row["peak_mb"] / 1024
+        targets.append(Target(f"{what}, memory", gib, MAX_GIB, "GiB", where=where))
     if batch_size == DENSE_TO and row["method"] == OURS[0]:
         dense = next(
             other["milliseconds"]
@@ -103,7 +107,7 @@ def targets_of(row: Row, rows: list[Row]) -> list[Target]:
 
 
 def _step(name: str, rows: int, embeddings: Tensor, labels: Tensor) -> None:
-    embeddings.grad = None
     loss = create_loss(name)
     loss.rows_per_tile = rows
     loss(embeddings, labels).backward()
+    embeddings.grad = None  # so that each call makes its gradient, whose bytes are known
