@@ -118,7 +118,7 @@ class FileInput(Input):
                 height, width = piece.shape[1:3]
                 # a row of a batch in memory is a sequence of pixels with their channels
                 mean, std = (np.tile(values, width) for values in (self._mean, self._std))
-                # numpy asks for large pages of memory, which are a third of the cost
+                # numpy asks for large pages: faults of small ones are a third of the cost
                 rows = np.empty((size, height, width * self.channels), np.float32)
             for pixels, row in zip(piece.flatten(2).numpy(), rows[start:], strict=False):
                 # one image at a time stays in the cache, and leaves the other cores to the workers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -73,7 +74,11 @@ def _plot(
     axes.set_xscale("log", base=2 if x == "batch_size" else 10)
     axes.set_yscale("log")
     sizes = sorted(data[x].unique())
-    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    # a size close to the one before it has no room for its number
+    close = [after < 1.6 * before for before, after in pairwise([1, *sizes])]
+    axes.set_xticks(
+        sizes, ["" if at else f"{size:,}" for size, at in zip(sizes, close, strict=True)]
+    )
     axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
 
 
