@@ -40,7 +40,7 @@ def _own(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _claim(data: pd.DataFrame, means: pd.DataFrame) -> Finding:
-    own = [float(means.loc[tau, tau]) for tau in TAUS]
+    own = means.to_numpy().diagonal().tolist()
     by_seed = _own(data).pivot_table(index="seed", columns="trained", values="error")
     always = sum(rising(list(row)) for row in by_seed.to_numpy())
     return finding(
@@ -55,7 +55,7 @@ def _claim(data: pd.DataFrame, means: pd.DataFrame) -> Finding:
 
 def _table(means: pd.DataFrame, runs: str) -> Table:
     columns = [numeric("trained at tau"), *(numeric("evaluated at tau", f"{t:g}") for t in TAUS)]
-    rows = [cells(tau, *(means.loc[tau, each] for each in TAUS)) for tau in TAUS]
+    rows = [cells(tau, *row) for tau, row in zip(TAUS, means.to_numpy().tolist(), strict=True)]
     caption = (
         f"Mean |AP_pred - AP| of SmoothAP over the last epoch ({runs}): the tau of the training by "
         "row, that of the evaluation by column. On the diagonal both are the same."

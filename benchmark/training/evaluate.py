@@ -147,9 +147,11 @@ def pooled(scales: Iterable[np.ndarray], config: EvaluationConfig) -> np.ndarray
     told otherwise; power 1 is the plain mean.
     """
     power = config.scale_power
-    total = np.float32(0)
+    total: np.ndarray | None = None
     for rows in scales:
-        total = total + (rows if power == 1 else np.copysign(np.abs(rows) ** power, rows))
+        powered = rows if power == 1 else np.copysign(np.abs(rows) ** power, rows)
+        total = powered if total is None else total + powered
+    assert total is not None
     mean = total / np.float32(len(config.scales or ()))
     if power != 1:
         mean = np.copysign(np.abs(mean) ** (1 / power), mean)
