@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import pkgutil
 import sys
 from pathlib import Path
@@ -27,6 +28,9 @@ COMPLETION = ("--install-completion", "--show-completion")
 
 def main() -> None:
     """Runs the command line; an expected error becomes one message and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a locale without a letter shows its escape
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except BenchmarkError as error:
@@ -34,6 +38,13 @@ def main() -> None:
     except OSError as error:  # a full disk, a name that is too long: the machine's, not the code's
         place = f"{str(error.filename)[:200]}: " if error.filename else ""
         sys.exit(print_error(RunError(f"{place}{error.strerror or error}")))
+    except MemoryError:
+        sys.exit(
+            print_error(RunError("the memory is full; give the process more, or smaller files"))
+        )
+    except UnicodeEncodeError as error:  # of a path
+        words = f"{error.object[:200]!a} cannot be named in this locale; set PYTHONUTF8=1"
+        sys.exit(print_error(RunError(words)))
 
 
 if __name__ == "__main__":

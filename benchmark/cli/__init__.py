@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from benchmark.core.errors import printable
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
@@ -21,3 +23,8 @@ app = typer.Typer(
 
 StudyName = Annotated[str, typer.Argument(help="name or path of a study")]
 Results = Annotated[Path, typer.Option(help="root of the results", file_okay=False)]
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Print a line; names in it may come from files, and hold what steers a terminal."""
+    typer.echo(printable(str(text)), err=err)

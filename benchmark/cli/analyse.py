@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, app
+from benchmark.cli import Results, app, echo
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULTS
 
@@ -52,9 +52,7 @@ def analyse(
 
     if listing:
         for entry in ANALYSES:
-            typer.echo(
-                f"{entry.name:22}{entry.display} ({'; '.join(entry.facts.get('places', ()))})"
-            )
+            echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts.get('places', ()))})")
         return
     if name is None:
         raise ConfigError(
@@ -75,8 +73,8 @@ def analyse(
             if out and name != ALL
             else base / (each if dataset is None else f"{each}-{dataset}")
         )
-        typer.echo(f"{each} ({position} of {len(names)})")
-        context = Context.of(chosen, results, seed or (), quick=quick, say=typer.echo)
+        echo(f"{each} ({position} of {len(names)})")
+        context = Context.of(chosen, results, seed or (), quick=quick, say=echo)
         for sentence in make(each, context, folder).sentences:
-            typer.echo(f"  {sentence}")
-        typer.echo(f"  written: {folder}")
+            echo(f"  {sentence}")
+        echo(f"  written: {folder}")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import app
+from benchmark.cli import app, echo
 from benchmark.core.errors import ConfigError
 
 group = typer.Typer()
@@ -41,7 +41,7 @@ def bench(
     if context.invoked_subcommand is None:
         _prepare(threads)
         report = importlib.import_module("perf.report")
-        typer.echo(f"written: {report.run(out, quick=quick, threads=threads, show=typer.echo)}")
+        echo(f"written: {report.run(out, quick=quick, threads=threads, show=echo)}")
 
 
 @group.command()
@@ -61,8 +61,8 @@ def losses(
     sizes = None if batch_sizes is None else _parse(batch_sizes)
     _prepare(threads)
     measured = importlib.import_module("perf.losses")
-    section = measured.section_of_sizes(sizes, out, quick=quick, show=typer.echo)
-    typer.echo(f"written: {section.write_csv(out)}")
+    section = measured.section_of_sizes(sizes, out, quick=quick, show=echo)
+    echo(f"written: {section.write_csv(out)}")
 
 
 @group.command()
@@ -72,7 +72,7 @@ def gpu(out: Out = Path("results/bench-gpu")) -> None:
     Example: python -m benchmark bench gpu --out results/bench-gpu
     """
     _prepare(1)
-    raise typer.Exit(importlib.import_module("perf.gpu.check").run(out, typer.echo))
+    raise typer.Exit(importlib.import_module("perf.gpu.check").run(out, echo))
 
 
 def _prepare(threads: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmark.cli import app
+from benchmark.cli import app, echo
 from benchmark.core.errors import ConfigError
 from benchmark.core.plain import YamlError, parse_yaml
 
@@ -40,7 +40,7 @@ def conform(
     from benchmark.core.files import write_json
     from benchmark.losses.conformance import verdict
 
-    result = verdict.conform(candidate, loss, options, processes=processes, say=typer.echo)
+    result = verdict.conform(candidate, loss, options, processes=processes, say=echo)
     if json is not None:
         write_json(json, result.as_json())
     if not result.passed:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import app
+from benchmark.cli import app, echo
 
 group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
@@ -44,7 +44,7 @@ def list_datasets() -> None:
     from benchmark.datasets import DATASETS
     from benchmark.datasets.prepare.describe import describe
 
-    typer.echo("\n\n".join(describe(entry) for entry in DATASETS))
+    echo("\n\n".join(describe(entry) for entry in DATASETS))
 
 
 @group.command()
@@ -108,7 +108,7 @@ def prepare(
         compressed=not pixels,
         workers=workers or available_cores(),
         allow_counts=allow_counts,
-        say=typer.echo,
+        say=echo,
     )
 
 
@@ -134,28 +134,26 @@ def check(
         load_with_any_counts,
         published_counts,
         read_record,
+        recorded_sources,
     )
 
     params = _params(name, root, param)
     record = read_record(Path(str(params["root"]))) if "root" in params else {}
     dataset = load_with_any_counts(name, params)
     expected = published_counts(name, params)
-    typer.echo(f"{name}  fingerprint {dataset.fingerprint}")
-    for file, facts in record.get("sources", {}).items():
-        digest = f"  sha256 {facts['sha256']}" if "sha256" in facts else ""
-        typer.echo(f"prepared from {file}{digest}")
-    typer.echo(counts_table(dataset.counts, expected))
+    echo(f"{name}  fingerprint {dataset.fingerprint}")
+    for file, digest in recorded_sources(record).items():
+        echo(f"prepared from {file[:255]}{'  sha256 ' * bool(digest)}{digest}")
+    echo(counts_table(dataset.counts, expected))
     wrong = [] if allow_counts else count_differences(dataset.counts, expected)
     if wrong:
-        typer.echo(
-            f"not the published counts: {'; '.join(map(str, wrong))}; --allow-counts accepts them"
-        )
+        echo(f"not the published counts: {'; '.join(map(str, wrong))}; --allow-counts accepts them")
     bad: list[str] = []
     if images:
         bad, total = broken_images(dataset, workers or available_cores())
         for line in bad:
-            typer.echo(line)
-        typer.echo(f"{len(bad):,} broken of {total:,} images")
+            echo(line)
+        echo(f"{len(bad):,} broken of {total:,} images")
     if wrong or bad:
         raise typer.Exit(1)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, app
+from benchmark.cli import Results, app, echo
 from benchmark.core.records import RESULTS
 
 LISTED = 25  # verdicts that fit and are named
@@ -54,7 +54,7 @@ def explain(
     claims = {claim.name: claim for claim in claims_of(loaded.name)}
     if cell in claims:
         judged = judge_study_claims(loaded, loaded.folder(results))
-        typer.echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
+        echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):
         words = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"
@@ -62,13 +62,13 @@ def explain(
     verdicts = judge_study(loaded, table, selection)
     found = find_verdicts(verdicts, cell)
     if len(found) == 1:
-        typer.echo(explain_verdict(found[0], verdicts, table))
+        echo(explain_verdict(found[0], verdicts, table))
         return
-    typer.echo(f"{len(found)} verdicts fit '{cell}'; add words of the one you mean:")
+    echo(f"{len(found)} verdicts fit '{cell}'; add words of the one you mean:")
     for each in found[:LISTED]:
-        typer.echo(f"  {key_of(each)}: {each.outcome.verdict}")
+        echo(f"  {key_of(each)}: {each.outcome.verdict}")
     if len(found) > LISTED:
-        typer.echo(f"  and {len(found) - LISTED} more")
+        echo(f"  and {len(found) - LISTED} more")
     raise typer.Exit(2)
 
 
@@ -89,7 +89,7 @@ def compare(
     """
     from benchmark.stats.compare import compare_text
 
-    typer.echo(compare_text(first, second, results))
+    echo(compare_text(first, second, results))
 
 
 @app.command()
@@ -118,9 +118,9 @@ def fidelity(
         for row in study_ledger(load_study(name))
     }
     if not rows:
-        typer.echo(f"the recipes of '{study}' follow no paper, so there is nothing to compare")
+        echo(f"the recipes of '{study}' follow no paper, so there is nothing to compare")
         return
     shown = [row for row in rows.values() if row.deviates or not deviations]
     if csv:
         as_table(shown).to_csv(csv, index=False)
-    typer.echo(str(csv) if csv else as_text(rows.values(), shown))
+    echo(str(csv) if csv else as_text(rows.values(), shown))

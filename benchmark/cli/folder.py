@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import app
+from benchmark.cli import app, echo
 
 if TYPE_CHECKING:
     from benchmark.study.from_folder.look import Look, Network
@@ -83,11 +83,11 @@ def init(
     found = _look(params)
     chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
     written = write_study(study, params, found, network, chosen, gpus=gpus, out=out, force=force)
-    typer.echo("\n".join([*_found(root, found), *_chosen(found, network, chosen)]))
-    typer.echo(
+    echo("\n".join([*_found(root, found), *_chosen(found, network, chosen)]))
+    echo(
         f"wrote {written.study_path} ({len(expand(written.study))} runs) and {written.recipe_path}"
     )
-    typer.echo(
+    echo(
         "next:\n"
         f"  snakemake --configfile {_shell(written.study_path)} --profile workflow/profiles/local\n"
         "      trains and reports, from the repository's folder; -n shows the jobs first\n"

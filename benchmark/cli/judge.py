@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import app
+from benchmark.cli import app, echo
 
 # Numbers are texts here, so that all mistakes are told at once and the printed digits are counted.
 Text = str | None
@@ -77,4 +77,4 @@ def judge(
         unexpected=words or [],
     )
     found = answer(asked)
-    typer.echo(json.dumps(record(found), indent=2) if as_json else as_text(found))
+    echo(json.dumps(record(found), indent=2) if as_json else as_text(found))

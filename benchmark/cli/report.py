@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app
+from benchmark.cli import Results, StudyName, app, echo
 from benchmark.core.records import RESULTS
 
 
@@ -59,11 +59,11 @@ def report(
         )
     with derived_files(table.parent):
         page = write_report(loaded, results)
-    typer.echo(page)
+    echo(page)
     if pdf:
         from benchmark.report.page.pdf import write_pdf
 
-        typer.echo(write_pdf(page))
+        echo(write_pdf(page))
 
 
 def _write(kind: str, study: str, results: Path) -> None:
@@ -77,11 +77,11 @@ def _write(kind: str, study: str, results: Path) -> None:
     write = steps.write_tables if kind == "tables" else steps.write_figures
     with derived_files(folder.parent):
         made = write(read_inputs(loaded, results), folder)
-    typer.echo(f"{folder}:")
+    echo(f"{folder}:")
     for artefact in made:
-        typer.echo(f"  {artefact.name}: {artefact.summary}")
+        echo(f"  {artefact.name}: {artefact.summary}")
     if not (folder.parent / "runs.csv").is_file():
-        typer.echo(
+        echo(
             f"nothing was collected yet: 'python -m benchmark run {study}' trains the study, "
             f"'python -m benchmark collect {study}' takes the runs there are"
         )
@@ -112,7 +112,7 @@ def stats(
         trials = RunTable.read(Path(results) / loaded.references.trials)
         tables |= analyse_budgets(trials, table, loaded.metrics[0], comparison.alpha)
     for path in write_stats(tables, folder / "stats"):
-        typer.echo(f"wrote {path}")
+        echo(f"wrote {path}")
 
 
 @app.command()
@@ -145,12 +145,12 @@ def gallery(
     with derived_files(loaded.folder(results)):
         made = write_gallery(read_inputs(loaded, results), results, choice)
     if made.reason:
-        typer.echo(f"nothing to show: {made.reason}")
+        echo(f"nothing to show: {made.reason}")
     for each in made.pairs:
         pair = each.pair
-        typer.echo(
+        echo(
             f"{pair.dataset} {pair.setting} batch size {pair.batch_size} seed {pair.seed}: "
             f"{pair.second.display} against {pair.first.display}\n"
             f"  of {each.recorded} queries {each.improved} improved, {each.worsened} worsened"
         )
-    typer.echo(loaded.folder(results) / "gallery")
+    echo(loaded.folder(results) / "gallery")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app
+from benchmark.cli import Results, StudyName, app, echo
 from benchmark.core.records import RESULTS
 
 STEPS = (
@@ -68,7 +68,7 @@ def finish(context: typer.Context, study: StudyName, results: Results = RESULTS)
     for step in STEPS:
         status = verbs.main([step, path, "--results", str(results)], standalone_mode=False)
         if status:
-            typer.echo(
+            echo(
                 f"stopped: 'python -m benchmark {step} {study}' ended with status {status}",
                 err=True,
             )
@@ -98,8 +98,8 @@ def select(
     folder = loaded.folder(results)
     selection = choose(loaded, RunTable.read(folder))
     selection.write(folder / FILE)
-    typer.echo(f"wrote {folder / FILE}")
-    typer.echo(f"wrote {write_selected(loaded, selection, results)}")
+    echo(f"wrote {folder / FILE}")
+    echo(f"wrote {write_selected(loaded, selection, results)}")
 
 
 @app.command()
@@ -141,5 +141,5 @@ def challenge(
     final = results / f"{study.stem}-selected"
     with derived_files(final):
         told = standing(pd.read_csv(final / "stats" / "budget_ranks.csv"), name)
-    typer.echo("\n".join(told))
-    typer.echo(f"page: {final / 'report' / 'index.html'}")
+    echo("\n".join(told))
+    echo(f"page: {final / 'report' / 'index.html'}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app
+from benchmark.cli import Results, StudyName, app, echo
 from benchmark.core.records import RESULTS
 
 
@@ -24,7 +24,7 @@ def validate(
 
     Example: python -m benchmark validate embedded
     """
-    from benchmark.core.errors import ConfigError
+    from benchmark.core.errors import ConfigError, shown
     from benchmark.core.files import write_text
     from benchmark.study import load_study, study_names
     from benchmark.study.format import schema_files
@@ -33,16 +33,16 @@ def validate(
     if write_schemas:
         for path, text in schema_files().items():
             write_text(path, text)
-            typer.echo(f"wrote {path}")
+            echo(f"wrote {path}")
     failed = False
     for name in studies or study_names():
         try:
             study = load_study(name)
         except ConfigError as error:
             failed = True
-            typer.echo(f"error: {error}", err=True)
+            echo(f"error: {shown(error)}", err=True)
         else:
-            typer.echo(f"{study.path}: valid, {len(expand(study))} runs")
+            echo(f"{study.path}: valid, {len(expand(study))} runs")
     if failed:
         raise typer.Exit(2)
 
@@ -67,12 +67,12 @@ def plan(
     from benchmark.study import load_study
 
     loaded = load_study(study, results)
-    typer.echo(as_text(plan_of(loaded, results)))
+    echo(as_text(plan_of(loaded, results)))
     expected = forecast_text(forecasts(loaded), gpu_hours(loaded))
     if expected:
-        typer.echo(f"\n{expected}")
+        echo(f"\n{expected}")
     if sources:
-        typer.echo(f"\n{sources_text(loaded)}")
+        echo(f"\n{sources_text(loaded)}")
 
 
 @app.command()
@@ -88,7 +88,7 @@ def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
 
     loaded = load_study(study, results)
     register(loaded, results)
-    typer.echo(registration_state(loaded, results))
+    echo(registration_state(loaded, results))
 
 
 @app.command()
@@ -106,8 +106,8 @@ def add_seeds(
     from benchmark.runs.plan import begin_next_look
     from benchmark.study import load_study
 
-    typer.echo(begin_next_look(load_study(study, results), results, partial=partial))
-    typer.echo(f"Next: python -m benchmark run {study}")
+    echo(begin_next_look(load_study(study, results), results, partial=partial))
+    echo(f"Next: python -m benchmark run {study}")
 
 
 @app.command()
@@ -121,7 +121,7 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
     from benchmark.study.grid import expand
 
     runs = expand(load_study(study, results))
-    typer.echo(
+    echo(
         f"{write_specs(runs, results)} of {len(runs)} specifications written below "
         f"{results / 'runs'}"
     )
@@ -140,7 +140,7 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
     loaded = load_study(study, results)
     counts = collect_study(loaded, results)
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    typer.echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")
+    echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")
 
 
 @app.command()
@@ -153,4 +153,4 @@ def coverage(results: Results = RESULTS) -> None:
     from benchmark.papers.coverage import coverage as coverage_of
     from benchmark.study import load_study, study_names
 
-    typer.echo(as_text(coverage_of([load_study(name, results) for name in study_names()], results)))
+    echo(as_text(coverage_of([load_study(name, results) for name in study_names()], results)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app
+from benchmark.cli import Results, StudyName, app, echo
 from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False
     loaded = load_study(study, results)
     specs = {name: run.spec for name, run in expand(loaded).items()}
     with _Lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
-        typer.echo(f"MLflow: {import_runs(loaded.name, _note(loaded, results), specs, results)}")
+        echo(f"MLflow: {import_runs(loaded.name, _note(loaded, results), specs, results)}")
 
 
 @group.command()
@@ -70,13 +70,13 @@ def ui(
 
     uri = store.tracking_uri(results)
     if is_server(uri):
-        typer.echo(
+        echo(
             f"{TRACKING_URI.name} names a server that has its own UI: {store.without_password(uri)}"
         )
         return
     command = store.server_command(results, port)
     publish_reports(results)
-    typer.echo(f"MLflow UI: http://{store.LOOPBACK}:{port} (Ctrl-C ends it)")
+    echo(f"MLflow UI: http://{store.LOOPBACK}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
     os.execve(command[0], command, store.server_environment(os.environ))
 
@@ -105,7 +105,7 @@ class _Lenient:
 
         if not isinstance(error, TrackingError):
             return False
-        typer.echo(f"{'error' if self.strict else 'warning'}: {error}\n  {self.advice}", err=True)
+        echo(f"{'error' if self.strict else 'warning'}: {error}\n  {self.advice}", err=True)
         if self.strict:
             raise typer.Exit(1) from error
         return True

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app
+from benchmark.cli import Results, StudyName, app, echo
 from benchmark.core.errors import RunError
 from benchmark.core.records import LOG, RESULTS, SPEC
 
@@ -91,12 +91,12 @@ def fill(
             for number, error in enumerate(pool.map(_train_quietly, specs), 1):
                 failed += bool(error)
                 if error:
-                    typer.echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
+                    echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
                 if number % 20 == 0 or number == len(specs):
-                    typer.echo(f"{number} of {len(specs)} runs")
+                    echo(f"{number} of {len(specs)} runs")
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
-            typer.echo("stopped; finished runs are kept, the same command continues", err=True)
+            echo("stopped; finished runs are kept, the same command continues", err=True)
             failed = 1
     raise typer.Exit(1 if failed else 0)
 
@@ -108,15 +108,17 @@ def _leave_ctrl_c_to_the_parent() -> None:
 
 def _train_quietly(spec: Path) -> str:
     """Train one run with its words in its own log; return why it failed, or ""."""
-    from benchmark.core.errors import BenchmarkError
+    from benchmark.core.errors import BenchmarkError, shown
+    from benchmark.core.files import clear_place
     from benchmark.training.run import train as train_run
 
+    clear_place(spec.with_name(LOG))
     with open(spec.with_name(LOG), "a", encoding="utf-8") as log, redirect_stdout(log):
         try:
             train_run(spec)
         except BenchmarkError as error:
-            print(f"error: {error}", file=log)
-            return str(error)
+            print(f"error: {shown(error)}", file=log)
+            return shown(error)
         except Exception as error:  # of a loss from elsewhere: the other runs go on
             traceback.print_exc(file=log)
             return f"{type(error).__name__}: {error}"
@@ -138,10 +140,11 @@ def _check(spec: Path) -> None:
 
 def _limit_threads(spec: Path) -> None:
     """Set the thread variables before numpy and torch are imported: they are read only once."""
+    from benchmark.core.paths import MAX_RECORD, read_regular
     from benchmark.core.plain import parse_json
 
     try:
-        threads = parse_json(spec.read_text())["recipe"]["training"]["threads"]
+        threads = parse_json(read_regular(spec, MAX_RECORD))["recipe"]["training"]["threads"]
     except (OSError, ValueError, KeyError, TypeError):
         return  # reading the specification properly reports what is wrong with it
     for variable in THREAD_VARIABLES:

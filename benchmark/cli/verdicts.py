@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app
+from benchmark.cli import Results, StudyName, app, echo
 from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     folder, frozen = loaded.folder(results), frozen_path(loaded)
     if frozen and not frozen.is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
-        typer.echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
+        echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
     table = RunTable.read(folder)
     for name, selection in (("verdicts.csv", "paper"), ("verdicts_other.csv", "other")):
         _write(folder / name, table_of(judge_study(loaded, table, selection)))
@@ -58,8 +58,8 @@ def check(study: StudyName, results: Results = RESULTS, selection: Selection = "
 
     loaded = load_study(study, results)
     table = table_of(judge_study(loaded, RunTable.read(loaded.folder(results)), selection))
-    typer.echo(summary_text(table))
-    typer.echo(f"\n{registration_state(loaded, results)}")
+    echo(summary_text(table))
+    echo(f"\n{registration_state(loaded, results)}")
     if (table["verdict"] == DRIFTED).any():
         raise typer.Exit(1)
 
@@ -84,7 +84,7 @@ def claims(
     from benchmark.study import load_study
 
     if listing:
-        typer.echo(list_text(all_claims()))
+        echo(list_text(all_claims()))
         return
     if study is None:
         raise typer.BadParameter("give the name of a study, or --list")
@@ -93,7 +93,7 @@ def claims(
     judged, parts = judge_study_claims(loaded, folder)
     _write(folder / "claims.csv", judged)
     _write(folder / "claims_parts.csv", parts)
-    typer.echo(summary_text(judged))
+    echo(summary_text(judged))
 
 
 @app.command()
@@ -111,7 +111,7 @@ def papers(study: StudyName, results: Results = RESULTS) -> None:
     with derived_files(folder):
         printed = compute_printed(loaded, results)
     for path in printed.write(folder):
-        typer.echo(f"wrote {path}")
+        echo(f"wrote {path}")
 
 
 @app.command()
@@ -143,11 +143,11 @@ def freeze(
         folder = out or results / "reference" / chosen_by
         trials = RunTable.read(results / chosen_by)
         count = freeze_field(trials, table, loaded.metrics[0], folder)
-        typer.echo(f"froze {count} trials and final runs below {folder}")
+        echo(f"froze {count} trials and final runs below {folder}")
         return
     target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
     count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
-    typer.echo(f"froze {count} runs in {target}")
+    echo(f"froze {count} runs in {target}")
 
 
 @app.command()
@@ -196,17 +196,17 @@ def simulate(
         _simulate_others(tables, seed, stress=stress, looks=looks)
         return
     table = rule_table(tables, seed)
-    typer.echo("\n".join(percent(table)))
+    echo("\n".join(percent(table)))
     if figure:
         from benchmark.core.files import write_text
         from benchmark.report.drawing.drawing import to_svg
         from benchmark.report.papers.rates import draw_rates
 
         write_text(figure, to_svg(draw_rates(table, tables)))
-        typer.echo(f"wrote {figure}")
+        echo(f"wrote {figure}")
     missed = missed_goals(table)
     tail = f"miss a goal by more than Monte Carlo error ({tables} tables each)"
-    typer.echo(f"{len(missed)} of {(table['rule'] == 'shared spread').sum()} rows {tail}")
+    echo(f"{len(missed)} of {(table['rule'] == 'shared spread').sum()} rows {tail}")
     if len(missed):
         raise typer.Exit(1)
 
@@ -220,7 +220,7 @@ def _simulate_others(tables: int, seed: int, *, stress: bool, looks: bool) -> No
         found = world_table(tables, seed)
     else:
         found = sequence_table(tables, seed) if looks else table(rows(tables, seed=seed))
-    typer.echo("\n".join(percent(found)))
+    echo("\n".join(percent(found)))
 
 
 def _simulate_claims(tables: int, seed: int) -> None:
@@ -230,17 +230,17 @@ def _simulate_claims(tables: int, seed: int) -> None:
     _print(table[["scenario", "seeds", *RATES]])
     over = beyond_limits(table)
     tail = f"exceed 5% by more than Monte Carlo error ({tables} claims each)"
-    typer.echo(f"{len(over)} of {len(table)} rows {tail}")
+    echo(f"{len(over)} of {len(table)} rows {tail}")
     if len(over):
         raise typer.Exit(1)
 
 
 def _print(table: pd.DataFrame) -> None:
-    typer.echo(table.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
+    echo(table.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
 
 
 def _write(path: Path, table: pd.DataFrame) -> None:
     from benchmark.core.files import write_text
 
     write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
-    typer.echo(f"wrote {path}")
+    echo(f"wrote {path}")

@@ -7,43 +7,57 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.files import write_text
+from benchmark.core.paths import MAX_RECORD, read_regular
 from benchmark.core.plain import parse_json
 
 PACKAGE = Path(__file__).resolve().parents[2]
+T = TypeVar("T")
+WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError)
 PATIENCE = 900.0  # seconds for the imports, on the slowest of disks
 
 
-def told_by_child(path: Path, code: str, what: str) -> Any:
-    """Return the JSON that the Python ``code`` prints in its last line, kept at ``path``.
+def told_by_child(path: Path, code: str, what: str, make: Callable[[Any], T]) -> T:
+    """Return ``make`` of the JSON that the Python ``code`` prints in its last line.
 
-    The content has a digest of its own: a file that does not fit it is made again. Concurrent
-    callers may all run the code, and each leaves a whole file; where it cannot be written, the code
-    runs anew each time. Raise ConfigError, about ``what``, when the code fails.
+    It is kept at ``path`` with a digest of its own: a file that does not fit it, or that ``make``
+    cannot use, is made again. Concurrent callers may all run the code, and each leaves a whole
+    file; where it cannot be written, the code runs anew each time. Raise ConfigError, about
+    ``what``, when the code fails.
     """
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(read_regular(path, MAX_RECORD))
         told = content["told"]
         if content["digest"] != _digest(told):
             raise ValueError("changed by another hand")
-    except (OSError, ValueError, LookupError, TypeError):
-        told = _run(code, what)
-        with suppress(BenchmarkError, OSError):
-            # in the order of the child, which may have a meaning
-            write_text(path, json.dumps({"told": told, "digest": _digest(told)}))
-    return told
+        return make(told)
+    except WRONG:
+        pass
+    last = _run(code, what)
+    try:
+        told = parse_json(last)
+        made = make(told)
+    except WRONG as error:  # a plugin has the last word
+        problem = f"a plugin prints {last[:80]!r} where facts are told; plugins must print nothing"
+        raise ConfigError(what, [problem]) from error
+    with suppress(BenchmarkError, OSError):
+        # in the order of the child, which may have a meaning
+        write_text(path, json.dumps({"told": told, "digest": _digest(told)}))
+    return made
 
 
 def _digest(told: Any) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
-def _run(code: str, what: str) -> Any:
+def _run(code: str, what: str) -> str:
+    """Return the last line that the code prints."""
     # the child must find the same package as this process, wherever it was started
     path = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])
     try:
@@ -51,6 +65,8 @@ def _run(code: str, what: str) -> Any:
             [sys.executable, "-c", code],
             capture_output=True,
             text=True,
+            encoding="utf-8",
+            errors="replace",
             env={**os.environ, "PYTHONPATH": path.strip(os.pathsep)},
             check=False,
             timeout=PATIENCE,
@@ -62,4 +78,4 @@ def _run(code: str, what: str) -> Any:
         lines = child.stderr.strip().splitlines() or ["a file ended the process"]
         problem = f"it cannot be imported: {lines[-1]}; correct that file"
         raise ConfigError(what, [problem, *lines[-8:-1]])
-    return parse_json(child.stdout.splitlines()[-1])
+    return child.stdout.splitlines()[-1]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_SHOWN = 200  # problems of one message
+MAX_LINE, MAX_LETTERS = 2_000, 20_000  # of a line and of a message on a terminal
 MAX_NAMES = 300  # of a kind that a message lists, and letters of one
 
 
@@ -93,13 +94,25 @@ def derived_files(folder: Path) -> Iterator[None]:
 
 def print_error(error: BenchmarkError) -> int:
     """Print ``error`` and return its exit status, 2, also when the disk of the log is full."""
-    for stream, text in ((sys.stdout, ""), (sys.stderr, f"error: {printable(str(error))}\n")):
+    for stream, text in ((sys.stdout, ""), (sys.stderr, f"error: {shown(error)}\n")):
         try:
             print(text, end="", file=stream, flush=True)
         except OSError:
             # what is left in the buffer must not fail again at the exit and change the status
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 2
+
+
+def shown(error: BenchmarkError) -> str:
+    """Return the message for people: a value of megabytes is cut, and escapes are shown."""
+    lines = [
+        line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}... ({len(line):,} letters)"
+        for line in str(error).split("\n")
+    ]
+    text = "\n".join(lines)
+    if len(text) > MAX_LETTERS:
+        text = f"{text[:MAX_LETTERS]}...\n  and {len(text) - MAX_LETTERS:,} letters more"
+    return printable(text)
 
 
 def printable(text: str) -> str:

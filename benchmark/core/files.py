@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +51,20 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Writes ``value`` as sorted, indented JSON, atomically; equal values give equal bytes."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def clear_place(path: Path) -> None:
+    """Removes what stands where a file is to be written in place and is none: through a link the
+    writer would end up elsewhere, for a pipe it would wait."""
+    with contextlib.suppress(OSError):  # nothing is there, or the writer says what is wrong
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            os.unlink(path)
+
+
+def copy_file(source: Path | str, target: Path | str) -> None:
+    """Copies a file with its dates; what it replaces is never written through."""
+    clear_place(Path(target))
+    shutil.copy2(source, target)
 
 
 def leftovers(path: Path) -> list[Path]:

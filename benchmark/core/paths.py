@@ -71,14 +71,21 @@ def is_text(name: str) -> bool:
     )
 
 
+MAX_BYTES = 200_000_000  # of a file that is read at once; the largest published list has 130 MB
+MAX_RECORD = 50_000_000  # of JSON, whose values take up to twenty times its bytes
+
+
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file to read bytes; raise OSError for pipes and devices, which may block."""
     return open(path, "rb", opener=_open_regular)
 
 
-def read_regular(path: Path) -> bytes:
-    """Return the content of a regular file; raise OSError as ``open_regular`` does."""
+def read_regular(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """Return the content of a regular file; raise OSError as ``open_regular`` does, and for a file
+    of more than ``limit`` bytes: a sparse one costs nobody but its reader."""
     with open_regular(path) as stream:
+        if os.fstat(stream.fileno()).st_size > limit:
+            raise OSError(errno.EFBIG, f"more than {limit:,} bytes", str(path))
         return stream.read()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from benchmark.core.errors import RunError
-from benchmark.core.paths import read_regular
+from benchmark.core.paths import MAX_RECORD, read_regular
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -39,7 +39,7 @@ def read_record(kind: type[Record], path: Path, what: str, command: str = "") ->
     ``command`` is the verb, with its arguments, that writes the file; "": a run does.
     """
     try:
-        data = read_regular(Path(path))
+        data = read_regular(Path(path), MAX_RECORD)
     except FileNotFoundError as error:
         advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
         raise RunError(f"{path} does not exist{advice}") from error

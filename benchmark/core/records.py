@@ -21,7 +21,7 @@ from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import ConfigError, Problem, RunError
 from benchmark.core.files import write_json
 from benchmark.core.options import make, option, problems, schema_of, stated
-from benchmark.core.paths import read_regular
+from benchmark.core.paths import MAX_RECORD, read_regular
 from benchmark.core.plain import parse_json
 from benchmark.core.recipe import Recipe
 
@@ -227,7 +227,7 @@ def digest_of(path: Path) -> str | None:
 def read_json(path: Path, what: str) -> Any:
     """Return the parsed file; raise RunError naming the path when it is absent or torn."""
     try:
-        return parse_json(read_regular(Path(path)))
+        return parse_json(read_regular(Path(path), MAX_RECORD))
     except FileNotFoundError as error:
         raise RunError(f"{path} does not exist; expected {what}") from error
     except (OSError, ValueError, RecursionError) as error:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from benchmark.core.files import write_json, write_text
-from benchmark.core.paths import read_regular
+from benchmark.core.paths import MAX_RECORD, read_regular
 from benchmark.core.record_files import Checked, parse_record, read_record, unreadable
 
 # A mean of values up to 1 may be a rounding error above 1.
@@ -148,7 +148,7 @@ class EpochRecord:
     def read_all(cls, path: Path) -> list[EpochRecord]:
         """Return the lines of ``metrics.jsonl``; raise RunError for anything else."""
         try:
-            lines = read_regular(Path(path)).splitlines()
+            lines = read_regular(Path(path), MAX_RECORD).splitlines()
         except OSError as error:
             raise unreadable(path, "metrics", str(error)) from error
         return [parse_record(cls, line, path, "metrics") for line in lines]

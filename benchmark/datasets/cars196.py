@@ -62,7 +62,7 @@ class Cars196(IndexedLoader):
             try:
                 here = [f"{folder}{path}" for path in images[field]]
                 classes = [int(value.item()) for value in images["class"]]
-            except (KeyError, TypeError, AttributeError, ValueError) as error:
+            except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
                 findings.add(f"cannot read {file} ({error}); get it again")
                 findings.stop()
                 raise

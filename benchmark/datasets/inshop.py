@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from benchmark.core.paths import read_regular
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive
 from benchmark.datasets.counts import Counts
@@ -72,7 +73,7 @@ class InShop(IndexedLoader):
 
     def _check_length(self, findings: Findings, length: int) -> None:
         """Report when the number on the first line is not that of the rows."""
-        text = (findings.root / LIST).read_text(encoding="utf-8-sig", errors="replace")
+        text = read_regular(findings.root / LIST).decode("utf-8-sig", errors="replace")
         first = text.splitlines()[0]
         if first.strip() != str(length):
             findings.add(

@@ -50,8 +50,12 @@ def load_catalogue() -> dict[str, LossFacts]:
 @lru_cache(maxsize=4)  # a study's checks ask a thousand times
 def _read(path: Path, _: tuple[int, int] | None) -> dict[str, LossFacts]:
     code = "from benchmark.losses import catalogue; catalogue.print_catalogue()"
-    losses = told_by_child(path, code, "loss registry")
-    return {name: LossFacts(**facts) for name, facts in losses.items()}
+    return told_by_child(
+        path,
+        code,
+        "loss registry",
+        lambda told: {name: LossFacts(**facts) for name, facts in told.items()},
+    )
 
 
 def build_catalogue() -> dict[str, LossFacts]:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from benchmark.stats.judgement.question import NUMBER
+
 # Factor from the printed unit to percentage points; other units are no scores.
 SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
@@ -29,6 +31,13 @@ def _conditions(value: Any) -> Any:
     if not all(key and word for key, _, word in pairs):
         raise ValueError(f"'{value}' is not of the form key=value;key=value")
     return {key: word for key, _, word in pairs}
+
+
+def _printed(value: Any) -> Any:
+    """Return the text of a number as papers print it; 0e999 is one of too large a last digit."""
+    if isinstance(value, str) and not NUMBER.fullmatch(value.strip()):
+        raise ValueError("is no number of at most 20 digits")
+    return value
 
 
 Text = Annotated[str, Field(min_length=1)]
@@ -63,7 +72,7 @@ class PublishedNumber:
     batch_size: MaybeCount
     conditions: Annotated[Mapping[str, str], BeforeValidator(_conditions)]
     metric: Text
-    value: Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
+    value: Annotated[Decimal, BeforeValidator(_printed), Field(ge=0)]
     std: MaybeNumber
     n_runs: MaybeCount
     unit: Literal[

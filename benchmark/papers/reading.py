@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.paths import read_regular
 from benchmark.core.record_files import adapter
 from benchmark.study.documents import Document, read_document
 
@@ -42,10 +44,10 @@ def read_csv(path: Path, kind: Any, problems: list[str], optional: Sequence[str]
     Columns are the fields of ``kind`` without a default, and maybe those of ``optional``.
     """
     try:
-        with open(path, newline="", encoding="utf-8") as stream:
-            reader = csv.DictReader(stream, restval="\0", restkey="\0")
-            header = list(reader.fieldnames or ())
-            rows = [{**row, "line": reader.line_num} for row in reader]
+        text = read_regular(path).decode()
+        reader = csv.DictReader(io.StringIO(text, newline=""), restval="\0", restkey="\0")
+        header = list(reader.fieldnames or ())
+        rows = [{**row, "line": reader.line_num} for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         problems.append(f"{path} cannot be read as CSV ({error})")
         return []

@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
+from benchmark.core.paths import read_regular
 from benchmark.core.records import RESULT, read_json
 from benchmark.papers.forecast import reached_numbers
 from benchmark.papers.library import claims_of
@@ -133,7 +134,7 @@ def analysis_of(study: Study) -> Parts:
     """Return all that decides the verdicts of a study besides its scores, as plain JSON."""
     comparison, frozen = study.comparison, Path(study.references.frozen or ".")
     numbers = [each for each, _ in reached_numbers(study)]
-    frozen_text = frozen.read_text(errors="replace") if frozen.is_file() else None
+    frozen_text = read_regular(frozen).decode(errors="replace") if frozen.is_file() else None
     families = Counter(f"{each.source} {each.table}" for each in numbers)
     recipes: dict[str, list[str]] = {}
     seeds: dict[str, list[int]] = {}

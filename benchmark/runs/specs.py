@@ -3,12 +3,12 @@ kept."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.paths import file_below, read_regular
+from benchmark.core.files import copy_file
+from benchmark.core.paths import MAX_RECORD, file_below, read_regular
 from benchmark.core.plain import parse_json
 from benchmark.core.records import (
     DIGEST,
@@ -81,14 +81,14 @@ def keep_previous(folder: Path, digest: str) -> Path | None:
     names = KEPT if digest_of(folder / SPEC) != old else (*KEPT, SPEC)
     for name in names:
         if (folder / name).is_file():
-            shutil.copy2(folder / name, target / name)
+            copy_file(folder / name, target / name)
     return target
 
 
 def _fits(result: Path, digest: str) -> bool:
     """Returns whether a result is of this specification, absent, or not ours to read."""
     try:
-        value = parse_json(read_regular(result))
+        value = parse_json(read_regular(result, MAX_RECORD))
     except OSError:
         return True
     except ValueError:
@@ -98,7 +98,7 @@ def _fits(result: Path, digest: str) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = parse_json(read_regular(path))
+        value = parse_json(read_regular(path, MAX_RECORD))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

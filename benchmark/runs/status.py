@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.errors import RunError
-from benchmark.core.paths import read_regular
+from benchmark.core.paths import open_regular
 from benchmark.core.query_scores import read_query_scores
 from benchmark.core.records import LOG, PROVENANCE, RESULT
 from benchmark.core.results import Provenance, Result
 from benchmark.study.grid import Run
 
+LOG_END = 1_000_000  # bytes of a log that are looked at
 # Log lines that follow the reason of a failure without being it.
 _TRAILING = ("Traceback", "  ", "During handling", "The above exception")
 
@@ -56,7 +58,9 @@ def status_of(run: Run, results: Path) -> RunStatus:
 def _without_result(folder: Path) -> RunStatus:
     log = folder / LOG
     try:
-        lines = read_regular(log).decode(errors="replace").splitlines()
+        with open_regular(log) as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - LOG_END))
+            lines = stream.read().decode(errors="replace").splitlines()
     except OSError:
         return RunStatus("missing", "not run yet")
     reason = failure_in(lines)

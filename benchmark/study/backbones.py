@@ -104,5 +104,4 @@ def _facts(cache: Path) -> dict[str, Any]:
     """Return the facts of each backbone with a weight tag, as ``print_all_facts`` tells them."""
     path = cache / f"weights-{version('timm')}-{version_of('models')}.json"
     code = "from benchmark.models import weight_facts; weight_facts.print_all_facts()"
-    facts: dict[str, Any] = told_by_child(path, code, "timm's list of weights")
-    return facts
+    return told_by_child(path, code, "timm's list of weights", dict)

@@ -7,10 +7,12 @@ follow from, so that a changed claim judges no published number again.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmark.core.paths import read_regular
 from benchmark.core.registry import data_folders
 
 PACKAGE = Path(__file__).parents[1] / "papers"
@@ -37,15 +39,16 @@ def named_papers(published: Iterable[str]) -> set[str]:
 def _names_by_paper() -> dict[str, set[str]]:
     names: dict[str, set[str]] = {}
     for key, folder in paper_folders().items():
-        path = folder / "results.csv"
-        if not path.is_file():
+        try:
+            text = read_regular(folder / "results.csv").decode()
+            rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        except (OSError, ValueError, csv.Error):
             continue  # reported where the paper is loaded
-        with open(path, newline="", encoding="utf-8") as stream:
-            for row in csv.DictReader(stream):
-                table = row.get("table") or ""
-                if table.startswith("table") and row.get("provenance") in REPRODUCIBLE:
-                    source = key + (row.get("version") or "")
-                    names.setdefault(key, set()).update({source, f"{source}/{table}"})
+        for row in rows:
+            table = row.get("table") or ""
+            if table.startswith("table") and row.get("provenance") in REPRODUCIBLE:
+                source = key + (row.get("version") or "")
+                names.setdefault(key, set()).update({source, f"{source}/{table}"})
     return names
 
 

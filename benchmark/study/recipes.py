@@ -18,6 +18,7 @@ from benchmark.study.format import LABEL, ROOT, RecipeKeys, recipe_file_schema
 FILE_KEYS = tuple(item.name for item in fields(RecipeKeys))
 DECIDING = ("losses", "loss_precision", "options")  # those of them that decide numbers
 SCHEMA = schema_of(Recipe)
+MAX_CHAIN = 20  # recipes that extend each other
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,16 @@ def _resolved(
     base = document.data.get("extends")
     if not isinstance(base, str):
         return document, document.data, found
+    if len(below) == MAX_CHAIN:
+        words = f"the recipe {below[0]} lies over more than {MAX_CHAIN} others"
+        return document, document.data, [*found, *_in_file(document, [Problem(words, "extends")])]
     if base in (*below, name):
         words = f"is a circle: {' -> '.join([*below, name, base])}"
         return document, document.data, [*found, *_in_file(document, [Problem(words, "extends")])]
     above, data, inherited = _resolved(base, folders, (*below, name))
+    if above is not None and not isinstance(data.get("sources", {}), dict):
+        words = "is no mapping of places to sources"
+        inherited = [*inherited, *_in_file(above, [Problem(words, "sources")])]
     if above is None or inherited:
         below_it = [Problem(str(problem), "extends") for problem in inherited]
         return document, document.data, [*found, *_in_file(document, below_it)]

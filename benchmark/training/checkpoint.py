@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from benchmark.core.files import replacing, require_folder
+from benchmark.core.paths import open_regular
 from benchmark.core.records import STATE
 
 CHECKPOINT = f"{STATE}/checkpoint.pt"
@@ -72,7 +73,7 @@ def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | 
         return None, f"{CHECKPOINT} {reason}; starting from the beginning"
     for key, value in asdict(identity).items():
         if saved.get(key) != value:
-            reason = f"has {key.replace('_', ' ')} {saved.get(key)}, not {value}"
+            reason = f"has {key.replace('_', ' ')} {saved.get(key)!s:.80}, not {value}"
             return None, f"{CHECKPOINT} {reason}; starting from the beginning"
     return state, message
 
@@ -92,7 +93,7 @@ def _check_sums(path: Path) -> None:
     at. One that calls its content a folder would let torch read nothing and continue with whatever
     the memory held.
     """
-    with zipfile.ZipFile(path) as archive:
+    with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
         for entry in archive.infolist():
             stored = (zipfile.ZIP_STORED, 0, entry.file_size)
             if (entry.compress_type, entry.external_attr, entry.compress_size) != stored:

@@ -25,10 +25,12 @@ from benchmark.datasets.io.images import image_format, open_image, open_pixels
 from benchmark.datasets.io.packed import PackedImages, index_digest
 from benchmark.datasets.io.unpickling import read_plain_pickle
 from benchmark.datasets.prepare.pack import pack, plan_of
+from benchmark.datasets.prepare.prepare import RECORD, read_record, recorded_sources
 from benchmark.datasets.prepare.unpack import check_links, unpack
-from hostile.targets import TEXT, Target
+from hostile.targets import JSON, TEXT, Target
 
 MAKERS = archives.MAKERS | brought_archives.MAKERS
+LAYOUTS = MAKERS | {"cars196 halves": archives.halved_cars196}  # the name of a dataset goes first
 FOLDER_CSV = "path,label,split\n" + "".join(
     f"{name}/{number}.png,{name},{split}\n"
     for name, split in (("cat", "train"), ("dog", "test"))
@@ -154,7 +156,7 @@ def _list_files() -> tuple[tuple[str, str, bytes], ...]:
     """Return (dataset, path below its root, content) of every file that a loader reads."""
     with tempfile.TemporaryDirectory() as folder:
         found = []
-        for name, make in MAKERS.items():
+        for name, make in LAYOUTS.items():
             root = Path(folder, name)
             make(root)
             kinds = (".txt", ".csv", ".mat", ".pkl", ".json")
@@ -170,11 +172,11 @@ def _list_target(name: str, file: str, content: bytes) -> Target:
     def read(folder: Path, changed: bytes) -> None:
         (folder / file).write_bytes(changed)
         try:
-            load_dataset(name, {"root": str(folder), "allow_counts": True})
+            load_dataset(name.split()[0], {"root": str(folder), "allow_counts": True})
         finally:
             (folder / file).write_bytes(content)
 
-    return Target(f"list {name}: {file}", read, lambda: {"list": content}, TEXT, MAKERS[name], 0.3)
+    return Target(f"list {name}: {file}", read, lambda: {"list": content}, TEXT, LAYOUTS[name], 0.3)
 
 
 def read_split_csv(folder: Path, content: bytes) -> None:
@@ -233,6 +235,13 @@ def read_packed(folder: Path, content: bytes) -> None:
         images.opener(["a.jpg"])(0)
 
 
+def read_prepared(folder: Path, content: bytes) -> None:
+    """Read the record of a prepared dataset, and what it says of its sources."""
+    (folder / RECORD).write_bytes(content)
+    found = recorded_sources(read_record(folder))
+    assert all(isinstance(word, str) for pair in found.items() for word in pair)
+
+
 def read_packed_record(folder: Path, content: bytes) -> None:
     """Open a packed copy with this complete.json."""
     packed = folder / "packed-8"
@@ -256,6 +265,12 @@ TARGETS = (
     Target("shard list", read_shard_list, _packed_index, TEXT, share=0.3),
     Target("split csv", read_split_csv, lambda: {"csv": FOLDER_CSV.encode()}, TEXT, _class_folders),
     Target("packed index", read_packed, _packed_index, TEXT),
+    Target(
+        RECORD,
+        read_prepared,
+        lambda: {"json": b'{"schema": 1, "sources": {"a.tgz": {"from": "b", "sha256": "00"}}}'},
+        JSON,
+    ),
     Target(
         "packed record",
         read_packed_record,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
+from paper_folders import FILES
 
 from hostile.cases import Case, cases
-from hostile.study_targets import recipe_seeds, small_study
+from hostile.study_targets import base_seeds, recipe_seeds, small_study
 
 
 def study(**changes: Any) -> bytes:
@@ -27,6 +28,12 @@ def recipe(section: str, **changes: Any) -> bytes:
     data = yaml.safe_load(recipe_seeds()["glyphs_smoke"])
     data.setdefault(section, {}).update(changes)
     return yaml.safe_dump(data).encode()
+
+
+def base(sources: Any) -> bytes:
+    """Return a recipe with other sources."""
+    data = yaml.safe_load(base_seeds()["base"])
+    return yaml.safe_dump({**data, "sources": sources}).encode()
 
 
 BILLIONS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
@@ -142,5 +149,31 @@ CASES: list[Case] = [
             "a label that leaves": b"label: ../x\n" + recipe_seeds()["glyphs_smoke"],
         },
         "x.yaml",
+    ),
+    *cases(
+        "recipe below another",
+        {
+            f"sources of {name}": base(value)
+            for name, value in {"a list": ["a"], "null": None, "text": "a"}.items()
+        },
+        "base.yaml|source",
+    ),
+    *cases(
+        "paper results.csv",
+        {
+            **{
+                f"the number {number}": FILES["results.csv"].replace("61.2", number)
+                for number in (
+                    "0e999",
+                    "0e-999999",
+                    "0E99999999999999999999",
+                    "1e-999999",
+                    "\u0666",
+                )
+            },
+            "no text": bytes(range(256)),
+            "an open quote": FILES["results.csv"].replace("Toy", '"Toy', 1),
+        },
+        "results.csv",
     ),
 ]

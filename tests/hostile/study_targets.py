@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import yaml
+from paper_folders import FILES, METHODS, load_paper, write_paper
 
 from benchmark.study import load_study
 from benchmark.study.documents import read_document
 from benchmark.study.format import ROOT
 from benchmark.study.grid import expand
-from hostile.targets import YAML, Target
+from hostile.targets import TEXT, YAML, Target
 
 CONFIG = ROOT / "workflow" / "config"
+PAPER_FILES = FILES | {"paper.yaml": FILES["paper.yaml"] + METHODS}
 
 
 def small_study(**changes: object) -> dict[str, object]:
@@ -81,6 +83,45 @@ def _study_of_the_recipe(folder: Path) -> None:
     (folder / "x.yaml").write_text(yaml.safe_dump(study))
 
 
+def read_base(folder: Path, content: bytes) -> None:
+    """Load a study whose recipe lies over this one."""
+    (folder / "recipes" / "base.yaml").write_bytes(content)
+    expand(load_study(folder / "x.yaml"))
+
+
+def _recipe_over_base(folder: Path) -> None:
+    _study_of_the_recipe(folder)
+    text = "extends: base\noptimizer: {lr: 0.01}\nsources: {optimizer.lr: a guess}\n"
+    (folder / "recipes" / "mine.yaml").write_text(text)
+
+
+def base_seeds() -> Mapping[str, bytes]:
+    """Return a recipe that says where all its values are from."""
+    data = yaml.safe_load(recipe_seeds()["glyphs_smoke"])
+    data["sources"] = {name: "a guess" for name in data if isinstance(data[name], dict)}
+    return {"base": yaml.safe_dump(data).encode()}
+
+
+def read_paper_file(file: str) -> Callable[[Path, bytes], None]:
+    """Return a reader of one file of a paper's folder, through what its numbers and claims say."""
+
+    def read(folder: Path, content: bytes) -> None:
+        path = folder / "toy2030" / file
+        good = path.read_bytes()
+        path.write_bytes(content)
+        try:
+            paper = load_paper(folder / "toy2030")
+        finally:
+            path.write_bytes(good)
+        for number in paper.numbers:
+            assert len(number.text) < 1000
+            assert number.rounding >= 0 if number.is_score else True
+        assert all(claim.condition for claim in paper.claims)
+        assert all(figure.on("cub") for figure in paper.figures)
+
+    return read
+
+
 def recipe_seeds() -> Mapping[str, bytes]:
     """Return some shipped recipes."""
     names = ("glyphs_smoke", "roadmap_sop_resnet50", "fast_ap_sop_googlenet")
@@ -91,4 +132,16 @@ TARGETS = (
     Target("study", read_study, study_seeds, YAML),
     Target("yaml", read_yaml, study_seeds, YAML),
     Target("recipe", read_recipe, recipe_seeds, YAML, _study_of_the_recipe),
+    Target("recipe below another", read_base, base_seeds, YAML, _recipe_over_base),
+    *(
+        Target(
+            f"paper {file}",
+            read_paper_file(file),
+            lambda file=file, text=text: {file: text.encode()},
+            YAML if file.endswith(".yaml") else TEXT,
+            write_paper,
+            0.3,
+        )
+        for file, text in PAPER_FILES.items()
+    ),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from benchmark.core.paths import leaves_root
+from benchmark.core.paths import leaves_root, read_regular
 from benchmark.datasets.io.findings import Findings
 
 
@@ -84,7 +85,7 @@ def _select(
 
 def _lines(findings: Findings, file: str) -> list[str] | None:
     try:
-        return (findings.root / file).read_text(encoding="utf-8-sig").splitlines()
+        return read_regular(findings.root / file).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         findings.add(f"{file} is not text; unpack it again")
     except OSError as error:
@@ -103,7 +104,8 @@ def read_table(
     wanted = [*texts, *numbers]
     nothing = pd.DataFrame({name: np.empty(0, object) for name in wanted})
     try:
-        table = pd.read_csv(findings.root / file, dtype=str, skipinitialspace=True)
+        with io.BytesIO(read_regular(findings.root / file)) as stream:
+            table = pd.read_csv(stream, dtype=str, skipinitialspace=True)
     except (OSError, ValueError) as error:  # pandas raises ValueError for what is no such table
         findings.add(f"cannot read {file}: {str(error)[:200]}; unpack it again")
         return nothing

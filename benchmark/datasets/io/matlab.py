@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.core.paths import read_regular
+
 MAX_BYTES = 200_000_000  # of a variable when decompressed
 HEADER = 128
 MATRIX, COMPRESSED = 14, 15  # types of data elements
@@ -34,7 +36,7 @@ def read_matlab(path: Path, names: Collection[str]) -> dict[str, Value]:
 
     Raise ValueError for a variable that is missing; a damaged file fails in any way.
     """
-    content = path.read_bytes()
+    content = read_regular(path)
     order = {b"IM": "<", b"MI": ">"}.get(content[HEADER - 2 : HEADER])
     if order is None:
         raise ValueError("it is not a MATLAB 5 file")
@@ -63,6 +65,8 @@ def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
             start, end = at + 8, at + 8 + size
             if kind != COMPRESSED:
                 end += -size % 8
+        if not kind:  # zeros without end are as many elements
+            raise ValueError("it has elements without a type")
         if start + size > len(content):
             raise ValueError("it is cut off")
         yield kind, content[start : start + size]

@@ -27,7 +27,7 @@ from PIL import Image
 
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
-from benchmark.core.paths import os_errors
+from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
 from benchmark.core.plain import parse_json
 from benchmark.datasets.io.images import Divisor, open_image
 
@@ -48,7 +48,7 @@ def shard_name(number: int) -> str:
 
 def index_digest(folder: Path) -> str:
     """Return the digest that complete.json must give: of the bytes of index.csv."""
-    return hashlib.sha256((folder / INDEX).read_bytes()).hexdigest()
+    return hashlib.sha256(read_regular(folder / INDEX)).hexdigest()
 
 
 class PackedImages:
@@ -78,7 +78,7 @@ class PackedImages:
         if not self.folder.is_dir():
             raise DataError(f"no packed images in {self.folder}; {advice}")
         try:
-            record = parse_json(path.read_text(encoding="utf-8"))
+            record = parse_json(read_regular(path, MAX_RECORD))
             digest, stated = index_digest(self.folder), (record["digest"], record["side"])
         except FileNotFoundError as error:
             raise DataError(

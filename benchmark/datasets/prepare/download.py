@@ -21,8 +21,8 @@ from urllib3.exceptions import HTTPError
 
 from benchmark import __version__
 from benchmark.core.errors import DataError
-from benchmark.core.files import write_json
-from benchmark.core.paths import os_errors
+from benchmark.core.files import clear_place, write_json
+from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
 from benchmark.core.plain import parse_json
 from benchmark.datasets.prepare.meter import Meter, format_bytes
 
@@ -98,8 +98,9 @@ class _Transfer:
         self.url, self.target = url, target
         self.part = target.with_name(f"{target.name}.part")
         self.record = target.with_name(f"{target.name}.part.json")
+        clear_place(self.part)
         try:
-            self.known: dict[str, Any] = parse_json(self.record.read_text(encoding="utf-8"))
+            self.known: dict[str, Any] = parse_json(read_regular(self.record, MAX_RECORD))
             same = self.known["url"] == url
         except (OSError, ValueError, TypeError, KeyError):
             same = False

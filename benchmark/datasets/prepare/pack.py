@@ -19,7 +19,7 @@ from PIL import Image
 
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
-from benchmark.core.files import write_json, write_text
+from benchmark.core.files import clear_place, write_json, write_text
 from benchmark.core.paths import open_regular, os_errors, path_below
 from benchmark.datasets.base import fingerprint_of
 from benchmark.datasets.io.findings import listed
@@ -136,6 +136,7 @@ class _Shard:
 
     def __init__(self, work: Path, number: int):
         self.work, self.number = work, number
+        clear_place(work / shard_name(number))
         self.stream = open(work / shard_name(number), "wb")  # noqa: SIM115 - its user closes it
         self.size = 0
         self.rows: list[tuple[str, int, int, int]] = []

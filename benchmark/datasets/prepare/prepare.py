@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from benchmark.core.errors import ConfigError, DataError, RunError
 from benchmark.core.files import write_json
 from benchmark.core.options import build
-from benchmark.core.paths import os_errors
+from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
 from benchmark.core.plain import parse_json
 from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.base import Dataset, DatasetLoader
@@ -117,10 +117,20 @@ def read_record(root: Path) -> dict[str, Any]:
             f"{root} is half-filled: 'data prepare' was interrupted there; start it again"
         )
     try:
-        record = parse_json((root / RECORD).read_text(encoding="utf-8"))
+        record = parse_json(read_regular(root / RECORD, MAX_RECORD))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def recorded_sources(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digest of each source of a record, "" without one; {} for a damaged record."""
+    sources = record.get("sources")
+    found = sources.items() if isinstance(sources, dict) else ()
+    return {
+        file: str(facts.get("sha256", ""))[:64] if isinstance(facts, dict) else ""
+        for file, facts in found
+    }
 
 
 def _loader(name: str, params: Mapping[str, Any]) -> Any:

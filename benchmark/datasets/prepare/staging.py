@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json
-from benchmark.core.paths import os_errors
+from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
 from benchmark.core.plain import parse_json
 from benchmark.datasets.base import Archive
 from benchmark.datasets.io.roots import is_there
@@ -81,7 +81,7 @@ def read_sources(root: Path) -> dict[str, dict[str, str]]:
     records = {}
     for path in sorted((root / SOURCES).glob("*.json")):
         try:
-            records[path.stem] = dict(parse_json(path.read_bytes()))
+            records[path.stem] = dict(parse_json(read_regular(path, MAX_RECORD)))
         except (OSError, ValueError, TypeError) as error:
             raise DataError(f"cannot read {path}: {error}; delete it") from error
     return records
@@ -108,6 +108,8 @@ def move_into_root(base: Path, root: Path, file: str, record: Mapping[str, str])
 def continue_moving(root: Path) -> bool:
     """Move what an interrupted run left in ``root/.placing``; return whether there was anything."""
     waiting = root / MOVING
+    if waiting.is_symlink():  # what it leads to is nobody's half-moved dataset
+        raise DataError(f"{waiting} is a link, which 'data prepare' never makes; remove it")
     if not waiting.is_dir():
         return False
     _move(waiting, root)
@@ -117,10 +119,15 @@ def continue_moving(root: Path) -> bool:
 def _conflicts(base: Path, root: Path) -> Iterator[str]:
     for entry in os.scandir(base):
         target = root / entry.name
-        if entry.is_dir(follow_symlinks=False) and target.is_dir():
+        if entry.is_dir(follow_symlinks=False) and _is_folder(target):
             yield from (f"{entry.name}/{name}" for name in _conflicts(Path(entry), target))
         elif os.path.lexists(target):
             yield entry.name
+
+
+def _is_folder(path: Path) -> bool:
+    """Say whether something may be moved into ``path``: through a link it would leave the root."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _move(source: Path, target: Path) -> None:
@@ -129,7 +136,7 @@ def _move(source: Path, target: Path) -> None:
         os.scandir(source), key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name)
     ):
         there = target / entry.name
-        if entry.is_dir(follow_symlinks=False) and there.is_dir():
+        if entry.is_dir(follow_symlinks=False) and _is_folder(there):
             _move(Path(entry), there)
         else:
             os.rename(entry.path, there)

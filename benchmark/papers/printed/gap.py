@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.core.cells import Cell
-from benchmark.core.paths import read_regular
+from benchmark.core.paths import open_regular, read_regular
 from benchmark.core.plain import parse_json
 
 GAP = "gap_decrease"  # the printed quantity
@@ -49,7 +49,8 @@ def _read(summary: Path) -> Iterator[GapDecrease]:
     if facts["schema"] != SCHEMA or facts["quick"]:
         return
     ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
-    means = pd.read_csv(summary.parent / "figure.csv")
+    with open_regular(summary.parent / "figure.csv") as stream:
+        means = pd.read_csv(stream)
     means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
     gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
     decrease = 100 * (1 - gaps[CALIBRATED] / gaps[PLAIN])

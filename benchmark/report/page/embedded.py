@@ -117,7 +117,7 @@ def _load(study: Path, name: str) -> AnalysisItem:
             title=summary.title,
             summary=summary,
             figure=inline_svg(safe_svg(svg), f"analysis-{name}", summary.alt),
-            table=safe_html(table.read_text(encoding="utf-8")) if table.is_file() else "",
+            table=safe_html(read_regular(table).decode()) if table.is_file() else "",
             note=_note(summary),
             downloads=tuple(
                 download(label, study, f"{FOLDER}/{name}/{file}", f"{name}_{file}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.files import write_text
-from benchmark.core.paths import path_below
+from benchmark.core.paths import file_below
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import content
 from benchmark.runs.tracking.content import Finished, Point
@@ -162,9 +162,7 @@ def _store_artifact(client: Any, run: Any, name: str, text: str, results: Path) 
     address = run.info.artifact_uri
     if address.startswith(ARTIFACT_ROOT) and client.tracking_uri.startswith("sqlite:"):
         # the store may come from elsewhere, and name any folder
-        folder = path_below(
-            Path(results) / ARTIFACTS, address.removeprefix(ARTIFACT_ROOT).lstrip("/")
-        )
-        write_text(folder / name, text)
+        place = f"{address.removeprefix(ARTIFACT_ROOT).lstrip('/')}/{name}"
+        write_text(file_below(Path(results) / ARTIFACTS, place), text)
     else:
         client.log_text(run.info.run_id, text, name)

@@ -8,10 +8,12 @@ results.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmark.core.errors import DataError
+from benchmark.core.files import copy_file
+from benchmark.core.paths import file_below
 from benchmark.runs.tracking.store import ARTIFACTS
 
 LONGEST = 4_000  # characters; servers take 5,000 to 20,000
@@ -64,7 +66,8 @@ def served_at(study: str) -> str:
 def publish_reports(results: Path) -> None:
     """Copies every study's report among the artifacts, where the UI can serve it."""
     for page in Path(results).glob(f"*/{PAGE}"):
-        target = Path(results) / ARTIFACTS / page.relative_to(results).parts[0] / SERVED
-        with contextlib.suppress(OSError):  # somebody else's results can be looked at, too
+        place = f"{page.relative_to(results).parts[0]}/{SERVED}"
+        with contextlib.suppress(OSError, DataError):  # somebody else's results can be looked at
+            target = file_below(Path(results) / ARTIFACTS, place)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(page, target)
+            copy_file(page, target)

@@ -9,6 +9,7 @@ machine that wrote it.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import logging
 import os
 import socket
@@ -98,6 +99,7 @@ def speaking_plainly(results: Path) -> Iterator[None]:
     """Turns whatever MLflow or its database raise into one TrackingError that says what to do."""
     be_patient(os.environ)  # some of it is read when MLflow is imported
     from alembic.util import CommandError  # a store of a newer version
+    from google.protobuf.json_format import Error as AnswerError  # of no MLflow server
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
@@ -107,6 +109,7 @@ def speaking_plainly(results: Path) -> Iterator[None]:
         MlflowException,
         SQLAlchemyError,
         CommandError,
+        AnswerError,
         ImportError,
         OSError,
         DataError,
@@ -194,7 +197,7 @@ def unreachable(uri: str) -> str:
             return ""
     except urllib.error.HTTPError:
         return ""  # it speaks HTTP: a proxy that wants credentials, or has no such page
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return str(getattr(error, "reason", error))
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.names import check_metric
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# few digits: 0e999 is zero, and half of its last digit is more than any number
+NUMBER = re.compile(r"(?a)[+-]?(\d{1,20}\.?\d{0,20}|\.\d{1,20})([eE][+-]?\d{1,2})?")
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class _Check:
 
     def count(self, option: str, text: str) -> int:
         """Return a whole number from 1 on; 0 for what is none."""
-        if re.fullmatch(r"\d{1,6}", text.strip()) and int(text) >= 1:
+        if re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1:
             return int(text)
         self.problems.append(f"{option}: '{text}' must be a whole number: 1, 2, 3, ...")
         return 0

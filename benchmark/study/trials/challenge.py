@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import yaml
 
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.core.files import write_text
+from benchmark.core.files import copy_file, write_text
+from benchmark.core.paths import file_below
+from benchmark.core.registry import NAME
 from benchmark.study.documents import read_document
 from benchmark.study.load import find_study, load_study
 
@@ -24,9 +25,11 @@ def copied_loss(path: Path, folder: Path) -> Path:
     """
     if path.suffix != ".py" or not path.is_file():
         raise ConfigError(str(path), ["is no Python file with a loss; see docs/adding.md"])
-    plugins = folder / "plugins"
+    if not NAME.fullmatch(path.stem):  # it becomes the name of a folder
+        raise ConfigError(str(path), ["has a name that no loss can have; rename the file"])
+    plugins = file_below(folder, "plugins")
     plugins.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(path, plugins / path.name)
+    copy_file(path, plugins / path.name)
     return plugins
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from benchmark.core.files import write_json, write_text
+from benchmark.core.files import copy_file, write_json, write_text
+from benchmark.core.paths import file_below
 from benchmark.core.record_files import read_record
 from benchmark.core.records import SCHEMA
 from benchmark.study.format import ROOT
@@ -84,7 +85,8 @@ def write_selected(study: Study, selection: Selection, results: Path) -> Path:
     path = selected_path(study, results)
     recipes = study.path.parent / "recipes"
     if recipes.is_dir() and recipes.resolve() != ROOT / "workflow" / "config" / "recipes":
-        shutil.copytree(recipes, path.parent / "recipes", dirs_exist_ok=True)
+        target = file_below(path.parent, "recipes")
+        shutil.copytree(recipes, target, copy_function=copy_file, dirs_exist_ok=True)
     text = yaml.safe_dump(final_study(study, selection), sort_keys=False, width=100)
     write_text(path, f"# Final runs with the settings of {FILE}; written by 'select'.\n{text}")
     return path

@@ -137,7 +137,7 @@ def test_a_number_of_runs_that_contradicts_the_values_is_refused():
     assert asked("62.4", n="5").n == 5
 
 
-@pytest.mark.parametrize("score", ["-3", "101", "inf", "1e999", "62.4%", "", " "])
+@pytest.mark.parametrize("score", ["-3", "101", "inf", "1e999", "62.4%", "", " ", "0e999", "٦٢"])
 def test_what_is_no_score_is_refused(score):
     assert len(problems(score)) == 1
 

@@ -34,6 +34,16 @@ def test_twenty_thousand_blocks_of_aliases_are_refused_before_they_are_resolved(
     assert "more than 5,000 blocks" in refusal(path)
 
 
+def test_recipes_that_lie_over_each_other_without_end_are_refused(study_data, write_study):
+    study_data["blocks"][0]["recipe"] = "r0"
+    path = write_study(study_data)
+    (path.parent / "recipes").mkdir(exist_ok=True)
+    for number in range(1500):
+        text = f"extends: r{number + 1}\n"
+        (path.parent / "recipes" / f"r{number}.yaml").write_text(text)
+    assert "r0 lies over more than 20 others" in refusal(path)
+
+
 def test_more_runs_than_anybody_makes_are_refused(study_data, write_study):
     study_data["seeds"] = list(range(60_000))
     assert "runs (allowed: 100,000); divide the study" in refusal(write_study(study_data))

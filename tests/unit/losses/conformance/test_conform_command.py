@@ -82,6 +82,11 @@ def test_what_is_no_loss_is_named_with_what_is_allowed(tmp_path, content, source
         (("--as", "smooth_app"), "did you mean 'smooth_ap'"),
         (("--as", "smooth_ap", "--option", "tua=1"), "did you mean 'tau'"),
         (("--as", "smooth_ap", "--option", "tau"), "KEY=VALUE"),
+        (("--as", "smooth_ap", "--option", "tau=[a"), "KEY=VALUE"),
+        (("--as", "smooth_ap", "--option", "tau=2024-13-45"), "tau"),
+        (("--as", "smooth_ap", "--option", f"tau={'9' * 5000}"), "more than 400 digits"),
+        (("--as", "smooth_ap", "--option", f"tau={'[' * 5000}"), "levels of nesting"),
+        (("--as", "smooth_ap", "--option", "tau=&a [*a]"), "contains itself"),
     ],
 )
 def test_an_unknown_loss_or_option_is_named(tmp_path, arguments, message):

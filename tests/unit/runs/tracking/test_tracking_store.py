@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import os
+import socketserver
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,30 @@ def test_a_server_that_never_answers_costs_a_bounded_time(tmp_path, monkeypatch,
     monkeypatch.setattr(store, "PROBE_SECONDS", 0.2)
     with pytest.raises(TrackingError, match="timed out"):
         store.prepare("toy", "A toy", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"SSH-2.0-OpenSSH_9\r\n", "SSH"),
+        (b"HTTP/1.1 abc OK\r\n\r\n", "abc"),
+        (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200 + b"\r\n", "headers"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b'{"experiment": 3}', "experiment"),
+    ],
+)
+def test_a_server_of_something_else_is_one_clear_error(tmp_path, monkeypatch, answer, reason):
+    class Answer(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(65536)
+            self.request.sendall(answer)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
+        with pytest.raises(TrackingError, match=reason):
+            store.prepare("toy", "A toy", tmp_path)
+        server.shutdown()
 
 
 def test_the_users_own_patience_is_kept(monkeypatch):

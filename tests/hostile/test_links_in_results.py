@@ -1,0 +1,156 @@
+"""Links in a folder from elsewhere, in the places that a step writes: nothing outside changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from archives import make_cub
+
+from benchmark.core.errors import BenchmarkError, DataError
+from benchmark.core.files import clear_place
+from benchmark.core.records import LOG, RESULT, SPEC
+from benchmark.datasets.io.packed import shard_name
+from benchmark.datasets.prepare.download import _Transfer
+from benchmark.datasets.prepare.pack import PLAN, pack, plan_of
+from benchmark.datasets.prepare.staging import MOVING, continue_moving, move_into_root
+from benchmark.runs.specs import PREVIOUS, write_specs
+from benchmark.runs.tracking.notes import PAGE, SERVED, publish_reports
+from benchmark.runs.tracking.store import ARTIFACTS
+from benchmark.study import load_study
+from benchmark.study.grid import expand
+from benchmark.study.trials.challenge import copied_loss
+from benchmark.study.workflow import load_for_workflow
+from hostile.run_targets import finish
+from hostile.study_targets import small_study
+
+MINE = "mine"
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """Return a folder of somebody's own; its only file must stay as it is."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "file").write_text(MINE)
+    yield tmp_path / "outside"
+    assert [path.name for path in (tmp_path / "outside").iterdir()] == ["file"]
+    assert (tmp_path / "outside" / "file").read_text() == MINE
+
+
+@pytest.fixture
+def study(tmp_path) -> Path:
+    """Return the file of a study of two finished runs, below the results of which links lie."""
+    (tmp_path / "x.yaml").write_text(yaml.safe_dump(small_study(seeds=[0])))
+    finish(tmp_path / "results")
+    return tmp_path / "x.yaml"
+
+
+def test_results_put_aside_are_not_written_through_a_link(study, outside, tmp_path):
+    run = next(iter(expand(load_study(study)).values()))
+    folder = tmp_path / "results" / run.spec.folder
+    kept = folder / PREVIOUS / run.digest
+    kept.mkdir(parents=True)
+    (kept / RESULT).symlink_to(outside / "file")
+    study.write_text(study.read_text().replace("tau: 0.1", "tau: 0.2"))
+    write_specs(expand(load_study(study)), tmp_path / "results")
+    assert (kept / RESULT).read_bytes() == (folder / RESULT).read_bytes()
+
+
+@pytest.mark.parametrize("log", [LOG, "spec.log"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_workflow_writes_its_logs_through_no_link_and_into_no_pipe(
+    study, outside, tmp_path, monkeypatch, log, kind
+):
+    monkeypatch.chdir(tmp_path)
+    run = next(iter(expand(load_study(study)).values()))
+    logs = [Path("results", run.spec.folder, log), Path("results", "x", "logs", "stats.log")]
+    logs[1].parent.mkdir(parents=True)
+    for path in logs:
+        os.symlink(outside / "file", path) if kind == "link" else os.mkfifo(path)
+    load_for_workflow({"study": "./x.yaml", "results": "./results"})
+    assert not any(os.path.lexists(path) for path in logs)
+
+
+def test_a_file_of_its_own_and_a_folder_keep_their_place(tmp_path):
+    (tmp_path / "file").write_text(MINE)
+    for path in (tmp_path / "file", tmp_path, tmp_path / "nothing"):
+        clear_place(path)
+    assert (tmp_path / "file").read_text() == MINE
+
+
+def test_a_report_is_not_published_through_a_link(outside, tmp_path):
+    page = tmp_path / "results" / "x" / PAGE
+    page.parent.mkdir(parents=True)
+    page.write_text("page")
+    (tmp_path / "results" / ARTIFACTS).mkdir()
+    (tmp_path / "results" / ARTIFACTS / "x").symlink_to(outside)
+    publish_reports(tmp_path / "results")
+    (tmp_path / "results" / ARTIFACTS / "x").unlink()
+    (tmp_path / "results" / ARTIFACTS / "x").mkdir()
+    (tmp_path / "results" / ARTIFACTS / "x" / SERVED).symlink_to(outside / "file")
+    publish_reports(tmp_path / "results")
+
+
+@pytest.mark.parametrize("name", ["...py", "-x.py", "a b.py"])
+def test_a_loss_whose_file_cannot_name_it_is_copied_nowhere(tmp_path, name):
+    (tmp_path / name).write_text("x = 1\n")
+    with pytest.raises(BenchmarkError, match="a name that no loss can have"):
+        copied_loss(tmp_path / name, tmp_path / "results" / "challenges" / Path(name).stem)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_loss_is_not_copied_through_a_link(outside, tmp_path):
+    (tmp_path / "my_loss.py").write_text("x = 1\n")
+    plugins = tmp_path / "results" / "plugins"
+    plugins.mkdir(parents=True)
+    (plugins / "my_loss.py").symlink_to(outside / "file")
+    copied_loss(tmp_path / "my_loss.py", plugins.parent)
+    assert (plugins / "my_loss.py").read_text() == "x = 1\n"
+
+
+def test_files_are_not_moved_out_of_the_folder_that_a_link_names(outside, tmp_path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / MOVING).symlink_to(outside)
+    with pytest.raises(DataError, match="is a link, which 'data prepare' never makes"):
+        continue_moving(tmp_path / "root")
+
+
+def test_files_are_not_moved_into_a_folder_through_a_link(outside, tmp_path):
+    (tmp_path / "base" / "images").mkdir(parents=True)
+    (tmp_path / "base" / "images" / "a.jpg").touch()
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "images").symlink_to(outside)
+    with pytest.raises(DataError, match="already holds images"):
+        move_into_root(tmp_path / "base", tmp_path / "root", "a.tgz", {})
+
+
+def test_a_shard_is_not_written_through_a_link(outside, tmp_path):
+    make_cub(tmp_path / "root")
+    names = sorted(
+        path.relative_to(tmp_path / "root").as_posix()
+        for path in (tmp_path / "root" / "images").rglob("*.jpg")
+    )
+    work = tmp_path / "root" / ".packing-8"
+    work.mkdir()
+    (work / PLAN).write_text(plan_of(8, names, compressed=True))
+    (work / shard_name(0)).symlink_to(outside / "file")
+    pack(tmp_path / "root", 8, names, 1)
+
+
+def test_a_download_is_not_continued_through_a_link(outside, tmp_path):
+    target = tmp_path / "a.tgz"
+    (tmp_path / "a.tgz.part").symlink_to(outside / "file")
+    (tmp_path / "a.tgz.part.json").write_text('{"url": "http://x/a.tgz", "version": ""}')
+    assert _Transfer("http://x/a.tgz", target).size == 0
+    assert not os.path.lexists(tmp_path / "a.tgz.part")
+
+
+def test_the_specification_stays_below_the_results(study, outside, tmp_path):
+    run = next(iter(expand(load_study(study)).values()))
+    path = tmp_path / "results" / run.spec.folder / SPEC
+    path.unlink()
+    path.symlink_to(outside / "file")
+    write_specs({run.spec.run_id: run}, tmp_path / "results")
+    assert not path.is_symlink()

@@ -1,0 +1,91 @@
+"""Pipes, and files of gigabytes without content, in the place of what readers expect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from archives import halved_cars196, make_cub, make_inshop
+from brought_archives import make_vggface2
+from paper_folders import load_paper, write_paper
+
+from benchmark.core.child_json import told_by_child
+from benchmark.core.errors import BenchmarkError
+from benchmark.core.paths import MAX_BYTES
+from benchmark.core.results import Result
+from benchmark.datasets import load_dataset
+from benchmark.datasets.prepare.prepare import RECORD, read_record
+from benchmark.datasets.prepare.staging import SOURCES, read_sources
+from benchmark.papers.frozen import load_frozen
+from benchmark.study.documents import read_document
+from hostile.limits import limited
+
+
+def loaded(name: str) -> Callable[[Path], object]:
+    return lambda root: load_dataset(name, {"root": str(root), "allow_counts": True})
+
+
+# What makes the folder, the file in it, and what reads it.
+READERS: dict[str, tuple[Callable[[Path], object], str, Callable[[Path], object]]] = {
+    "a list": (make_cub, "images.txt", loaded("cub")),
+    "the list of In-Shop": (make_inshop, "list_eval_partition.txt", loaded("inshop")),
+    "a table": (make_vggface2, "bb_landmark/loose_bb_test.csv", loaded("vggface2")),
+    "a matrix": (halved_cars196, "devkit/cars_meta.mat", loaded("cars196")),
+    "a record": (os.mkdir, "result.json", lambda root: Result.read(root / "result.json")),
+    "a study": (os.mkdir, "x.yaml", lambda root: read_document(root / "x.yaml")),
+    "numbers of a paper": (
+        lambda root: write_paper(root),
+        "toy2030/results.csv",
+        lambda root: load_paper(root / "toy2030"),
+    ),
+    "frozen runs": (os.mkdir, "a.csv", lambda root: load_frozen(root / "a.csv")),
+    "a source": (
+        lambda root: (root / SOURCES).mkdir(parents=True),
+        f"{SOURCES}/a.json",
+        read_sources,
+    ),
+}
+
+
+@pytest.fixture
+def place(request, tmp_path) -> tuple[Path, Callable[[Path], object]]:
+    """Return the file of a reader, which is not there, and what reads it."""
+    make, file, read = READERS[request.param]
+    make(tmp_path / "root")
+    (tmp_path / "root" / file).unlink(missing_ok=True)
+    return tmp_path / "root" / file, lambda: read(tmp_path / "root")
+
+
+@pytest.mark.parametrize("place", READERS, indirect=True)
+def test_a_file_of_gigabytes_is_refused_before_it_is_read(place):
+    path, read = place
+    with open(path, "wb") as stream:
+        stream.truncate(8 << 30)  # takes no room
+    with pytest.raises(BenchmarkError, match=r"more than [\d,]+ bytes"), limited():
+        read()
+    assert MAX_BYTES < 1 << 30
+
+
+@pytest.mark.parametrize("place", READERS, indirect=True)
+def test_a_pipe_is_not_waited_for(place):
+    path, read = place
+    os.mkfifo(path)
+    with pytest.raises(BenchmarkError), limited():
+        read()
+
+
+def test_a_record_of_a_dataset_that_is_a_pipe_is_no_record(tmp_path):
+    os.mkfifo(tmp_path / RECORD)
+    with limited():
+        assert read_record(tmp_path) == {}
+
+
+def test_told_facts_of_another_shape_are_told_again(tmp_path):
+    path = tmp_path / "facts.json"
+    assert told_by_child(path, "print('[1]')", "facts", list) == [1]
+    told = told_by_child(path, "print('{\"a\": {}}')", "facts", lambda told: told["a"])
+    assert told == {}
+    with pytest.raises(BenchmarkError, match="plugins must print nothing"):
+        told_by_child(tmp_path / "other.json", "print('bye')", "facts", list)
