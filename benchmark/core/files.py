@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,13 @@ def clear_place(path: Path) -> None:
     with contextlib.suppress(OSError):  # nothing is there, or the writer says what is wrong
         if not stat.S_ISREG(os.lstat(path).st_mode):
             os.unlink(path)
+
+
+def clear_logs(folders: Iterable[str]) -> None:
+    """Does ``clear_place`` for the logs in these folders: shells of jobs write them in place."""
+    for folder in folders:
+        for path in Path(folder).glob("*.log"):
+            clear_place(path)
 
 
 def copy_file(source: Path | str, target: Path | str) -> None:

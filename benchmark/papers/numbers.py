@@ -36,7 +36,7 @@ def _conditions(value: Any) -> Any:
 def _printed(value: Any) -> Any:
     """Return the text of a number as papers print it; 0e999 is one of too large a last digit."""
     if isinstance(value, str) and not NUMBER.fullmatch(value.strip()):
-        raise ValueError("is no number of at most 20 digits")
+        raise ValueError("Input should be a valid decimal of at most 20 digits")
     return value
 
 

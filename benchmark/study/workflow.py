@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError, shown
-from benchmark.core.files import clear_place
-from benchmark.core.records import LOG, RESULTS
+from benchmark.core.files import clear_logs
+from benchmark.core.records import RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.documents import read_document
@@ -86,13 +86,6 @@ class Flow:
     def paths(self, runs: Collection[str], name: str) -> list[str]:
         """Return the path of file ``name`` of these runs."""
         return [f"{self.results}/runs/{run}/{name}" for run in runs]
-
-    def clear_logs(self) -> None:
-        """Remove links and pipes in the places of logs, which the jobs' shells write in place."""
-        names = (LOG, "spec.log")
-        logs = [path for name in names for path in self.paths(self.runs, name) + self.files(name)]
-        for path in (*logs, *Path(self.folder, "logs").glob("*.log")):
-            clear_place(Path(path))
 
     @cached_property
     def papers(self) -> set[str]:
@@ -269,7 +262,7 @@ def load_for_workflow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()
     except BenchmarkError as error:
         print(f"error: {shown(error)}", file=sys.stderr)
         sys.exit(2)
-    flow.clear_logs()
+    clear_logs([*flow.files("."), *flow.paths(flow.runs, "."), f"{flow.folder}/logs"])
     return flow
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.core.errors import BenchmarkError
-from hostile import archive_cases, data_cases, image_cases, run_cases, study_cases
+from hostile import archive_cases, cars_cases, data_cases, image_cases, run_cases, study_cases
 from hostile.cases import Case
 from hostile.limits import limited
 from hostile.targets import Target, all_targets
@@ -19,6 +19,7 @@ from hostile.targets import Target, all_targets
 CASES = [
     *image_cases.IMAGES,
     *data_cases.CASES,
+    *cars_cases.CASES,
     *archive_cases.CASES,
     *run_cases.CASES,
     *study_cases.CASES,
