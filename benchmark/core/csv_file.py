@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.core.paths import open_regular
+from benchmark.core.paths import MAX_TABLE, open_regular
 
 EMPTY_IS_NAN = "float64"
 
@@ -31,7 +31,7 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
         raise ValueError(f"it has two columns {', '.join(twice)}")
     if missing := [name for name in columns if name not in header]:
         raise ValueError(f"it lacks the columns {', '.join(missing)}")
-    with warnings.catch_warnings(), open_regular(path) as stream:
+    with warnings.catch_warnings(), open_regular(path, MAX_TABLE) as stream:
         warnings.simplefilter("error", pd.errors.ParserWarning)  # lines longer than the header
         try:
             return pd.read_csv(
@@ -48,6 +48,6 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
 
 
 def _header(path: Path) -> list[str]:
-    with open_regular(path) as stream:
+    with open_regular(path, MAX_TABLE) as stream:
         table = pd.read_csv(stream, header=None, nrows=1, dtype="object", keep_default_na=False)
     return [str(value) for value in table.iloc[0]] if len(table) else []

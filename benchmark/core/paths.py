@@ -72,20 +72,26 @@ def is_text(name: str) -> bool:
 
 
 MAX_BYTES = 200_000_000  # of a file that is read at once; the largest published list has 130 MB
+MAX_TABLE = 500_000_000  # of CSV; the index of three million packed images has 200 MB
 MAX_RECORD = 50_000_000  # of JSON, whose values take up to twenty times its bytes
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read bytes; raise OSError for pipes and devices, which may block."""
-    return open(path, "rb", opener=_open_regular)
+def open_regular(path: Path, limit: int | None = None) -> BinaryIO:
+    """Open a regular file to read bytes; raise OSError for pipes and devices, which may block.
+
+    Raise it, too, for a file of more than ``limit`` bytes: a sparse one costs nobody but its
+    reader.
+    """
+    stream = open(path, "rb", opener=_open_regular)  # noqa: SIM115 - its user closes it
+    if limit is not None and os.fstat(stream.fileno()).st_size > limit:
+        stream.close()
+        raise OSError(errno.EFBIG, f"more than {limit:,} bytes", str(path))
+    return stream
 
 
 def read_regular(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of a regular file; raise OSError as ``open_regular`` does, and for a file
-    of more than ``limit`` bytes: a sparse one costs nobody but its reader."""
-    with open_regular(path) as stream:
-        if os.fstat(stream.fileno()).st_size > limit:
-            raise OSError(errno.EFBIG, f"more than {limit:,} bytes", str(path))
+    """Return the content of a regular file; raise OSError as ``open_regular`` does."""
+    with open_regular(path, limit) as stream:
         return stream.read()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.core.errors import RunError
+from benchmark.core.paths import MAX_TABLE, open_regular
 from benchmark.core.privacy import public, without_paths
 from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
@@ -190,7 +191,8 @@ def _read(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
-        return pd.read_csv(path, low_memory=False)
+        with open_regular(path, MAX_TABLE) as stream:
+            return pd.read_csv(stream, low_memory=False)
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     except (OSError, ValueError) as error:

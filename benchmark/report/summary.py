@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.core.errors import RunError, derived_files
+from benchmark.core.paths import MAX_TABLE, open_regular
 from benchmark.core.records import STATE, STATUSES
 from benchmark.papers.verdicts.summary import summary_text
 from benchmark.runs.plan import plan
@@ -30,9 +31,9 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     verdicts = study.folder(results) / "verdicts.csv"
     if verdicts.is_file():
         try:
-            with derived_files(verdicts.parent):
-                lines += ["", summary_text(pd.read_csv(verdicts)), ""]
-        except RunError as error:
+            with derived_files(verdicts.parent), open_regular(verdicts, MAX_TABLE) as stream:
+                lines += ["", summary_text(pd.read_csv(stream)), ""]
+        except (RunError, OSError) as error:
             lines += ["", str(error), ""]
     report = study.folder(results) / "report" / "index.html"
     if report.is_file():

@@ -106,3 +106,11 @@ def test_frozen_runs_that_are_no_text_are_refused_where_they_are_judged(place):
     call("register-analysis")
     with pytest.raises(BenchmarkError, match=r"frozen\.csv"):
         call("verdicts")
+
+
+@pytest.mark.parametrize("file", ["claims.csv", "stats/summary.csv", "runs.csv", "verdicts.csv"])
+def test_a_table_of_gigabytes_without_content_is_refused_before_it_is_read(place, file):
+    (place / file).write_bytes(b"")
+    os.truncate(place / file, 8 << 30)
+    with pytest.raises(BenchmarkError, match=r"more than 500,000,000 bytes"), limited():
+        call("tables")

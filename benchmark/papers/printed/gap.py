@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.core.cells import Cell
-from benchmark.core.paths import open_regular, read_regular
+from benchmark.core.paths import MAX_TABLE, open_regular, read_regular
 from benchmark.core.plain import parse_json
 
 GAP = "gap_decrease"  # the printed quantity
@@ -49,7 +49,7 @@ def _read(summary: Path) -> Iterator[GapDecrease]:
     if facts["schema"] != SCHEMA or facts["quick"]:
         return
     ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
-    with open_regular(summary.parent / "figure.csv") as stream:
+    with open_regular(summary.parent / "figure.csv", MAX_TABLE) as stream:
         means = pd.read_csv(stream)
     means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
     gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
