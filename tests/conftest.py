@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -28,6 +29,9 @@ for _variable in (
 ):
     os.environ.pop(_variable, None)
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+# Hundreds of programs are started here, and each would compile the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="session", autouse=True)

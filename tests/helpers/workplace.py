@@ -15,6 +15,9 @@ from dry_runs import DryRuns
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ROOT / "tests" / "workflow" / "quick_training"
 LOCAL = ROOT / "workflow" / "profiles" / "local"
+# Steps behind the runs, for tests that only ask whether or where they are started.
+REPORT_STEPS = "stats claims papers gallery tables plots report analyse register-analysis track"
+ALL_STEPS = f"collect verdicts {REPORT_STEPS}"
 STUCK = 1800  # seconds after which a program counts as stuck, on a busy machine too
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from dry_runs import DryRuns
 from paper_folders import write_paper
-from workplace import ROOT, Workplace, counted_jobs, small_study
+from workplace import ALL_STEPS, ROOT, Workplace, counted_jobs, small_study
 
 from benchmark.study.data_files import PACKAGE, STEPS
 
@@ -85,7 +85,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, folder / "code" / name, ignore=ignored)
     shutil.copy(ROOT / "Snakefile", folder / "code")
-    variables = {"BENCHMARK_PLUGINS": str(folder / "plugins")}
+    variables = {"BENCHMARK_PLUGINS": str(folder / "plugins"), "QUICK_STEPS": ALL_STEPS}
     work = Workplace(folder, folder / "code", environment=variables)
     with DryRuns(work.variables) as dry_runs:
         study = Judged(replace(work, dry_runs=dry_runs))

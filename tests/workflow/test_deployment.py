@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from workplace import QUICK, ROOT, Workplace, small_study
+from workplace import ALL_STEPS, QUICK, ROOT, Workplace, small_study
 
 APPTAINER = """#!/bin/bash
 if [ "$1" = --version ]; then echo 'apptainer version 1.3.4'; exit; fi
@@ -56,6 +56,7 @@ def programs(tmp_path: Path, fresh: Workplace) -> Path:
         "INSIDE": str(tmp_path / "inside"),
         "IMAGES": str(tmp_path / "images"),
         "STEPS": str(tmp_path / "steps"),
+        "QUICK_STEPS": ALL_STEPS,
     }
     return tmp_path
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from dry_runs import DryRuns
-from workplace import LOCAL, QUICK, ROOT, STUCK, Workplace, small_study
+from workplace import LOCAL, QUICK, REPORT_STEPS, ROOT, STUCK, Workplace, small_study
 
 from benchmark.cli.run import snakemake_words
 
@@ -28,8 +28,14 @@ def command(study: str) -> list[str]:
 
 
 def environment(quick: bool) -> dict[str, str]:
-    path = [str(QUICK), str(ROOT)] if quick else [str(ROOT)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "TERM": "xterm", "COLUMNS": "80"}
+    """Return the variables of a call in which runs (if quick) and the report take no time."""
+    variables = {
+        "PYTHONPATH": os.pathsep.join([str(QUICK), str(ROOT)]),
+        "QUICK_STEPS": REPORT_STEPS,
+        "TERM": "xterm",
+        "COLUMNS": "80",
+    }
+    return {**os.environ, **variables, **({} if quick else {"REAL_TRAINING": "1"})}
 
 
 def on_terminal(

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from workplace import ROOT, STUCK, small_study
+from paper_folders import write_paper
+from workplace import ROOT, STUCK
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study import load_study
@@ -40,9 +41,7 @@ class PullTogether(Loss):
 """
 
 
-def snakemake(
-    folder: Path, profile: str, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess:
+def snakemake(folder: Path, profile: str, *arguments: str) -> subprocess.CompletedProcess:
     command = [
         sys.executable,
         "-m",
@@ -53,7 +52,7 @@ def snakemake(
         "2",
     ]
     command += ["--profile", str(ROOT / "workflow" / "profiles" / profile), *arguments]
-    everything = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    everything = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         command,
         cwd=folder,
@@ -76,9 +75,17 @@ SHORT = ["smooth_ap", "sup_ap", "roadmap", "blackbox_ap", "proxy_nca", "untraine
 
 @pytest.mark.slow
 @pytest.mark.parametrize("losses", [SHORT, pytest.param(None, marks=pytest.mark.stress)])
-def test_the_smoke_study_runs_to_its_report_and_then_has_nothing_to_do(losses, tmp_path):
+def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(
+    losses, tmp_path, monkeypatch
+):
+    plugins = tmp_path / "plugins"
+    write_paper(plugins)
+    (plugins / "pull_together.py").write_text(TOY_LOSS)
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
     content = yaml.safe_load((ROOT / "workflow" / "config" / "smoke.yaml").read_text())
-    content["blocks"][0]["losses"] = losses or content["blocks"][0]["losses"]
+    content["blocks"][0]["losses"] = list(losses or content["blocks"][0]["losses"])
+    content["blocks"][0]["losses"].append("pull_together")
+    content["references"] = {"published": ["roadmap2021v2/table1", "toy2030"]}
     (tmp_path / "smoke.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     chosen = ("smoke", "--config", "study=./smoke.yaml")
     done = snakemake(tmp_path, *chosen)
@@ -104,25 +111,10 @@ def test_the_smoke_study_runs_to_its_report_and_then_has_nothing_to_do(losses, t
     ):
         assert (folder / part).stat().st_size > 0, part
     assert list((folder / "figures").iterdir())
+    table = (folder / "tables" / "comparison.md").read_text().splitlines()
+    (row,) = (line for line in table if line.startswith("| PullTogether |"))
+    assert row.count("|") == next(line for line in table if "|" in line).count("|")
     assert str(len(rows)) in (folder / "imported.txt").read_text()
 
     again = snakemake(tmp_path, *chosen)
     assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
-
-
-@pytest.mark.slow
-def test_a_loss_dropped_into_a_folder_gets_its_row_in_the_table(tmp_path):
-    plugins = tmp_path / "plugins"
-    plugins.mkdir()
-    (plugins / "pull_together.py").write_text(TOY_LOSS)
-    study = small_study("toy", ["smooth_ap", "pull_together"])
-    study["seeds"] = [0]
-    (tmp_path / "toy.yaml").write_text(yaml.safe_dump(study))
-    done = snakemake(
-        tmp_path, "local", "--config", "study=toy.yaml", BENCHMARK_PLUGINS=str(plugins)
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    table = (tmp_path / "results" / "toy" / "tables" / "comparison.md").read_text()
-    assert any(
-        line.startswith("| PullTogether |") and line.count("|") == 4 for line in table.splitlines()
-    )

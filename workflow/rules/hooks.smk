@@ -19,6 +19,12 @@ if workflow.is_main_process:
     )
 
 
+def some_run_may_start():
+    """Return whether a training is planned, or may be once the checkpoint of a study with trials has chosen."""
+    rules = {job.rule.name for job in workflow.dag.needrun_jobs()}
+    return bool(rules & {"train", "select"})
+
+
 # What decides the verdicts is written down before any run starts, and never again.
 # The store is made before any run starts, and here rather than by a job: one that training depended on
 # would make the runs that two studies share belong to one of them, and train them again for the other.
@@ -30,10 +36,12 @@ onstart:
     atexit.register(
         FOLDER.say_if_gone
     )  # a file that is missing before a job ends Snakemake without 'onerror'
-    if workflow.local_exec and not DEPLOYED:
-        FORK_SERVER.start()
-    FLOW.attempt("register-analysis")
-    FLOW.attempt("track", "prepare")
+    if some_run_may_start():
+        if workflow.local_exec and not DEPLOYED:
+            FORK_SERVER.start()
+        FLOW.attempt("track", "prepare")
+    if some_run_may_start() or not Path(OUT, "registration.json").is_file():
+        FLOW.attempt("register-analysis")
 
 
 onsuccess:

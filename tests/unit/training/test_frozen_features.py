@@ -16,6 +16,7 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.models import create_model
 from benchmark.training import features
 from benchmark.training.features import FrozenFeatures
@@ -35,8 +36,9 @@ def cache(tmp_path, monkeypatch, benchmark_cache, dataset):
     """Return a cache of the test's own; files hold few images, so that there are several."""
     own = tmp_path / "cache"
     own.mkdir()
-    for glyphs in benchmark_cache.glob("glyphs-*.npz"):  # drawn once for all tests
-        os.link(glyphs, own / glyphs.name)
+    load_catalogue()  # which writes its file, as the dataset has its own: once for all tests
+    for path in (path for path in benchmark_cache.iterdir() if path.suffix in (".npz", ".json")):
+        os.link(path, own / path.name)
     monkeypatch.setenv("BENCHMARK_CACHE", str(own))
     monkeypatch.setattr(features, "PART", 150)
     return own / "features"

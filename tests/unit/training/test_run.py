@@ -26,6 +26,8 @@ from benchmark.training.run import train
 
 LOSS_NAMES = [each.name for each in LOSSES if each.facts["kind"] not in ("none", "triplets")]
 
+LONG = tiny_spec("blackbox_ap", training={"epochs": 6, "checkpoint_seconds": 0.0})
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
@@ -145,21 +147,27 @@ def test_result_of_another_specification_is_not_overwritten(finished, tmp_path):
     assert (tmp_path / RESULT).read_bytes() == (finished["smooth_ap"] / RESULT).read_bytes()
 
 
+@pytest.fixture(scope="module")
+def long(tmp_path_factory) -> Path:
+    """Return the folder of a run of several epochs that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("long")
+    train(write_spec_in(folder, LONG))
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, EXIT_INTERRUPTED)]
 )
-def test_killed_process_continues_to_the_same_bits(kind, status, tmp_path):
-    spec = tiny_spec("blackbox_ap", training={"epochs": 12, "checkpoint_seconds": 0.0})
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    train(write_spec_in(whole, spec))
+def test_killed_process_continues_to_the_same_bits(kind, status, long, tmp_path):
+    whole, killed = long, tmp_path / "killed"
     command = [
         sys.executable,
         "-m",
         "benchmark",
         "train",
         "--spec",
-        str(write_spec_in(killed, spec)),
+        str(write_spec_in(killed, LONG)),
     ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
