@@ -165,10 +165,7 @@ def test_gpr_without_its_folder_is_not_the_root(tmp_path):
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-def test_a_network_is_evaluated_on_a_dataset_without_training_images(
-    gpr, tmp_path, monkeypatch, frozen
-):
-    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
+def test_a_network_is_evaluated_on_a_dataset_without_training_images(gpr, tmp_path, frozen):
     spec = tiny_spec(
         "untrained",
         model={"channels": 3, "freeze_backbone": frozen, "embedding_dim": None},
