@@ -17,9 +17,7 @@ TITLE = "AP approximation error, one training for each tau"
 MARKERS = "osD^v"
 
 
-@ANALYSES.register(
-    "approximation_error_trained", display=TITLE, places=("Smooth-AP Eq. 8", "Smooth-AP Fig. 4")
-)
+@ANALYSES.register("trained_tau", display=TITLE, places=("Smooth-AP Eq. 8", "Smooth-AP Fig. 4"))
 def build(context: Context) -> Analysis:
     """Return |AP_pred - AP| over the last epoch of a SmoothAP training at each tau."""
     batch_size = context.batch_sizes[-1]
