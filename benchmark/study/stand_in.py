@@ -137,7 +137,8 @@ def _recipe(study: Study, name: str) -> RecipeFile:
 
 
 def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) -> Block:
-    recipe, found = overlay(file.sections or {}, kept(block.overrides))
+    laid = kept(block.overrides)
+    recipe, found = overlay(file.sections or {}, laid)
     if recipe is None:
         raise ConfigError(
             str(study.path),
@@ -150,6 +151,7 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
         batch_sizes=capped(block.batch_sizes),
         seeds=block.seeds[:SEEDS],
         all_seeds=(),
+        overrides={**laid, "losses": block.overrides.get("losses", {})},
         recipe=_measured(recipe, study),
         resources=None,
         recipe_name=file.name,

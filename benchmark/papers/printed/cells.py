@@ -31,8 +31,8 @@ def stand_in_candidate(
     """Return the candidate on ``dataset`` that comes closest to a published number, or None.
 
     The number's dataset, backbone and training set are given up, and batch sizes are cut to the
-    stand-in's largest. Its width is given up where the stand-in does not have it, and its stated
-    conditions where no option of the stand-in changes their settings.
+    stand-in's largest. Its width is given up where the stand-in does not have it, and each
+    condition that it states or means where no option of the stand-in changes its settings.
     """
     if not number.stand_in:
         return None
@@ -43,10 +43,14 @@ def stand_in_candidate(
     size = None if asked.batch_size is None else min(asked.batch_size, LARGEST_BATCH)
     asked = replace(asked, dataset=dataset, backbone="", batch_size=size)
     attempts = [asked, asked.without(EMBEDDING_DIM)]
-    own = [each.condition for each in asked.requirements if each.key in number.conditions]
     changed = {column for each in alike for column in each.changed}
-    if not any(condition.covers(column) for condition in own for column in changed):
-        attempts.append(asked.without(EMBEDDING_DIM, *number.conditions))
+    unvaried = [
+        each.key
+        for each in asked.requirements
+        if each.key in {*number.conditions, *number.means}
+        and not any(each.condition.covers(column) for column in changed)
+    ]
+    attempts.append(asked.without(EMBEDDING_DIM, *unvaried))
     found = (match(attempt, alike).candidate for attempt in attempts)
     return next((candidate for candidate in found if candidate is not None), None)
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmark.core.cells import Cell
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.verdicts.vocabulary import NOT_RUN
+from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN
 from benchmark.stats.reproduction import ALPHA, TestResult
 from benchmark.stats.samples import NO_RUNS, UNKNOWN_SPREAD, Sample, Spread
 from benchmark.stats.sensitivity import Mark
@@ -162,7 +162,7 @@ class Verdict:
     @property
     def interim(self) -> bool:
         """Whether runs of this look are still to come that may change the verdict."""
-        return self.comparison.interim and self.outcome.verdict != NOT_RUN
+        return self.comparison.interim and self.outcome.verdict not in (NOT_RUN, NOT_ASKED)
 
     def row(self) -> dict[str, Any]:
         """Return the row of ``verdicts.csv``."""

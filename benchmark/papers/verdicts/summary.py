@@ -6,14 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.papers.verdicts.vocabulary import DRIFTED, VERDICTS
+from benchmark.papers.verdicts.vocabulary import DRIFTED, NOT_ASKED, shown
 from benchmark.papers.verdicts.words import rule
 
 
 def counts(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return the number of references by source, table (rows) and verdict (columns)."""
     table = pd.crosstab([verdicts["source"], verdicts["table"]], verdicts["verdict"])
-    return table.reindex(columns=list(VERDICTS), fill_value=0)
+    return table.reindex(columns=list(shown(verdicts["verdict"])), fill_value=0)
 
 
 def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
@@ -50,9 +50,11 @@ def summary_text(verdicts: pd.DataFrame) -> str:
     lines = [f"{len(verdicts)} reference numbers"]
     lines += [
         f"  {(verdicts['verdict'] == word).sum():4d} {word}: {meaning}"
-        for word, meaning in VERDICTS.items()
+        for word, meaning in shown(verdicts["verdict"]).items()
     ]
-    lines += ["", counts(verdicts).to_string(), "", f"rule: {rule(verdicts['level'].min())}"]
+    lines += ["", counts(verdicts).to_string()]
+    if verdicts["verdict"].ne(NOT_ASKED).any():
+        lines += ["", f"rule: {rule(verdicts['level'].min())}"]
     if interim := int(verdicts["interim"].sum()):
         lines.append(f"interim: {interim} of them, whose runs have not all ended: nothing is final")
     drifted = [f"drifted: {line}" for line in drifted_messages(verdicts)]

@@ -12,7 +12,7 @@ from benchmark.report.drawing.style import BAND, COLOURS, DOUBLE, INK, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label, loss_label, metric_label
-from benchmark.report.numbers import count, words_of
+from benchmark.report.numbers import count, listed, words_of
 from benchmark.report.render.table import TONES, NothingToShow
 from benchmark.study import Study
 
@@ -31,8 +31,9 @@ def build(inputs: Inputs) -> Drawing:
         )
     judged = verdicts[verdicts["difference"].notna() & verdicts["verdict"].isin([*_MARKERS])]
     if judged.empty:
+        words = listed([words_of(word) for word in sorted(set(verdicts["verdict"]))])
         raise NothingToShow(
-            f"none of {count(len(verdicts), 'reference number')} was measured (all are not run)"
+            f"none of {count(len(verdicts), 'reference number')} was measured (all are {words})"
         )
     judged = judged.sort_values(
         "verdict", key=lambda words: words.map([*_MARKERS].index), kind="stable", ignore_index=True

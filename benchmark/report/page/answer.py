@@ -9,7 +9,13 @@ import pandas as pd
 
 from benchmark.papers.library import THIS_SUITE
 from benchmark.papers.printed.sweeps import SweptValue
-from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
+from benchmark.papers.verdicts.vocabulary import (
+    CLAIM_VERDICTS,
+    NOT_ASKED,
+    NOT_RUN,
+    VERDICTS,
+    shown,
+)
 from benchmark.report.inputs import DIVERGENCE_CELL, WHERE, Inputs, records
 from benchmark.report.labels import dataset_name, loss_label, metric_label
 from benchmark.report.numbers import count, percent, points, words_of
@@ -77,7 +83,7 @@ def _published(verdicts: pd.DataFrame) -> list[str]:
     if verdicts.empty:
         return []
     counts = verdicts.loc[verdicts["source"] != "frozen", "verdict"].value_counts()
-    if not counts.drop(NOT_RUN, errors="ignore").sum():
+    if not counts.drop([NOT_RUN, NOT_ASKED], errors="ignore").sum():
         return []
     parts = [f"{counts[word]} {words_of(word)}" for word in VERDICTS if word in counts]
     return [f"Of {count(int(counts.sum()), 'published number')}: {', '.join(parts)}."]
@@ -158,13 +164,14 @@ def run_counts(inputs: Inputs) -> list[Count]:
 
 def verdict_counts(inputs: Inputs) -> list[Count]:
     """Return the number of reference numbers by verdict; none without references."""
-    return [] if inputs.verdicts.empty else _counts(inputs.verdicts["verdict"], VERDICTS)
+    words = inputs.verdicts.get("verdict", pd.Series(dtype=str))
+    return [] if words.empty else _counts(words, shown(words))
 
 
 def claim_counts(inputs: Inputs) -> list[Count]:
-    """Return the number of the papers' claims by verdict; none when the study has none."""
+    """Return the number of the papers' claims by verdict; none when none was judged."""
     table = inputs.claims
-    if table.empty:
+    if table.empty or table["verdict"].isin([NOT_RUN, NOT_ASKED]).all():
         return []
     return _counts(table.loc[table["reading"] == claims_reading(inputs), "verdict"], CLAIM_VERDICTS)
 

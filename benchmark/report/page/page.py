@@ -218,10 +218,19 @@ def _sections(items: dict[str, Item], inputs: Inputs, extra: Sequence[str]) -> l
         title, entries = SECTIONS[anchor]
         keys = [key for entry in entries for key in grouped.get(entry, [entry]) if key in items]
         placed.update(keys)
+        if anchor == "claims" and _no_claim_bears_on(inputs):
+            continue
         if keys or anchor in extra:
             sections.append(Section(anchor, title, [items[key] for key in keys]))
     rest = [item for key, item in items.items() if key not in placed]
     return [*sections, *[Section("more", "More", rest)] * bool(rest)]
+
+
+def _no_claim_bears_on(inputs: Inputs) -> bool:
+    """Return whether the study is about no paper and has no runs that a claim speaks of."""
+    if inputs.claims.empty or inputs.study.references.published:
+        return False
+    return bool((inputs.claims["verdict"] == NOT_RUN).all())
 
 
 def _order(inputs: Inputs) -> list[str]:

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from made_up_candidates import candidate
 
+from benchmark.papers.candidates import candidates
 from benchmark.papers.paper import load_papers
 from benchmark.papers.printed.cells import stand_in_candidate
+from benchmark.study import load_study
 
 HERE = {"dataset": "glyphs_1k", "backbone": "test_resnet", "embedding_dim": 128}
 GRID = [candidate(loss=loss, **HERE) for loss in ("softbin_ap", "smooth_ap")]
@@ -39,6 +41,19 @@ def filled(source: str, dataset: str) -> list:
 )
 def test_numbers_of_datasets_that_a_study_has_are_filled(source, dataset):
     assert filled(source, dataset)
+
+
+@pytest.mark.parametrize("name", ["fast_ap", "listwise"])
+def test_every_number_that_a_stand_in_could_have_is_filled(name):
+    study = load_study(f"{name}-on-glyphs_1k")
+    grid = list(candidates(study).values())
+    asked = [
+        each
+        for paper in load_papers().values()
+        for each in paper.numbers
+        if each.source in study.references.published and each.reproducible and each.stand_in
+    ]
+    assert [each for each in asked if stand_in_candidate(each, "glyphs_1k", grid) is None] == []
 
 
 def test_numbers_that_no_stand_in_has_stay_without_runs():

@@ -32,6 +32,7 @@ def real(tmp_path, study_data, recipe_data, write_study):
                 "model": {"embedding_dim": 32},
                 "input": {"image_size": 64},
                 "memory": {"size": 8},
+                "training": {"epochs": 2},
             }
         },
     }
@@ -63,6 +64,8 @@ def test_options_change_what_means_the_same_on_small_images(real):
     runs = expand(load_study(stand_in_name(real, "glyphs_tiny")))
     recipe = runs["glyphs_tiny/small~sota/roadmap/bs16/seed3"].spec.recipe
     assert recipe.model.embedding_dim == 32 and recipe.memory.size == 8
+    block = load_study(stand_in_name(real, "glyphs_tiny")).blocks[-1]
+    assert set(block.overrides) == {"model", "memory", "losses"}, "only what is laid over it"
     assert recipe.model.backbone == "test_resnet" and recipe.input.image_size == 224
     assert runs["glyphs_tiny/small/smooth_ap/bs16/seed3"].spec.loss.params["tau"] == 0.05
 

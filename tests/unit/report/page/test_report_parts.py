@@ -194,6 +194,7 @@ def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
         == "Of 3 claims asked of what was run here: 1 supported, 1 contradicted, 1 not run."
     )
     assert "claim" not in answer(inputs)[0], "the study asks another question first"
+    assert claim_counts(with_claims(("not_run", "not_asked"))) == [], "none was judged"
     decided = with_claims(("inconclusive", "supported"), ("not_run", "contradicted"))
     assert [count.number for count in claim_counts(decided)] == [0, 0, 1, 1, 0]
     assert (
@@ -207,11 +208,13 @@ def test_claims_come_first_as_soon_as_one_was_judged(tmp_path):
         return re.findall(r'<section id="(\w+)"', written_page(inputs, tmp_path))
 
     study = dataclasses.replace(STUDY, tables=("comparison", "claims"))
-    judged, none = with_claims(("not_run", "supported")), with_claims(("not_run", "not_run"))
+    judged, none = with_claims(("not_run", "supported")), with_claims(("not_run", "not_asked"))
     first, last = (order(dataclasses.replace(inputs, study=study)) for inputs in (judged, none))
     assert first.index("claims") < first.index("results") and last.index("results") < last.index(
         "claims"
     )
+    nowhere = with_claims(("not_run", "not_run"))
+    assert "claims" not in order(dataclasses.replace(nowhere, study=study)), "none bears on it"
 
 
 def test_runs_that_were_made_to_be_timed_are_no_contestants():
