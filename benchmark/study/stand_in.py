@@ -16,6 +16,8 @@ and nothing else:
   a sweep, and
   stay one, which starts there and doubles: smaller batches of images at random often hold no two of
     a class
+- labels of settings end with the study's name: studies of one results folder measure other recalls
+  and have other losses, so that their runs must not meet
 - at most ``SEEDS`` seeds and one look; no frozen reference; no GPU. Published numbers stay, to
   arrange tables: none is judged
 """
@@ -146,7 +148,7 @@ def _block(study: Study, block: Block, file: RecipeFile, choice: DatasetChoice) 
         )
     return replace(
         block,
-        setting=Setting(file.keys.label or "?", block.setting.options),
+        setting=Setting(f"{file.keys.label or '?'}_{study.name}", block.setting.options),
         datasets=(choice,),
         batch_sizes=capped(block.batch_sizes),
         seeds=block.seeds[:SEEDS],

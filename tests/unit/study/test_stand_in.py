@@ -55,19 +55,19 @@ def test_every_block_keeps_its_losses_options_and_capped_batch_sizes(real):
     assert len(runs) == 2 * 3 * 2 * 2
     assert {run.spec.batch_size for run in runs.values()} == {16, LARGEST_BATCH}
     assert {run.spec.seed for run in runs.values()} == {3, 4}
-    assert {run.spec.setting.label for run in runs.values()} == {"small", "small~sota"}
+    assert {run.spec.setting.label for run in runs.values()} == {"small_small", "small_small~sota"}
     assert {run.spec.dataset.name for run in runs.values()} == {"glyphs_tiny"}
     assert {run.resources.gpus for run in runs.values()} == {0}
 
 
 def test_options_change_what_means_the_same_on_small_images(real):
     runs = expand(load_study(stand_in_name(real, "glyphs_tiny")))
-    recipe = runs["glyphs_tiny/small~sota/roadmap/bs16/seed3"].spec.recipe
+    recipe = runs["glyphs_tiny/small_small~sota/roadmap/bs16/seed3"].spec.recipe
     assert recipe.model.embedding_dim == 32 and recipe.memory.size == 8
     block = load_study(stand_in_name(real, "glyphs_tiny")).blocks[-1]
     assert set(block.overrides) == {"model", "memory", "losses"}, "only what is laid over it"
     assert recipe.model.backbone == "test_resnet" and recipe.input.image_size == 224
-    assert runs["glyphs_tiny/small/smooth_ap/bs16/seed3"].spec.loss.params["tau"] == 0.05
+    assert runs["glyphs_tiny/small_small/smooth_ap/bs16/seed3"].spec.loss.params["tau"] == 0.05
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,22 @@ def test_options_of_sampling_and_weighting_are_not_the_plain_runs_on_a_stand_in(
     )
     setting = "glyphs_1k/test_resnet_stand_in"
     plain, random = (
-        fast_ap[f"{setting}{option}/fast_ap/bs128/seed0"].spec.recipe for option in ("", "~random")
+        fast_ap[f"{setting}_fast_ap{option}/fast_ap/bs128/seed0"].spec.recipe
+        for option in ("", "~random")
     )
     assert plain.sampler.name == "category_windows" and random.sampler.name == "class_windows"
-    uniform = listwise[f"{setting}~uniform/softbin_ap/bs128/seed0"].spec
+    uniform = listwise[f"{setting}_listwise~uniform/softbin_ap/bs128/seed0"].spec
     assert (
         uniform.recipe.sampler.name == "random"
         and uniform.loss.params["query_weights"] == "uniform"
     )
+
+
+def test_stand_ins_of_two_studies_share_no_run():
+    first, second = (
+        set(expand(load_study(f"{name}-on-glyphs_1k"))) for name in ("fast_ap", "smooth_ap")
+    )
+    assert first and not first & second, "one would make the other's results stale"
 
 
 def test_every_recall_of_the_printed_tables_is_measured_on_a_stand_in():
@@ -168,5 +176,5 @@ def test_where_blocks_differ_in_a_loss_the_first_ones_hyperparameters_are_used(
         {**study_data["blocks"][0], "name": "third", "datasets": ["glyphs_tiny"], "recipe": "other"}
     )
     runs = expand(load_study(stand_in_name(write_study(study_data), "glyphs_tiny")))
-    run = runs["glyphs_tiny/small/smooth_ap/bs16/seed3"]
+    run = runs["glyphs_tiny/small_small/smooth_ap/bs16/seed3"]
     assert run.spec.loss.params["tau"] == 0.05 and run.blocks == ("main", "third")

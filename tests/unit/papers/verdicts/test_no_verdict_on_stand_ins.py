@@ -12,7 +12,9 @@ from benchmark.study import load_study
 
 def test_every_number_of_a_stand_in_is_not_asked_and_counts_say_nothing_else():
     scores = long_table(
-        {"roadmap": 0.9, "fast_ap": 0.9}, dataset="glyphs_1k", setting="test_resnet_stand_in"
+        {"roadmap": 0.9, "fast_ap": 0.9},
+        dataset="glyphs_1k",
+        setting="test_resnet_stand_in_roadmap",
     )
     table = table_of(judge_study(load_study("roadmap-on-glyphs_1k"), run_table(scores)))
     assert len(table) and set(table["verdict"]) == {"not_asked"}
