@@ -56,7 +56,7 @@ def filled(benchmark_cache, cache, monkeypatch):
 def built_here(monkeypatch):
     """Build the catalogue in this process where the process of its own is not what is tested."""
     losses = {name: asdict(facts) for name, facts in build_catalogue().items()}
-    monkeypatch.setattr(child_json, "_run", lambda *_: losses)
+    monkeypatch.setattr(child_json, "_run", lambda *_: json.dumps(losses))
 
 
 def test_catalogue_lists_every_loss_with_its_schema(cache):
