@@ -38,6 +38,10 @@ def main() -> None:
     except OSError as error:  # a full disk, a name that is too long: the machine's, not the code's
         place = f"{str(error.filename)[:200]}: " if error.filename else ""
         sys.exit(print_error(RunError(f"{place}{error.strerror or error}")))
+    except RuntimeError as error:
+        if not str(error).startswith("Symlink loop"):  # of Path.resolve, until Python 3.13
+            raise
+        sys.exit(print_error(RunError(f"{error}: links in a circle; remove them")))
     except MemoryError:
         sys.exit(
             print_error(RunError("the memory is full; give the process more, or smaller files"))

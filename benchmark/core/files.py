@@ -61,6 +61,12 @@ def clear_place(path: Path) -> None:
             os.unlink(path)
 
 
+def remove_folder(path: Path) -> None:
+    """Removes a folder as far as it can; ``rmtree`` alone would wait for a pipe in its place."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def clear_logs(folders: Iterable[str]) -> None:
     """Does ``clear_place`` for the logs in these folders: shells of jobs write them in place."""
     for folder in folders:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.files import write_text
+from benchmark.core.files import remove_folder, write_text
 from benchmark.core.registry import Registry
 from benchmark.report.drawing.drawing import Drawing, save
 from benchmark.report.figures import FIGURES
@@ -30,7 +29,7 @@ def write_tables(inputs: Inputs, folder: Path) -> list[Artefact]:
     Each is written as CSV, Markdown, LaTeX and HTML; one without data leaves a Markdown file with
     the reason.
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     return write_artefacts(folder, [_write_table(*each, folder) for each in build_tables(inputs)])
 
 
@@ -39,7 +38,7 @@ def write_figures(inputs: Inputs, folder: Path) -> list[Artefact]:
 
     Each is written as SVG and PDF, with a CSV of the numbers behind it.
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     return write_artefacts(folder, [_write_figure(*each, folder) for each in build_figures(inputs)])
 
 

@@ -12,10 +12,11 @@ from brought_archives import make_vggface2
 from paper_folders import load_paper, write_paper
 
 from benchmark.core.child_json import told_by_child
-from benchmark.core.errors import BenchmarkError
+from benchmark.core.errors import BenchmarkError, DataError
 from benchmark.core.paths import MAX_BYTES
 from benchmark.core.results import Result
 from benchmark.datasets import load_dataset
+from benchmark.datasets.prepare.pack import pack
 from benchmark.datasets.prepare.prepare import RECORD, read_record
 from benchmark.datasets.prepare.staging import SOURCES, read_sources
 from benchmark.papers.frozen import load_frozen
@@ -80,6 +81,20 @@ def test_a_record_of_a_dataset_that_is_a_pipe_is_no_record(tmp_path):
     os.mkfifo(tmp_path / RECORD)
     with limited():
         assert read_record(tmp_path) == {}
+
+
+def test_a_pipe_in_the_place_of_a_folder_to_be_made_anew_is_not_waited_for(tmp_path):
+    make_cub(tmp_path)
+    os.mkfifo(tmp_path / ".packing-8")
+    with pytest.raises(DataError, match="File exists"), limited():
+        pack(tmp_path, 8, ["images/a.jpg"], 1)
+
+
+@pytest.mark.parametrize("root", ["a\0b", "loop"])
+def test_a_root_that_is_none_is_refused(tmp_path, root):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(DataError, match="no such directory"):
+        load_dataset("cub", {"root": str(tmp_path / root)})
 
 
 def test_told_facts_of_another_shape_are_told_again(tmp_path):

@@ -117,6 +117,6 @@ def _nearby(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as entries:
             below = sorted(root / entry.name for entry in entries if entry.is_dir())
-    except OSError:
+    except (OSError, ValueError):  # ValueError: its name holds a NUL
         below = []
-    return [*below, root.resolve().parent]
+    return [*below, Path(os.path.abspath(root)).parent]

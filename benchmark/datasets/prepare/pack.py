@@ -19,8 +19,8 @@ from PIL import Image
 
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
-from benchmark.core.files import clear_place, write_json, write_text
-from benchmark.core.paths import open_regular, os_errors, path_below
+from benchmark.core.files import clear_place, remove_folder, write_json, write_text
+from benchmark.core.paths import MAX_RECORD, open_regular, os_errors, path_below, read_regular
 from benchmark.datasets.base import fingerprint_of
 from benchmark.datasets.io.findings import listed
 from benchmark.datasets.io.images import image_format, open_image
@@ -85,8 +85,12 @@ def plan_of(side: int, paths: Sequence[str], *, compressed: bool) -> str:
 def _complete_shards(work: Path, plan: str) -> list[pd.DataFrame]:
     """Return the lists of the complete shards of a plan; delete what another plan left."""
     recorded = work / PLAN
-    if not recorded.is_file() or recorded.read_text(encoding="utf-8") != plan:
-        shutil.rmtree(work, ignore_errors=True)
+    try:
+        same = read_regular(recorded, MAX_RECORD) == plan.encode()
+    except OSError:
+        same = False
+    if not same:
+        remove_folder(work)
         work.mkdir()
         write_text(recorded, plan)
     shards: list[pd.DataFrame] = []

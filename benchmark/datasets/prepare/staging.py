@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmark.core.errors import DataError
-from benchmark.core.files import write_json
+from benchmark.core.files import remove_folder, write_json
 from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
 from benchmark.core.plain import parse_json
 from benchmark.datasets.base import Archive
@@ -31,13 +31,13 @@ LISTED = 8
 def staging(root: Path) -> Iterator[Path]:
     """Yield an empty folder on the root's file system, and delete it at the end."""
     folder = root / STAGING
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     with os_errors(f"cannot make {folder}", "choose a writable --root"):
         folder.mkdir()
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
 
 
 def unpacked_archives(folder: Path, archives: Sequence[Archive]) -> list[Archive]:

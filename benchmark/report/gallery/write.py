@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.errors import RunError
-from benchmark.core.files import replacing, write_text
+from benchmark.core.files import remove_folder, replacing, write_text
 from benchmark.core.privacy import without_paths
 from benchmark.core.records import NEIGHBOURS
 from benchmark.report.drawing.drawing import save
@@ -38,7 +37,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     Where nothing can be shown, the record says why.
     """
     folder = inputs.study.folder(results) / GALLERY
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     shown: list[PairQueries] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []

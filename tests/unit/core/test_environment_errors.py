@@ -20,3 +20,11 @@ def test_a_name_that_no_disk_takes_is_one_error(words, monkeypatch, capsys):
         program.main()
     told = capsys.readouterr().err
     assert told.startswith("error: ") and "File name too long" in told and len(told) < 400
+
+
+def test_a_folder_that_is_links_in_a_circle_is_one_error(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a").symlink_to("a")
+    monkeypatch.setattr(sys, "argv", ["benchmark", "folder", "init", str(tmp_path / "a")])
+    with pytest.raises(SystemExit, match="2"):
+        program.main()
+    assert "links in a circle" in capsys.readouterr().err
