@@ -111,7 +111,8 @@ class LogHandler(LogHandlerBase):
         if self._stopping:
             return  # it has saved its state, or was no run
         name = run.name if run else facts["rule_name"]
-        self._display.say(f"failed: {name}: {self._progress.reason(facts['log'])}")
+        reason = self._progress.reason(facts["log"], facts["rule_msg"])
+        self._display.say(f"failed: {name}: {reason}")
         self._display.update(self._progress)
 
     def _message(self, record: LogRecord) -> None:

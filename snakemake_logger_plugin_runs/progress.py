@@ -103,13 +103,18 @@ class Progress:
         return f"{'' if split == 'test' else f'{split} '}{metric} {scores[metric]:.4f}"
 
     @staticmethod
-    def reason(logs: Sequence[str]) -> str:
-        """Return why a job failed, from its log, and where the log lies."""
+    def reason(logs: Sequence[str], message: str | None) -> str:
+        """Return why a job failed, and where its log lies.
+
+        The log says it best. ``message`` is Snakemake's: a job that a cluster refused or killed
+        has no word of its own.
+        """
+        message = " ".join((message or "").partition("sbatch call:")[0].split())
         for log in logs:
             try:
                 lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
             except OSError:
                 continue
-            said = failure_in(lines) or (lines[-1].strip() if lines else "ended without a word")
-            return f"{said} (see {log})"
-        return "see above"
+            said = failure_in(lines) or message or (lines[-1].strip() if lines else "")
+            return f"{said or 'ended without a word'} (see {log})"
+        return message or "ended before it could write a log (see .snakemake/log)"

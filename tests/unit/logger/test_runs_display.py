@@ -87,7 +87,7 @@ def test_a_failure_is_said_once_with_its_reason_and_its_log(tmp_path, capsys):
     log = tmp_path / "train.log"
     log.write_text("starting\nerror: the data are gone\n")
     job(handler, 1, "train", "nowhere", [str(log)])
-    failed = {"rule_name": "train", "jobid": 1, "log": [str(log)]}
+    failed = {"rule_name": "train", "jobid": 1, "log": [str(log)], "rule_msg": None}
     send(handler, "Error in rule", logging.ERROR, event=LogEvent.JOB_ERROR, **failed)
     repeated = {"event": LogEvent.ERROR, "exception": "RuleException"}
     send(handler, "RuleException:\nCalledProcessError", logging.ERROR, **repeated)
@@ -99,6 +99,41 @@ def test_a_failure_is_said_once_with_its_reason_and_its_log(tmp_path, capsys):
     ]
 
 
+REFUSED = """SLURM sbatch failed. The error message was 'sbatch: error: too much memory
+sbatch: error: Batch job submission failed'.
+    sbatch call:
+        sbatch --mem 10000000"""
+REFUSED_SHOWN = (
+    "SLURM sbatch failed. The error message was 'sbatch: error: too much memory "
+    "sbatch: error: Batch job submission failed'."
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "message", "said"),
+    [
+        (None, REFUSED, REFUSED_SHOWN),
+        ("epoch 3\n", "SLURM status is: 'NODE_FAIL'", "SLURM status is: 'NODE_FAIL' (see {log})"),
+        ("error: no data\n", "SLURM status is: 'FAILED'", "no data (see {log})"),
+        ("epoch 3\n", None, "epoch 3 (see {log})"),
+        ("", None, "ended without a word (see {log})"),
+        (None, None, "ended before it could write a log (see .snakemake/log)"),
+    ],
+)
+def test_a_failure_is_told_by_the_log_and_else_by_the_cluster(
+    tmp_path, capsys, written, message, said
+):
+    log = tmp_path / "train.log"
+    if written is not None:
+        log.write_text(written)
+    handler = LogHandler(settings(), None)
+    start(handler, to_do=1)
+    job(handler, 1, "train", "nowhere", [str(log)])
+    failed = {"rule_name": "train", "jobid": 1, "log": [str(log)], "rule_msg": message}
+    send(handler, "Error in rule", logging.ERROR, event=LogEvent.JOB_ERROR, **failed)
+    assert capsys.readouterr().err == f"failed: a/b/c/bs32/seed1: {said.format(log=log)}\n"
+
+
 def test_after_ctrl_c_runs_that_still_finish_are_told_and_no_errors(tmp_path, capsys):
     handler = LogHandler(settings(), None)
     start(handler, to_do=2)
@@ -107,7 +142,7 @@ def test_after_ctrl_c_runs_that_still_finish_are_told_and_no_errors(tmp_path, ca
     for _ in range(2):
         send(handler, "Will exit after finishing currently running jobs (scheduler).")
     finish(handler, 1)
-    failed = {"rule_name": "train", "jobid": 2, "log": []}
+    failed = {"rule_name": "train", "jobid": 2, "log": [], "rule_msg": None}
     send(handler, "Error in rule", logging.ERROR, event=LogEvent.JOB_ERROR, **failed)
     send(handler, "WorkflowError: a job failed", logging.ERROR, event=LogEvent.ERROR)
     assert capsys.readouterr().err.splitlines() == [
