@@ -11,6 +11,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -47,7 +48,16 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
             raise ValueError(f"it has a value that is no number: {error}") from error
 
 
-def _header(path: Path) -> list[str]:
+def guess_csv(path: Path, **options: Any) -> pd.DataFrame:
+    """Return the table in a file that a step wrote, with pandas' guesses and ``options``.
+
+    Raise ValueError when it is no table, OSError when the file cannot be read.
+    """
     with open_regular(path, MAX_TABLE) as stream:
-        table = pd.read_csv(stream, header=None, nrows=1, dtype="object", keep_default_na=False)
+        table: pd.DataFrame = pd.read_csv(stream, **options)
+    return table
+
+
+def _header(path: Path) -> list[str]:
+    table = guess_csv(path, header=None, nrows=1, dtype="object", keep_default_na=False)
     return [str(value) for value in table.iloc[0]] if len(table) else []

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import RunError
+
+DEVICES = "/dev"
 
 
 @contextlib.contextmanager
@@ -22,6 +25,8 @@ def replacing(path: Path) -> Iterator[Path]:
     path = Path(path)
     temporary = None
     try:
+        if os.path.realpath(path.parent) == DEVICES:  # root would replace the device by a file
+            raise OSError(errno.EINVAL, "a device, not a file", str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
@@ -65,13 +70,6 @@ def remove_folder(path: Path) -> None:
     """Removes a folder as far as it can; ``rmtree`` alone would wait for a pipe in its place."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
-
-
-def clear_logs(folders: Iterable[str]) -> None:
-    """Does ``clear_place`` for the logs in these folders: shells of jobs write them in place."""
-    for folder in folders:
-        for path in Path(folder).glob("*.log"):
-            clear_place(path)
 
 
 def copy_file(source: Path | str, target: Path | str) -> None:

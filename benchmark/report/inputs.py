@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.core.csv_file import guess_csv
 from benchmark.core.errors import RunError
-from benchmark.core.paths import MAX_TABLE, open_regular
 from benchmark.core.privacy import public, without_paths
 from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
@@ -191,8 +191,7 @@ def _read(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
-        with open_regular(path, MAX_TABLE) as stream:
-            return pd.read_csv(stream, low_memory=False)
+        return guess_csv(path, low_memory=False)
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     except (OSError, ValueError) as error:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import pandas as pd
-
+from benchmark.core.csv_file import guess_csv
 from benchmark.core.errors import RunError, derived_files
-from benchmark.core.paths import MAX_TABLE, open_regular
 from benchmark.core.records import STATE, STATUSES
 from benchmark.papers.verdicts.summary import summary_text
 from benchmark.runs.plan import plan
@@ -31,8 +29,8 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     verdicts = study.folder(results) / "verdicts.csv"
     if verdicts.is_file():
         try:
-            with derived_files(verdicts.parent), open_regular(verdicts, MAX_TABLE) as stream:
-                lines += ["", summary_text(pd.read_csv(stream)), ""]
+            with derived_files(verdicts.parent):
+                lines += ["", summary_text(guess_csv(verdicts)), ""]
         except (RunError, OSError) as error:
             lines += ["", str(error), ""]
     report = study.folder(results) / "report" / "index.html"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import shlex
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any
 
 from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError, shown
-from benchmark.core.files import clear_logs
+from benchmark.core.files import clear_place
 from benchmark.core.records import RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
@@ -108,6 +106,12 @@ class Flow:
         summaries = sorted(Path(self.folder).glob("analyses/*/summary.json"))
         folders = [path.parent for path in summaries if path.parent.name not in without]
         return [f"{folder.name} {_content(folder)}" for folder in folders]
+
+    def clear_logs(self) -> None:
+        """Remove links and pipes in the places of logs: shells of jobs write them in place."""
+        for pattern in ("runs/*/*/*/*/*/*.log", "*/logs/*.log"):
+            for path in Path(self.results).glob(pattern):
+                clear_place(path)
 
     def attempt(self, *verb: str) -> None:
         """Run a verb whose failure must not stop the workflow; show its errors alone."""
@@ -258,42 +262,7 @@ def _misread(config: Mapping[str, Any]) -> list[str]:
 def load_for_workflow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
     """Return ``load_flow(...)``; end with the message alone when the study is wrong."""
     try:
-        flow = load_flow(config, configfiles)
+        return load_flow(config, configfiles)
     except BenchmarkError as error:
         print(f"error: {shown(error)}", file=sys.stderr)
         sys.exit(2)
-    clear_logs([*flow.files("."), *flow.paths(flow.runs, "."), f"{flow.folder}/logs"])
-    return flow
-
-
-class Interrupt:
-    """Ctrl-C: the first ends the workflow in good order, further ones do not disturb that.
-
-    On this machine the runs under way receive the signal from the terminal themselves and save
-    their state; Snakemake takes it as SIGTERM: it starts nothing more and registers what its jobs
-    still finish. Jobs on a cluster are cancelled, which is what Snakemake does on SystemExit.
-    """
-
-    def __init__(self, last_words: Callable[[], str], *, local: Callable[[], bool]) -> None:
-        """Watch from now on; ``last_words`` are printed when the process ends after Ctrl-C.
-
-        ``local`` says whether jobs run on this machine; Snakemake knows it when it schedules them.
-        """
-        self.happened = False
-        self._last_words = last_words
-        self._local = local
-        signal.signal(signal.SIGINT, self._note)
-        atexit.register(self._say)
-
-    def _note(self, *_: object) -> None:
-        self.happened = True
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        # Snakemake handles SIGTERM once it schedules jobs
-        has_jobs = signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
-        if not (has_jobs and self._local()):
-            raise SystemExit(128 + signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def _say(self) -> None:
-        if self.happened:
-            print(self._last_words(), file=sys.stderr)

@@ -9,8 +9,9 @@ import pytest
 import yaml
 from archives import make_cub
 
-from benchmark.core.errors import BenchmarkError, DataError
-from benchmark.core.files import clear_place
+from benchmark.core import files
+from benchmark.core.errors import BenchmarkError, DataError, RunError
+from benchmark.core.files import clear_place, write_text
 from benchmark.core.records import LOG, RESULT, SPEC
 from benchmark.datasets.io.packed import shard_name
 from benchmark.datasets.prepare.download import _Transfer
@@ -69,8 +70,16 @@ def test_a_workflow_writes_its_logs_through_no_link_and_into_no_pipe(
     logs[1].parent.mkdir(parents=True)
     for path in logs:
         os.symlink(outside / "file", path) if kind == "link" else os.mkfifo(path)
-    load_for_workflow({"study": "./x.yaml", "results": "./results"})
+    load_for_workflow({"study": "./x.yaml", "results": "./results"}).clear_logs()
     assert not any(os.path.lexists(path) for path in logs)
+
+
+def test_no_file_takes_the_place_of_a_device(outside, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "DEVICES", os.path.realpath(outside))
+    (tmp_path / "link").symlink_to(outside)
+    for folder in (outside, tmp_path / "link"):
+        with pytest.raises(RunError, match="a device, not a file"):
+            write_text(folder / "file", "theirs")
 
 
 def test_a_file_of_its_own_and_a_folder_keep_their_place(tmp_path):

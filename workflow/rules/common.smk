@@ -10,7 +10,8 @@ from snakemake.logging import logger
 from benchmark.core.gpus import visible_gpus
 from benchmark.runs.folder import RunsFolder
 from benchmark.runs.specs import outdated, write_spec
-from benchmark.study.workflow import Interrupt, load_for_workflow
+from benchmark.study.interrupt import Interrupt
+from benchmark.study.workflow import load_for_workflow
 from snakemake_logger_plugin_runs import StudyFacts
 
 FLOW = load_for_workflow(config, workflow.overwrite_configfiles)

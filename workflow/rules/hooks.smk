@@ -32,6 +32,7 @@ onstart:
     # Snakemake's limit of 100 jobs a second costs more than it saves, and no option switches it off: each finished job
     # adds a timer that wakes the scheduler every second, so that after a thousand jobs it does little else.
     workflow.scheduler.job_rate_limiter = None
+    FLOW.clear_logs()
     FOLDER.watch()
     atexit.register(
         FOLDER.say_if_gone

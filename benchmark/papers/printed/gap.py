@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from benchmark.core.cells import Cell
-from benchmark.core.paths import MAX_TABLE, open_regular, read_regular
+from benchmark.core.csv_file import guess_csv
+from benchmark.core.paths import read_regular
 from benchmark.core.plain import parse_json
 
 GAP = "gap_decrease"  # the printed quantity
@@ -49,8 +48,7 @@ def _read(summary: Path) -> Iterator[GapDecrease]:
     if facts["schema"] != SCHEMA or facts["quick"]:
         return
     ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
-    with open_regular(summary.parent / "figure.csv", MAX_TABLE) as stream:
-        means = pd.read_csv(stream)
+    means = guess_csv(summary.parent / "figure.csv")
     means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
     gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
     decrease = 100 * (1 - gaps[CALIBRATED] / gaps[PLAIN])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmark.core.csv_file import guess_csv
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
-from benchmark.core.paths import MAX_TABLE, open_regular
 from benchmark.core.record_files import read_record
 from benchmark.papers.candidates import candidates
 from benchmark.papers.printed.cells import PrintedCell, TableCells
@@ -80,8 +80,7 @@ def printed_of(
 
 def _read(path: Path, study: Study) -> pd.DataFrame:
     try:
-        with open_regular(path, MAX_TABLE) as stream:
-            return pd.read_csv(stream, keep_default_na=False, na_values=[""])
+        return guess_csv(path, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
         advice = f"write it with 'python -m benchmark verdicts {study.name}'"
         raise RunError(f"{path} cannot be read ({error}); {advice}") from error

@@ -1,0 +1,42 @@
+"""What Ctrl-C does to a workflow."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+
+class Interrupt:
+    """Ctrl-C: the first ends the workflow in good order, further ones do not disturb that.
+
+    On this machine the runs under way receive the signal from the terminal themselves and save
+    their state; Snakemake takes it as SIGTERM: it starts nothing more and registers what its jobs
+    still finish. Jobs on a cluster are cancelled, which is what Snakemake does on SystemExit.
+    """
+
+    def __init__(self, last_words: Callable[[], str], *, local: Callable[[], bool]) -> None:
+        """Watch from now on; ``last_words`` are printed when the process ends after Ctrl-C.
+
+        ``local`` says whether jobs run on this machine; Snakemake knows it when it schedules them.
+        """
+        self.happened = False
+        self._last_words = last_words
+        self._local = local
+        signal.signal(signal.SIGINT, self._note)
+        atexit.register(self._say)
+
+    def _note(self, *_: object) -> None:
+        self.happened = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Snakemake handles SIGTERM once it schedules jobs
+        has_jobs = signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+        if not (has_jobs and self._local()):
+            raise SystemExit(128 + signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _say(self) -> None:
+        if self.happened:
+            print(self._last_words(), file=sys.stderr)
