@@ -163,11 +163,10 @@ def _draw(train: Any, rows: Mapping[str, list], place: str) -> Drawing:
                     axes.set_xlabel(kind.replace(" ", "\n"))
                 marks.append({"row": words, "kind": kind, "image": train.names[number]})
     caption = (
-        "Example classes of the training images, and what one query of the first batch meets in "
-        f"it ({place}): up to {KINDS['neighbour']} neighbours (solid frame), "
-        f"{KINDS['hard negative']} hard negatives of its category (dashed) and "
-        f"{KINDS['easy negative']} easy ones (dotted), under FastAP's hard and random sampling and "
-        "under the sampler of the study."
+        "Example classes of the training images, and what one query of the first batch meets in it "
+        f"({place}): up to {KINDS['neighbour']} neighbours (solid frame), {KINDS['hard negative']} "
+        f"hard negatives of its category (dashed) and {KINDS['easy negative']} easy ones (dotted), "
+        "under FastAP's hard and random sampling and under the sampler of the study."
     )
     alt = f"Rows of pictures: {', '.join(rows)}."
     return Drawing(TITLE, caption, alt, figure, pd.DataFrame(marks))

@@ -1,5 +1,4 @@
-"""What an analysis may ask for: the study, its seeds, and the embeddings of runs trained as the
-study trains them."""
+"""What an analysis may ask for: the study, its seeds, and embeddings of runs trained as in it."""
 
 from __future__ import annotations
 
@@ -48,24 +47,23 @@ class Context:
         quick: bool = False,
         say: Callable = print,
     ) -> Context:
-        """Returns the context; without ``seeds`` the study's first three, or its first one when
-        quick."""
+        """Return the context; ``seeds`` default to the study's first three, quick to its first."""
         default = study.seeds[: 1 if quick else DEFAULT_SEEDS]
         return cls(study, Path(results), tuple(seeds) or default, quick, say)
 
     @property
     def block(self) -> Block:
-        """Returns the block whose recipe is used."""
+        """Return the block whose recipe is used."""
         return self.study.blocks[0]
 
     @property
     def dataset(self) -> str:
-        """Returns the label of the dataset."""
+        """Return the label of the dataset."""
         return QUICK_DATASET if self.quick else self.block.datasets[0].label
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
-        """Returns the batch sizes of the block, smallest first; 16 and 32 when quick."""
+        """Return the batch sizes of the block, smallest first; 16 and 32 when quick."""
         return (16, 32) if self.quick else tuple(sorted(self.block.batch_sizes))
 
     @property
@@ -75,8 +73,7 @@ class Context:
         return f"{dataset_name(self.dataset)}, {kind} {listed([*map(str, self.seeds)])}"
 
     def spec(self, loss: str, batch_size: int, seed: int, **params: Any) -> RunSpec:
-        """Returns the specification of a run: the study's own where it has that run, else made like
-        it.
+        """Return the specification of a run: the study's own where it has it, else made like it.
 
         ``loss`` is a variant of the study or a registered loss with its defaults, apart from
         ``params``. A memory in the recipe is switched off: what is looked at are batches.
@@ -106,8 +103,7 @@ class Context:
         )
 
     def trained(self, loss: str, batch_size: int, seed: int, **params: Any) -> Recording:
-        """Returns what a training of this run left, from the cache or by training it now (seconds
-        to hours)."""
+        """Return what a training of this run left: kept, or trained now (seconds to hours)."""
         spec = self.spec(loss, batch_size, seed, **params)
         if spec.digest not in [known.digest for known in self.used]:
             self.used.append(spec)
@@ -123,8 +119,7 @@ class Context:
         return LossChoice(label, label, defaults_of(catalogue[label].schema))
 
     def _variant(self, label: str) -> Variant | None:
-        """Returns a loss of the study with the hyperparameters it has nearest to the block: recipes
-        set them.
+        """Return a loss of the study with the hyperparameters it has nearest to the block.
 
         They are those of the block's setting on its dataset, else of its recipe, else of any block.
         """
@@ -144,8 +139,7 @@ class Context:
 
 
 def on_dataset(study: Study, label: str) -> Study:
-    """Returns the study with the first of its blocks that trains on ``label`` in front, on this
-    dataset alone.
+    """Return the study on dataset ``label`` alone, the first block that trains on it in front.
 
     Raises ConfigError when no block does.
     """
@@ -160,7 +154,7 @@ def on_dataset(study: Study, label: str) -> Study:
 
 
 def doubled(sizes: Sequence[int]) -> list[int]:
-    """Returns the batch sizes from the smallest to twice the largest, each twice the one before."""
+    """Return the batch sizes from the smallest to twice the largest, each twice the one before."""
     found = [min(sizes)]
     while found[-1] < 2 * max(sizes):
         found.append(2 * found[-1])

@@ -1,5 +1,4 @@
-"""Embeddings of a run: every batch of its last training epoch, and the test set after it; kept on
-disk.
+"""Embeddings of a run: the batches of its last epoch and the test set after it, kept on disk.
 
 Runs leave no weights behind, so an analysis trains what it looks at, once per specification and
 code version.
@@ -54,14 +53,14 @@ class Recording:
     gallery_labels: np.ndarray
 
     def steps(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields embeddings (B, D) and labels (B,) of each training step of the epoch, in order."""
+        """Yield embeddings (B, D) and labels (B,) of each training step of the epoch, in order."""
         ends = np.cumsum(self.sizes)
         for start, end in zip(ends - self.sizes, ends, strict=True):
             yield self.batches[start:end], self.batch_labels[start:end]
 
 
 def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recording:
-    """Returns the recording of ``spec`` from ``folder``, training it first where it is missing.
+    """Return the recording of ``spec`` from ``folder``, training it first where it is missing.
 
     The file is named by run, specification and code version; processes that train the same run at
     one time do double work, and each leaves a whole file.

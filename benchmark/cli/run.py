@@ -32,9 +32,8 @@ def run(
     from benchmark.study import load_study
 
     loaded = load_study(study, results)  # problems of the study are printed before Snakemake starts
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # Ctrl-C needs no words until the Snakefile is read
+    # Ctrl-C needs no words until the Snakefile is read
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     from snakemake.cli import main
 
     main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])

@@ -90,8 +90,7 @@ def _note(study: Study, results: Path) -> str:
 
 
 class _Lenient:
-    """Turns a TrackingError into a warning with advice, since a study must finish without
-    MLflow."""
+    """Turns a TrackingError into a warning with advice: a study must finish without MLflow."""
 
     def __init__(self, advice: str, strict: bool):
         self.advice = advice

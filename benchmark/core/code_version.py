@@ -46,8 +46,7 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 
 @functools.cache
 def code_version() -> str:
-    """Return ``<package version>+<12 hex digits>``: a digest of ``DECISIVE`` and the plugin files
-    in use."""
+    """Return ``<package version>+<12 hex digits>``: of ``DECISIVE`` and the plugins in use."""
     plugins = [(f"plugin/{path.name}", path) for path in plugin_files()]
     return f"{__version__}+{_digest([*_files(DECISIVE), *plugins])}"
 

@@ -1,5 +1,4 @@
-"""The one family of exceptions: each message says what is wrong, where, what is allowed, what to
-do."""
+"""The one family of exceptions: each says what is wrong, where, what is allowed, what to do."""
 
 from __future__ import annotations
 

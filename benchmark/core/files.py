@@ -20,8 +20,7 @@ DEVICES = "/dev"
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside ``path`` that takes its place on success and vanishes on
-    failure."""
+    """Yield a temporary path, which takes the place of ``path`` on success and else vanishes."""
     path = Path(path)
     temporary = None
     try:
@@ -41,25 +40,24 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
-                os.truncate(
-                    temporary, 0
-                )  # a writer that failed may hold it open, and its room until it is let go
+                # a writer that failed may hold it open, and its room until it is let go
+                os.truncate(temporary, 0)
             temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes ``text`` atomically."""
+    """Write ``text`` atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes ``value`` as sorted, indented JSON, atomically; equal values give equal bytes."""
+    """Write ``value`` as sorted, indented JSON, atomically; equal values give equal bytes."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
 def clear_place(path: Path) -> None:
-    """Removes what stands where a file is to be written in place and is none: through a link the
+    """Remove what stands where a file is to be written in place and is none: through a link the
     writer would end up elsewhere, for a pipe it would wait."""
     with contextlib.suppress(OSError):  # nothing is there, or the writer says what is wrong
         if not stat.S_ISREG(os.lstat(path).st_mode):
@@ -67,27 +65,25 @@ def clear_place(path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Removes a folder as far as it can; ``rmtree`` alone would wait for a pipe in its place."""
+    """Remove a folder as far as it can; ``rmtree`` alone would wait for a pipe in its place."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
 
 
 def copy_file(source: Path | str, target: Path | str) -> None:
-    """Copies a file with its dates; what it replaces is never written through."""
+    """Copy a file with its dates; what it replaces is never written through."""
     clear_place(Path(target))
     shutil.copy2(source, target)
 
 
 def leftovers(path: Path) -> list[Path]:
-    """Returns the temporary files of ``path``: of writers that were killed, and of one that writes
-    just now."""
+    """Return the temporary files of ``path``: of writers that were killed, or still write."""
     path = Path(path)
     return sorted(path.parent.glob(f".{path.name}.*"))
 
 
 def prepare_folder(folder: Path) -> None:
-    """Makes ``folder`` if needed; raises RunError when nothing can be written there, before work is
-    put into it."""
+    """Make ``folder`` if needed; raise RunError early when nothing can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as stream:
@@ -99,8 +95,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Raises RunError when ``folder`` is gone: what was deleted or unmounted is not made anew in
-    its place."""
+    """Raise RunError when ``folder`` is gone: what was deleted or unmounted is not made anew."""
     if not folder.is_dir():
         raise RunError(
             f"{folder} is gone: deleted, moved or unmounted while it was written to; "
@@ -109,11 +104,10 @@ def require_folder(folder: Path) -> None:
 
 
 def cannot_write(path: Path | str, error: OSError) -> RunError:
-    """Returns the error to raise when ``path`` cannot be written: its reason, and what to do."""
+    """Return the error to raise when ``path`` cannot be written: its reason, and what to do."""
     return RunError(
         f"cannot write {path}: {error.strerror or error}; free some space or choose a writable "
-        "folder, "
-        "then start the same command again: finished results are kept"
+        "folder, then start the same command again: finished results are kept"
     )
 
 

@@ -34,8 +34,7 @@ _EMPTY: dict[str, Any] = {"string": "", "array": [], "object": {}}
 
 
 def _is_integer(_: TypeChecker, value: Any) -> bool:
-    """Say whether a value is a whole number; JSON Schema takes 32.0 for one, what is built does
-    not."""
+    """Say whether a value is a whole number; JSON Schema alone takes 32.0 for one."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
@@ -106,8 +105,7 @@ def option(
 
 
 def schema_of(config: type) -> dict[str, Any]:
-    """Return the JSON Schema of a Config dataclass: closed, typed, with bounds, defaults and
-    help."""
+    """Return the JSON Schema of a Config dataclass: closed, with types, bounds, defaults, help."""
     if hasattr(config, "json_schema"):  # it knows more than its fields say
         return dict(config.json_schema())
     hints = _hints(config)
@@ -192,8 +190,7 @@ def build(config: type, values: Mapping[str, Any], where: str) -> Any:
 
 
 def make(config: type, values: Mapping[str, Any]) -> Any:
-    """Return ``config(**values)`` without validation; mappings inside become the Configs of
-    their fields."""
+    """Return ``config(**values)`` without validation; mappings inside become Configs as well."""
     if hasattr(config, "from_options"):  # its fields have other names
         return config.from_options(values)
     hints = _hints(config)

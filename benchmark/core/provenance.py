@@ -36,8 +36,7 @@ PACKAGES = (
 
 
 def platform_label() -> str:
-    """Return a short label: ``linux-x86_64-py3.11-torch2.13-cpu``; other labels may round
-    differently."""
+    """Return a label: ``linux-x86_64-py3.11-torch2.13-cpu``; others may round differently."""
     python = f"py{sys.version_info.major}.{sys.version_info.minor}"
     torch_version = _version("torch")
     short = ".".join(torch_version.split("+")[0].split(".")[:2]) if torch_version else "none"
@@ -47,15 +46,13 @@ def platform_label() -> str:
 
 
 def hardware() -> Hardware:
-    """Return processor model, cores (present and usable), memory in GB and the names of the
-    GPUs."""
+    """Return processor, cores (present and usable), memory in GB and the names of the GPUs."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return Hardware(_cpu_model(), os.cpu_count(), usable, _memory_gb(), _gpu_names())
 
 
 def instructions() -> str | None:
-    """Return the vector instructions that torch computes with (AVX512, AVX2, DEFAULT), None where
-    it is not loaded.
+    """Return torch's vector instructions (AVX512, AVX2, DEFAULT); None where it is not loaded.
 
     The processor's model does not tell them: a variable, a hypervisor or another build of torch may
     choose fewer.
@@ -65,8 +62,7 @@ def instructions() -> str | None:
 
 
 def packages() -> dict[str, str]:
-    """Return the versions of Python and of the installed packages that matter for numbers or
-    figures."""
+    """Return the versions of Python and of the packages that matter for numbers or figures."""
     versions = {name: _version(name) for name in PACKAGES}
     found = {name: version for name, version in versions.items() if version}
     return {"python": platform.python_version(), **found}

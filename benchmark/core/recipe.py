@@ -1,5 +1,4 @@
-"""The recipe: everything that trains one backbone on one dataset, apart from the loss and the batch
-size.
+"""The recipe: all that trains one backbone on one dataset, but for the loss and the batch size.
 
 Each section is a dataclass whose JSON Schema validates study files. This module must not import
 torch.
@@ -113,8 +112,7 @@ class MemoryConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryExpansionConfig:
-    """Alpha query expansion of landmark retrieval: each query plus its k nearest, weighted by
-    score^alpha."""
+    """Alpha query expansion: each query plus its k nearest, weighted by score^alpha."""
 
     alpha: float = option(at_least=0.0, help="power of the scores that weight the neighbours")
     k: int = option(at_least=1, help="neighbours added to each query")
@@ -222,8 +220,7 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
     if size is not None and start >= epochs:
         words = (
             f"{start:g} is not before the end of the training ({epochs} epochs), so that the "
-            "memory would never "
-            "be used; start it earlier, or set memory.size to null"
+            "memory would never be used; start it earlier, or set memory.size to null"
         )
         found.append(Problem(words, "memory.start_epoch"))
     if recipe.evaluation.scales is not None and recipe.model.freeze_backbone:
@@ -235,8 +232,7 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
     kept, width = recipe.evaluation.whitening, recipe.model.embedding_dim
     if kept is not None and width is not None and kept > width:
         words = (
-            f"{kept} dimensions are more than the {width} of model.embedding_dim; give at "
-            "most "
+            f"{kept} dimensions are more than the {width} of model.embedding_dim; give at most "
             f"{width}, or null"
         )
         found.append(Problem(words, "evaluation.whitening"))
@@ -248,9 +244,8 @@ def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str |
     if recipe.memory.size is None or accepts_references:
         return None
     return (
-        f"'{loss}' takes no references, so a memory is of no use to it; set memory.size to "
-        "null "
-        "or choose another"
+        f"'{loss}' takes no references, so a memory is of no use to it; set memory.size to null or "
+        "choose another"
     )
 
 

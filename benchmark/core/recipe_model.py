@@ -8,8 +8,7 @@ from typing import Literal
 from benchmark.core.errors import Problem
 from benchmark.core.options import option
 
-# The backbone that timm does not have, and torchvision's names of its weights under tags in timm's
-# manner.
+# The backbone that timm does not have, and torchvision's weights of it under tags as timm's.
 GOOGLENET = "googlenet"
 GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
 

@@ -27,8 +27,7 @@ from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
 RESULTS = Path("results")
-# What else lies in the folder of results, so that no study may be called so: it would be written
-# over.
+# What else lies in the folder of results: no study may be called so, it would be written over.
 RESERVED = ("runs", "cache", "reference", "bench", "test-artifacts", "mlartifacts", "mlruns")
 RESERVED_START = "mlflow.db"  # and the files that SQLite keeps beside it
 

@@ -132,8 +132,7 @@ def plugin_files() -> list[Path]:
 
 
 def data_folders(package: Path, marker: str) -> dict[str, Path]:
-    """Return by name the folders with a file ``marker`` in ``package`` and in the plugin
-    folders."""
+    """Return by name the folders with a file ``marker``, in ``package`` and plugin folders."""
     found: dict[str, Path] = {}
     for parent in (package, *plugin_folders()):
         for path in sorted(parent.glob(f"*/{marker}")):

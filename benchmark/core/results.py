@@ -1,5 +1,4 @@
-"""The records that a run leaves: its result, the lines of its metrics, and what computed them at
-what cost.
+"""The records that a run leaves: result, lines of metrics, and what computed them at what cost.
 
 ``result.json`` is the same bits for the same specification and code; ``provenance.json`` holds what
 may differ between equal results. Both are validated where they are read: a damaged file, or one of
@@ -73,8 +72,7 @@ class DatasetContent:
 
 
 def _nested_scores(value: Any) -> Any:
-    """Return a point of a curve with its splits under ``scores``; the file has them beside the
-    epoch."""
+    """Return a point of a curve with ``scores`` by split, which the file has beside the epoch."""
     if not isinstance(value, dict):
         return value
     own = {key: value[key] for key in ("epoch", "loss") if key in value}
@@ -156,8 +154,7 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds and speed; ``startup_seconds`` is before the first step, ``loss_ms`` the loss per
-    step.
+    """Seconds and speed: ``startup_seconds`` before the first step, ``loss_ms`` in the loss a step.
 
     The training alone is counted: updates, and images that went forward and backward through the
     network, None in records of earlier versions.

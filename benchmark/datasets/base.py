@@ -52,8 +52,7 @@ class ImageSet:
         )
 
     def origin(self) -> tuple[ImageSet, np.ndarray]:
-        """Return the set that this one was taken from by ``part``, and the numbers of its images
-        there."""
+        """Return the set that ``part`` took this one from, and its images' numbers there."""
         if not isinstance(self.opener, _PartOpener):
             return self, np.arange(len(self))
         whole, numbers = self.opener.images.origin()

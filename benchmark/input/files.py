@@ -144,8 +144,7 @@ class FileInput(Input):
 
 
 def _leave_interrupts_to_parent(_worker: int) -> None:
-    """Ignore what a terminal sends to all processes: the training still needs batches to save its
-    state."""
+    """Ignore a terminal's signals: the training still needs batches to save its state."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 

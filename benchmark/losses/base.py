@@ -145,8 +145,7 @@ class ScoreLoss(ComparingLoss):
         return False
 
     def totals(self, scores: Tensor, relation: Relation) -> Tensor:
-        """Return the sums over these rows that ``on_scores`` needs of all rows in
-        ``relation.totals``."""
+        """Return these rows' part of ``relation.totals``, which ``on_scores`` needs of all rows."""
         raise NotImplementedError
 
     def on_scores(

@@ -59,8 +59,7 @@ def named_loss(entry: dict[str, Any]) -> type[LibraryLoss]:
 
 
 def _part(module: str, part: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return ``{class, params}`` with the options that the class takes; two classes may share
-    one."""
+    """Return ``{class, params}``, the options that the class takes; classes may share some."""
     from benchmark.losses import pml_signatures as library
 
     taken = library.parameters_of(library.classes(module)[part["class"]])

@@ -71,8 +71,7 @@ class RecallAtK(SoftRankLoss):
 
 
 def mixed(embeddings: Tensor, labels: Tensor, generator: Generator | None) -> tuple[Tensor, Tensor]:
-    """Return embeddings (B, D) and labels (B,) of a batch, followed by a virtual image for each
-    pair of a class."""
+    """Return a batch, (B, D) and labels (B,), and a virtual image for each pair of a class."""
     first, second = torch.triu(labels.unsqueeze(1) == labels, diagonal=1).nonzero(as_tuple=True)
     source = embeddings.device if generator is None else generator.device
     share = torch.rand(len(first), 1, generator=generator, device=source, dtype=torch.float64)

@@ -14,8 +14,7 @@ from benchmark.losses.sup_ap import SupAP, upper_bound
 
 @LOSSES.register("sup_ndcg", display="SupRank NDCG", paper="Ramzi et al., TPAMI 2025")
 class SupNDCG(SmoothNDCG):
-    """Smooth NDCG with the ranks of SupAP: items of lower relevance count with its bound, the
-    others exactly.
+    """Smooth NDCG with SupAP's ranks: its bound for less relevant items, exact for the others.
 
     The published configurations have ``offset`` 1.44, or 1.0 with ``start`` 0 (iNaturalist).
     """

@@ -1,5 +1,4 @@
-"""Exact retrieval metrics on numpy arrays. Importing this package imports neither torch nor
-faiss."""
+"""Exact retrieval metrics on numpy arrays; importing them imports neither torch nor faiss."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ UNIT_TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class EmbeddedSet:
-    """Unit rows ``embeddings`` float32 (N, D) and ``classes`` int64 (N,), comparable between the
-    two sets."""
+    """Unit rows float32 (N, D) with ``classes`` int64 (N,) that both sets number alike."""
 
     embeddings: np.ndarray
     classes: np.ndarray
@@ -25,8 +24,7 @@ class EmbeddedSet:
 def checked_sets(
     query, query_labels, gallery=None, gallery_labels=None
 ) -> tuple[EmbeddedSet, EmbeddedSet]:
-    """Return query and gallery (the same object without one); raises DataError with what does not
-    fit."""
+    """Return query and gallery (the same without one); raise DataError for what does not fit."""
     if (gallery is None) != (gallery_labels is None):
         missing = "gallery" if gallery is None else "gallery_labels"
         raise DataError(
@@ -43,8 +41,7 @@ def checked_sets(
     if gallery is not None and embeddings[0].shape[1] != embeddings[1].shape[1]:
         raise DataError(
             f"retrieval: query embeddings have {embeddings[0].shape[1]} dimensions and gallery "
-            "embeddings "
-            f"{embeddings[1].shape[1]}; both must come from the same model"
+            f"embeddings {embeddings[1].shape[1]}; both must come from the same model"
         )
     classes = np.unique(np.concatenate(labels), return_inverse=True)[1].astype(np.int64)
     first = EmbeddedSet(embeddings[0], classes[: len(embeddings[0])])
@@ -54,8 +51,7 @@ def checked_sets(
 
 
 def unit_rows(values: np.ndarray, name: str) -> np.ndarray:
-    """Return float32 (N, D) rows of unit length; a row of zeros stays zero (it is alike to
-    nothing)."""
+    """Return float32 (N, D) rows of unit length; a row of zeros stays: it is like nothing."""
     rows = np.asarray(values)
     if rows.ndim != 2 or 0 in rows.shape:
         raise DataError(
@@ -73,9 +69,8 @@ def unit_rows(values: np.ndarray, name: str) -> np.ndarray:
         shown = ", ".join(map(str, broken[:5]))
         raise DataError(
             f"retrieval: {len(broken)} of {len(rows)} {name} embeddings are not finite (rows "
-            f"{shown}"
-            f"{', ...' if len(broken) > 5 else ''}); the model has diverged or the images are "
-            "broken"
+            f"{shown}{', ...' if len(broken) > 5 else ''}); the model has diverged or the images "
+            "are broken"
         )
     if np.abs(norms - 1).max() <= UNIT_TOLERANCE:
         return rows

@@ -15,8 +15,7 @@ _MATMUL = "highest"
 def positive_ranks_on(
     device: str, query: EmbeddedSet, gallery: EmbeddedSet, part: slice = EVERY_BLOCK
 ) -> Iterator[BlockRanks]:
-    """Yield the same blocks as ``positive_ranks``, computed on ``device``; equal scores rank by
-    index."""
+    """Yield the blocks of ``positive_ranks``, computed on ``device``; ties rank by index."""
     rows, classes = _to(device, query)
     items, item_classes = (rows, classes) if gallery is query else _to(device, gallery)
     starts = block_starts(query, gallery)

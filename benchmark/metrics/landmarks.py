@@ -1,5 +1,4 @@
-"""Mean average precision of the revisited Oxford and Paris benchmarks: judged lists, junk and
-all."""
+"""Mean average precision of the revisited Oxford and Paris benchmarks: judged lists and junk."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ def landmark_scores(
     if rows.shape[1] != items.shape[1]:
         raise DataError(
             f"landmarks: query embeddings have {rows.shape[1]} dimensions and gallery embeddings "
-            f"{items.shape[1]}; "
-            "both must come from the same model"
+            f"{items.shape[1]}; both must come from the same model"
         )
     _check(judgements, len(rows), len(items))
     size = block_size(len(items))

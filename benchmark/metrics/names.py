@@ -1,5 +1,4 @@
-"""Names of the retrieval metrics: what is allowed, how each is shown and which direction is
-better."""
+"""Names of the retrieval metrics: what is allowed, how each is shown, which way is better."""
 
 from __future__ import annotations
 
@@ -9,8 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Metric:
-    """A family of metrics; ``pattern`` matches its names, ``display`` is a template of the match's
-    groups."""
+    """A family of metrics: ``pattern`` of its names, ``display`` a template of the groups."""
 
     family: str
     pattern: str
@@ -61,7 +59,6 @@ def check_metric(name: str) -> str | None:
 
 
 def display_name(name: str) -> str:
-    """Return the name as tables show it (``recall_at_10`` -> ``R@10``); other names come back
-    unchanged."""
+    """Return the name as tables show it: ``recall_at_10`` is ``R@10``; others stay."""
     metric = metric_of(name)
     return re.sub(metric.pattern, metric.display, name) if metric else name

@@ -101,8 +101,7 @@ def block_size(items: int) -> int:
 
 
 def default_threads() -> int:
-    """Return OMP_NUM_THREADS, as the matrix product obeys it too, else the number of usable
-    processors."""
+    """Return OMP_NUM_THREADS, which matrix products obey, too, else the usable processors."""
     value = os.environ.get("OMP_NUM_THREADS", "")
     if value.isdecimal() and int(value) > 0:
         return int(value)

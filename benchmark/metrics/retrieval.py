@@ -135,9 +135,8 @@ def _averages(blocks: Iterable[_Block], recall_at: list[int], labels: np.ndarray
             found.append((block.nearest, block.average_at_r, block.average))
     if queries == 0:
         raise DataError(
-            f"retrieval: none of the {skipped} queries has a positive to find; "
-            "evaluation needs classes with at least two images, or a gallery that holds the "
-            "queries' classes"
+            f"retrieval: none of the {skipped} queries has a positive to find; evaluation needs "
+            "classes with at least two images, or a gallery that holds the queries' classes"
         )
     values = np.clip(sums / queries, 0.0, 1.0)
     query = np.concatenate(asked)

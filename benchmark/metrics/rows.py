@@ -1,5 +1,4 @@
-"""Ranks of chosen items within rows of scores: by counting where they are few, else by one sort per
-row.
+"""Ranks of chosen items in rows of scores: by counting where they are few, else by sorting a row.
 
 Both ways give the range of ranks that items of equal score share; ties are then settled by index.
 """
@@ -25,8 +24,7 @@ _WORDS = 128
 
 
 def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Return the ranks (T,) of ``items`` (T,), row after row, ascending within each row; 1 is the
-    highest score, equal scores rank in the order of their index.
+    """Return the ranks (T,) of ``items`` (T,), ascending in each row; 1 is best, ties by index.
 
     ``scores`` float32 (R, N); ``counts`` (R,) says how many of ``items`` belong to each row, sum T.
     """
@@ -55,8 +53,7 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
 def _count_by_sorting(
     scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many scores of its row are above, and at least, each of ``values``, in one sort
-    per row."""
+    """Return how many scores of its row are above, and at least, each of ``values``, by sorting."""
     ascending = np.sort(scores, axis=1)
     above, at_least = np.empty((2, len(values)), dtype=np.int64)
     for row, (low, high) in zip(ascending, pairwise(bounds.tolist()), strict=True):
@@ -66,8 +63,7 @@ def _count_by_sorting(
 
 
 def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Return the ascending ranks of ``items`` in one row, equal scores in the order of their
-    index."""
+    """Return the ascending ranks of ``items`` in one row; equal scores rank by index."""
     if len(items) <= TIED_ITEMS:
         ahead = [
             np.count_nonzero(row > row[item]) + np.count_nonzero(row[:item] == row[item])
@@ -80,8 +76,7 @@ def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
 
 
 class _Mask:
-    """Counts by comparing each row with each value, faster than ``count_nonzero(axis=-1)``, in
-    memory kept from call to call."""
+    """Compares rows with values and counts, faster than ``count_nonzero``, in memory it keeps."""
 
     def __init__(self, items: int):
         self._items = items
@@ -104,8 +99,7 @@ class _Mask:
         return above, at_least
 
     def _true(self, compare: np.ufunc, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the number of true ``compare(left, right)`` over the N items, (R, P) for (R, P,
-        N)."""
+        """Return the number of true ``compare(left, right)``: (R, P) over the N of (R, P, N)."""
         shape = (left.shape[0], right.shape[1])
         needed = shape[0] * shape[1]
         if needed > len(self._store):

@@ -92,8 +92,7 @@ def _blocks(parts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def flat_index(items: np.ndarray) -> Any:
-    """Return an exact inner-product index of ``items`` float32 (N, D), on the GPUs if faiss has
-    any."""
+    """Return an exact inner-product index of ``items`` (N, D), on GPUs if faiss has any."""
     import faiss  # a quarter of a second that only searching should cost
 
     index: Any = faiss.IndexFlatIP(items.shape[1])
@@ -106,8 +105,7 @@ def flat_index(items: np.ndarray) -> Any:
 def _search(
     index: Any, rows: np.ndarray, own: np.ndarray, wanted: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return indices and scores (Q, wanted) without ``own`` (-1: none), equal scores in order of
-    index.
+    """Return indices and scores (Q, wanted) without ``own`` (-1: none); ties by index.
 
     Which of the items that tie at its last place faiss returns is not defined, so the search widens
     until the last place wanted is better than the last place found.

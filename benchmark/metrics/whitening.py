@@ -19,15 +19,13 @@ NEGLIGIBLE = 1e-10
 
 @dataclass(frozen=True)
 class Whitening:
-    """Centering by ``mean`` float64 (D,) and projection on whitened axes, ``axes`` float64 (D,
-    K)."""
+    """Centering by ``mean`` (D,) and projection on whitened ``axes`` (D, K), both float64."""
 
     mean: np.ndarray
     axes: np.ndarray
 
     def project(self, rows: np.ndarray) -> np.ndarray:
-        """Return whitened rows, float32 (N, K); of the rows that it was learnt on, with identity
-        covariance."""
+        """Return whitened rows, float32 (N, K); those learnt on have identity covariance."""
         projected = np.empty((len(rows), self.axes.shape[1]), np.float32)
         for at in range(0, len(rows), BLOCK):
             projected[at : at + BLOCK] = (rows[at : at + BLOCK] - self.mean) @ self.axes
@@ -55,8 +53,7 @@ def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Wh
     if count < 2 or not 1 <= dimensions <= width:
         raise DataError(
             f"whitening: {dimensions} dimensions cannot be learnt from embeddings of shape "
-            f"{rows.shape}; needed: two "
-            f"images or more, and 1 to {width} dimensions"
+            f"{rows.shape}; needed: two images or more, and 1 to {width} dimensions"
         )
     if not np.isfinite(rows).all():
         return Whitening(np.full(width, np.nan), np.full((width, dimensions), np.nan))

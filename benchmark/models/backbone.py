@@ -1,5 +1,4 @@
-"""Backbones by name and weight tag, without their classifiers: timm's, and GoogLeNet of
-torchvision."""
+"""Backbones by name and weight tag, without classifiers: timm's, and torchvision's GoogLeNet."""
 
 from __future__ import annotations
 
@@ -79,8 +78,7 @@ def _from_hub(load: Callable[[], nn.Module], config: ModelConfig) -> nn.Module:
         raise DataError(
             f"{WHERE}: the weights of '{config.backbone}' could not be loaded "
             f"({reason[0] if reason else type(error).__name__}); connect to the hub once, or set "
-            "model.checkpoint "
-            "to a file with the state dict"
+            "model.checkpoint to a file with the state dict"
         ) from error
 
 

@@ -84,8 +84,7 @@ class EmbeddingModel(nn.Module):
     def parameter_groups(
         self, head_lr_multiplier: float = 1.0, layer_decay: float = 1.0
     ) -> list[dict[str, Any]]:
-        """Return the trainable parameters: the backbone, by layers where their rates decay, then
-        pooling, norm and head at their own rate."""
+        """Return what trains: the backbone, by layers where rates decay, then pooling and head."""
         own = [*self.pooling.parameters(), *self.head.parameters()]
         head = {
             "params": [parameter for parameter in own if parameter.requires_grad],
@@ -95,8 +94,7 @@ class EmbeddingModel(nn.Module):
         return [group for group in groups if group["params"]]
 
     def provenance(self) -> Weights:
-        """Return what the network started from: backbone, weights and the digest of its first
-        weights."""
+        """Return what the network started from: backbone, weights, digest of its first weights."""
         weights = self.config.backbone if self.config.pretrained else "from scratch"
         if self.config.checkpoint is not None:
             weights = "checkpoint"

@@ -1,5 +1,4 @@
-"""GoogLeNet (Inception-v1), which timm does not have, from torchvision, in the shape of a timm
-backbone."""
+"""GoogLeNet (Inception-v1) of torchvision in the shape of a timm backbone; timm has none."""
 
 from __future__ import annotations
 
@@ -16,15 +15,13 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class GoogLeNet(nn.Module):
-    """The layers of GoogLeNet up to its last feature map (B, 1024, H/32, W/32), without auxiliary
-    classifiers."""
+    """The layers up to the last feature map (B, 1024, H/32, W/32), no auxiliary classifiers."""
 
     num_features = 1024
     default_cfg: ClassVar[dict[str, Any]] = {"classifier": "fc", "first_conv": "conv1.conv"}
 
     def __init__(self, tag: str | None = None):
-        """Make the network with the weights of ``tag`` (downloaded when needed), or fresh ones
-        without."""
+        """Make the network with the weights of ``tag``, maybe downloaded, or with fresh ones."""
         super().__init__()
         from torchvision.models import googlenet
 

@@ -8,8 +8,7 @@ from benchmark.core.errors import ConfigError
 
 
 def rates_by_layer(backbone: Any, decay: float) -> list[dict[str, Any]]:
-    """Return the trainable parameters in groups, first layers first, each with its multiple of the
-    rate.
+    """Return trainable parameters by layer, first layers first, with multiples of the rate.
 
     The groups are timm's (stem, blocks, last normalisation); the last one learns at the full rate,
     each one before it ``decay`` times as fast (Bao et al., ICLR 2022). Raise ConfigError for a

@@ -52,8 +52,7 @@ def at_hand() -> bool:
 
 
 def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
-    """Return the weights of ``package:NAME`` under timm's names; raises DataError when there are
-    none."""
+    """Return the weights of ``package:NAME`` under timm's names; raise DataError without any."""
     if checkpoint != CHECKPOINT:
         raise DataError(
             f"recipe section model: unknown checkpoint '{checkpoint}'; the only packaged one is "

@@ -28,8 +28,7 @@ class WeightFacts:
 
 
 def weight_facts(config: ModelConfig) -> WeightFacts:
-    """Return the facts of the weights that ``config`` names, unloaded; raises ConfigError for a
-    wrong name."""
+    """Return facts of the weights that ``config`` names, unloaded; raise ConfigError."""
     prepare_torchvision()
     check_backbone(config)
     return _facts(config.backbone)

@@ -22,8 +22,7 @@ SHOWN_KEYS = 8
 
 
 def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
-    """Return the state dict in the file or package, unwrapped from 'state_dict' or 'model' and from
-    'module.'."""
+    """Return the state dict in a file or package, out of 'state_dict', 'model' and 'module.'."""
     if path.startswith(PREFIX):
         return read_packaged(path)
     if not Path(path).is_file():
@@ -36,8 +35,7 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
     except Exception as error:  # torch raises whatever the bytes provoke
         raise DataError(
             f"{WHERE}: {path} is not a state dict that can be read safely "
-            f"({type(error).__name__}); "
-            "save one with torch.save(model.state_dict(), path)"
+            f"({type(error).__name__}); save one with torch.save(model.state_dict(), path)"
         ) from error
     for key in ("state_dict", "model"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):

@@ -4,15 +4,13 @@ Data are compared, never names. A cell of a study belongs if everything that is 
 and if everything special about it is stated:
 
 1. Dataset, loss, backbone and batch size are equal where they are stated. The dataset is the one
-trained
-   on, or one that a protocol of it is named after.
-2. Each stated or implied condition is met by the settings of the runs (``vocabulary.yaml``). 3.
-Every setting that an option or a variant of the study changes is one that a stated condition
-covers. An
-   option that is another reading of the same rows is left out of this, and the plain runs go first.
+   trained on, or one that a protocol of it is named after.
+2. Each stated or implied condition is met by the settings of the runs (``vocabulary.yaml``).
+3. Every setting that an option or a variant of the study changes is one that a stated condition
+   covers. An option that is another reading of the same rows is left out of this, and the plain
+   runs go first.
 4. The protocol is the split of that name, behind the dataset's where that is not the training set.
-A number
-   without one means "test", or the only test split there is.
+   A number without one means "test", or the only test split there is.
 
 What is left open does not restrict. If several cells with different settings remain, the number is
 ambiguous and is not judged.

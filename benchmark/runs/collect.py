@@ -1,5 +1,4 @@
-"""From run folders to the tables of a study, ``runs.csv`` and ``scores.csv``, and their
-provenance."""
+"""From run folders to a study's tables, ``runs.csv`` and ``scores.csv``, and its provenance."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ ScoreRow = tuple[str, str, str, int, str, float]
 
 
 def collect(study: Study, results: Path) -> dict[str, int]:
-    """Write the study's tables and provenance below ``results``; return the number of runs by
-    status."""
+    """Write a study's tables and provenance below ``results``; return its runs by status."""
     counts = Counter(dict.fromkeys(STATUSES, 0))
     summary = Summary(study.name)
     runs: list[dict[str, Any]] = []

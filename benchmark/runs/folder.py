@@ -1,5 +1,4 @@
-"""The folder of all runs while a workflow writes to it: noticing that it is no longer the one that
-was there."""
+"""The folder of all runs while a workflow writes to it: is it still the one that was there?"""
 
 from __future__ import annotations
 
@@ -25,14 +24,13 @@ class RunsFolder:
         self._handle: int | None = None
 
     def watch(self) -> None:
-        """Makes the folder if needed and holds it; a place that cannot be written to is left to the
-        first job."""
+        """Make the folder if needed and hold it; the first job says where it cannot be written."""
         with contextlib.suppress(OSError):
             self.path.mkdir(parents=True, exist_ok=True)
             self._handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
 
     def is_gone(self) -> bool:
-        """Says whether the folder that is watched is no longer at its path."""
+        """Say whether the folder that is watched is no longer at its path."""
         if self._handle is None:
             return False
         try:
@@ -41,20 +39,17 @@ class RunsFolder:
             return True
 
     def require(self) -> None:
-        """Raises RunError when the folder is gone: a run started now would be made in a wrong
-        place."""
+        """Raise RunError when the folder is gone: a run would be made in a wrong place."""
         if self.is_gone():
             raise RunError(
                 f"{self.path} is gone: deleted, moved or unmounted while the workflow ran. Nothing "
-                "is made in its "
-                "place, neither runs nor tables nor a report. Put it back and start the same "
-                "command again: runs "
-                "finished in it are kept. Without it the same command begins anew"
+                "is made in its place, neither runs nor tables nor a report. Put it back and start "
+                "the same command again: runs finished in it are kept. Without it the same command "
+                "begins anew"
             )
 
     def say_if_gone(self) -> None:
-        """Prints the error of ``require``, for the very end of a workflow, and removes what was
-        made meanwhile."""
+        """Print the error of ``require`` when a workflow ends; remove what was made meanwhile."""
         try:
             self.require()
         except RunError as error:
@@ -62,15 +57,13 @@ class RunsFolder:
             print(f"error: {error}", file=sys.stderr)
 
     def remove_empty(self) -> None:
-        """Removes the empty folders and logs that jobs have left at the path of a folder that is
-        gone."""
+        """Remove the empty folders and logs that jobs left at the path of a folder that is gone."""
         if not self.is_gone():
             return
         for name, _, files in os.walk(self.path, topdown=False):
             folder = Path(name)
             with contextlib.suppress(OSError):  # not empty, or not ours: somebody else's
-                if (
-                    LOG in files and not (folder / LOG).stat().st_size
-                ):  # Snakemake makes the log of a failed job
+                # Snakemake makes the log of a failed job
+                if LOG in files and not (folder / LOG).stat().st_size:
                     (folder / LOG).unlink()
                 folder.rmdir()

@@ -28,18 +28,17 @@ class Row:
 
     @property
     def runs(self) -> int:
-        """Returns the number of runs of this shape."""
+        """Return the number of runs of this shape."""
         return self.statuses.total()
 
     @property
     def to_do(self) -> int:
-        """Returns the number of runs that have no result of the present specification."""
+        """Return the number of runs that have no result of the present specification."""
         return self.runs - self.statuses["ok"] - self.statuses["diverged"]
 
     @property
     def seconds_left(self) -> float | None:
-        """Returns the expected seconds of the runs to do, on one core each; None when none has
-        finished."""
+        """Return the expected seconds of the runs to do, on a core each; None: none is finished."""
         if not self.to_do:
             return 0.0
         return self.to_do * fmean(self.seconds) if self.seconds else None
@@ -57,12 +56,12 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """Returns the number of runs."""
+        """Return the number of runs."""
         return sum(row.runs for row in self.rows)
 
 
 def plan(study: Study, results: Path) -> Plan:
-    """Returns the plan of ``study`` from what lies below ``results``."""
+    """Return the plan of ``study`` from what lies below ``results``."""
     rows: dict[Shape, Row] = {}
     problems = []
     gpu_hours = 0.0
@@ -83,12 +82,12 @@ def plan(study: Study, results: Path) -> Plan:
 
 
 def shape_of(run: Run) -> Shape:
-    """Returns what decides how long a run takes, apart from its loss."""
+    """Return what decides how long a run takes, apart from its loss."""
     return run.spec.dataset.label, run.spec.setting.label, run.spec.batch_size
 
 
 def as_text(found: Plan, shown: int = 10) -> str:
-    """Returns the plan as a table for a terminal, with at most ``shown`` troubled runs."""
+    """Return the plan as a table for a terminal, with at most ``shown`` troubled runs."""
     head = ("dataset", "setting", "batch", "runs", *STATUSES, "time left")
     lines: list[tuple[object, ...]] = [head]
     total: Counter[str] = Counter()
@@ -128,7 +127,7 @@ def as_text(found: Plan, shown: int = 10) -> str:
 
 
 def sources_text(study: Study) -> str:
-    """Returns where each value of the study's recipes comes from, recipe by recipe."""
+    """Return where each value of the study's recipes comes from, recipe by recipe."""
     sources = {block.recipe_name: block.sources for block in study.blocks}
     parts = []
     for name, given in sources.items():
@@ -138,7 +137,7 @@ def sources_text(study: Study) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Returns ``3 h 05 min``, ``12 min`` or ``40 s``; ``?`` when unknown."""
+    """Return ``3 h 05 min``, ``12 min`` or ``40 s``; ``?`` when unknown."""
     if seconds is None:
         return "?"
     if seconds < 90:

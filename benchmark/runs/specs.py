@@ -1,5 +1,4 @@
-"""Writing ``spec.json``: the one place where a run's identity meets its folder, and old results are
-kept."""
+"""Writing ``spec.json``, where a run's identity meets its folder and old results are kept."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ KEPT = (RESULT, METRICS, PROVENANCE, NEIGHBOURS, QUERIES, LOG)
 
 
 def write_spec(run: Run, results: Path) -> bool:
-    """Writes the specification of ``run`` unless it is already there; returns whether the file
-    changed.
+    """Write the specification of ``run`` unless it is there; return whether the file changed.
 
     A finished result that belongs to another specification is copied to ``previous/<digest>/``
     first, because the training that follows takes its place.
@@ -43,7 +41,7 @@ def write_spec(run: Run, results: Path) -> bool:
 
 
 def write_specs(runs: Mapping[str, Run], results: Path) -> int:
-    """Writes every specification whose file is missing or different; returns their number."""
+    """Write every specification whose file is missing or different; return their number."""
     changed = 0
     for run in runs.values():
         path = Path(results) / run.spec.folder / SPEC
@@ -53,7 +51,7 @@ def write_specs(runs: Mapping[str, Run], results: Path) -> int:
 
 
 def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
-    """Returns the paths of the specifications to write anew: those on the disk that are not the
+    """Return the paths of the specifications to write anew: those on the disk that are not the
     study's, and those of results that were made from another one or are torn.
 
     Snakemake compares dates and remembers parameters; what decides here is content, so that a run
@@ -72,7 +70,7 @@ def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
 
 
 def keep_previous(folder: Path, digest: str) -> Path | None:
-    """Copies a finished result of another specification aside; returns where to, or None."""
+    """Copy a finished result of another specification aside; return where to, or None."""
     old = _json(folder / RESULT).get("spec_digest")
     if not isinstance(old, str) or not DIGEST.fullmatch(old) or old == digest:
         return None
@@ -86,7 +84,7 @@ def keep_previous(folder: Path, digest: str) -> Path | None:
 
 
 def _fits(result: Path, digest: str) -> bool:
-    """Returns whether a result is of this specification, absent, or not ours to read."""
+    """Return whether a result is of this specification, absent, or not ours to read."""
     try:
         value = parse_json(read_regular(result, MAX_RECORD))
     except OSError:

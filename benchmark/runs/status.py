@@ -34,8 +34,7 @@ class RunStatus:
 
 
 def status_of(run: Run, results: Path) -> RunStatus:
-    """Return the status of ``run`` below ``results``; a damaged file is a failure, never an
-    error."""
+    """Return the status of ``run`` below ``results``; a damaged file is a failure, no error."""
     folder = Path(results) / run.spec.folder
     try:
         if not (folder / RESULT).exists():
@@ -72,8 +71,7 @@ def _without_result(folder: Path) -> RunStatus:
 
 
 def failure_in(lines: list[str]) -> str | None:
-    """Returns the reason in the last lines of a log that ends with an error; None when it does
-    not."""
+    """Return the reason in the last lines of a log; None when it does not end with an error."""
     full = [line.rstrip() for line in lines if line.strip()]
     start = next((n for n in range(len(full) - 1, -1, -1) if full[n].startswith("error: ")), None)
     if start is not None:

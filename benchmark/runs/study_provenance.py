@@ -1,5 +1,4 @@
-"""Where the numbers of a study come from, summed over its runs, and what about that deserves a
-warning."""
+"""Where the numbers of a study come from, over all its runs, and what deserves a warning."""
 
 from __future__ import annotations
 
@@ -73,8 +72,7 @@ def read_study_provenance(path: Path) -> StudyProvenance:
 
 
 class Summary:
-    """Counts, run by run, of code versions, platforms, packages, hardware and dataset
-    fingerprints."""
+    """Counts, run by run: code versions, platforms, packages, hardware and fingerprints of data."""
 
     def __init__(self, study: str):
         self.study = study
@@ -122,7 +120,7 @@ class Summary:
             self.packages[name][version] += 1
 
     def record(self, statuses: dict[str, int]) -> dict[str, Any]:
-        """Returns the content of ``results/<study>/provenance.json``."""
+        """Return the content of ``results/<study>/provenance.json``."""
         return {
             "study": self.study,
             "runs": statuses,
@@ -148,7 +146,7 @@ class Summary:
         }
 
     def errors(self) -> list[str]:
-        """Returns what makes numbers incomparable: one dataset with two contents."""
+        """Return what makes numbers incomparable: one dataset with two contents."""
         return [
             f"dataset '{label}' had different contents in different runs: {_shares(found)}; "
             "their numbers cannot be compared: settle on one and run the others again"
@@ -157,7 +155,7 @@ class Summary:
         ]
 
     def warnings(self) -> list[str]:
-        """Returns what a reader should know before comparing runs: pairs that do not match, mixed
+        """Return what a reader should know before comparing runs: pairs that do not match, mixed
         code, platforms or packages, and runs that changed the machine or packages on their way."""
         mixed = [
             f"runs of different {what}: {_shares(found)}"
@@ -175,8 +173,7 @@ class Summary:
         return self._unmatched() + mixed + self._moved()
 
     def _unmatched(self) -> list[str]:
-        """Returns warnings when losses that are compared seed by seed did not see the same batches,
-        or did not start from the same weights of the backbone."""
+        """Return warnings where compared losses saw other batches or began with other weights."""
         warnings = []
         for what, groups in (
             ("saw different batches or augmentations", self.streams),
@@ -190,19 +187,16 @@ class Summary:
                     advice = "trials chose other images of each class for each loss"
                 warnings.append(
                     f"in {len(apart)} of {len(groups)} groups of runs with one seed the losses "
-                    f"{what} (first: "
-                    f"{label}/{setting}, batch size {batch_size}, seed {seed}), so that their "
-                    f"differences are not paired: {advice}"
+                    f"{what} (first: {label}/{setting}, batch size {batch_size}, seed {seed}), so "
+                    f"that their differences are not paired: {advice}"
                 )
         return warnings
 
     def _moved(self) -> list[str]:
-        """Returns warnings about runs that were continued on another model of processor or GPU, or
-        with packages of other versions."""
+        """Return warnings on runs continued on another kind of machine, or with other packages."""
         return [
             f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in "
-            "their last digits "
-            "from runs on either"
+            "their last digits from runs on either"
             for how, names in (
                 ("on another kind of machine", self.moved),
                 ("with other versions of packages", self.updated),

@@ -1,15 +1,11 @@
 """The two tables of a study: ``runs.csv``, one row a run, and ``scores.csv``, one row a number.
 
-``runs.csv``     identity, settings as data, status, costs (empty where a run has none) and
-provenance.
-                 ``loss.<hyperparameter>``, ``dataset.<parameter>`` and
-                   ``recipe.<section>.<option>`` are
-                 empty where a run has no such setting, or where it is null.
-``scores.csv``   ``selection`` is "last" (after the last epoch, the headline), "best" (best epoch on
-the
-                 test set, kept apart) or "curve" (per epoch). Scores are in [0, 1]. The training
-                   loss
-                 is the metric "loss" of the split "train".
+``runs.csv``    identity, settings as data, status, costs (empty where a run has none), provenance.
+                ``loss.<hyperparameter>``, ``dataset.<parameter>``, ``recipe.<section>.<option>``
+                are empty where a run has no such setting, or where it is null.
+``scores.csv``  ``selection`` is "last" (after the last epoch, the headline), "best" (best epoch on
+                the test set, kept apart) or "curve" (per epoch). Scores are in [0, 1]. The training
+                loss is the metric "loss" of the split "train".
 """
 
 from __future__ import annotations
@@ -79,8 +75,7 @@ class RunTable:
     def from_rows(
         cls, runs: Iterable[Mapping[str, Any]], scores: Iterable[Sequence[Any]]
     ) -> RunTable:
-        """Return the tables with these rows; those of ``scores`` are in the order of
-        SCORE_COLUMNS."""
+        """Return the tables with these rows; those of ``scores`` are as SCORE_COLUMNS."""
         rows = list(runs)
         settings = sorted(
             {name for row in rows for name in row if name.startswith(SETTING_PREFIXES)}
@@ -141,8 +136,7 @@ class RunTable:
         return result
 
     def settings(self, cell: Cell) -> dict[str, Any]:
-        """Return what the runs of a cell have in common: {"loss.tau": 0.01, ...}, without null
-        values."""
+        """Return what the runs of a cell share, null left out: {"loss.tau": 0.01, ...}."""
         row = self.runs.iloc[self._first_rows[cell]]
         return {name: row[name] for name in _settings(self.runs) if row[name] is not None}
 
@@ -154,8 +148,7 @@ class RunTable:
         return rows
 
     def attempts(self) -> pd.DataFrame:
-        """Return one row a run: CELL_COLUMNS, seed, status. Runs without numbers appear here,
-        too."""
+        """Return one row a run, those without numbers as well: CELL_COLUMNS, seed, status."""
         return self.runs[[*CELL_COLUMNS, "seed", "status"]]
 
     def test_scores(
@@ -227,8 +220,7 @@ def _read(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.
         study = path.parent.name
         raise RunError(
             f"{path} does not exist: nothing was collected yet; 'python -m benchmark run {study}' "
-            "trains "
-            f"the study, 'python -m benchmark collect {study}' takes the runs there are"
+            f"trains the study, 'python -m benchmark collect {study}' takes the runs there are"
         )
     try:
         return read_csv(path, columns, numbers)
@@ -254,8 +246,7 @@ def _options(text: str) -> tuple[str, ...]:
 
 
 def _encode(value: Any) -> str:
-    """Return the cell of a setting: text as it is where it reads as text, everything else as
-    JSON."""
+    """Return the cell of a setting: text where it reads as text, everything else as JSON."""
     if value is None:
         return ""
     if isinstance(value, str) and value and _decode(value) == value:

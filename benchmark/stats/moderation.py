@@ -1,5 +1,4 @@
-"""Variances that borrow from sister cells, because two to five runs say little about their own
-spread.
+"""Variances that borrow from sister cells, as two to five runs say little of their own spread.
 
 Sister cells are the losses and batch sizes of one dataset, setting, split and metric. Each variance
 s^2 with d degrees of freedom is averaged with s0^2, the pooled variance of its sisters (Smyth 2004,
@@ -40,8 +39,7 @@ OUTLIER = 0.001  # level of Cochran's test over all cells
 
 @dataclass(frozen=True)
 class Moderated:
-    """Arrays of one shape: moderated variances and their degrees of freedom, and what was borrowed
-    for them.
+    """Moderated variances, their degrees of freedom, and what they borrowed, of one shape.
 
     ``variance`` is NaN where neither the cell nor its sisters have one; ``prior_df`` is 0 where
     nothing is borrowed.
@@ -90,8 +88,7 @@ def moderate(
 
 
 def _alike(variance: np.ndarray, df: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Return 2 / CV^2 of the true variances of ``cells`` by the method of moments; infinite where
-    they look equal.
+    """Return 2 / CV^2 of the true variances of ``cells``, by moments; infinite if they look equal.
 
     For equal degrees of freedom d, E (s^2 / mean - 1)^2 is (2 / d) (1 + CV^2) + CV^2.
     """

@@ -80,9 +80,8 @@ def detectable_shift(df: float, alpha: float = ALPHA, target: float = POWER) -> 
     critical = stats.t.isf(alpha / 2, df)
 
     def seen(shift: float) -> float:
-        lower = np.nan_to_num(
-            stats.nct.cdf(-critical, df, shift)
-        )  # NaN where the tail is too small
+        # NaN where the tail is too small
+        lower = np.nan_to_num(stats.nct.cdf(-critical, df, shift))
         return float(np.nan_to_num(stats.nct.sf(critical, df, shift), nan=1.0) + lower)
 
     high = 1.0

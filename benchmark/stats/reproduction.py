@@ -163,8 +163,7 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA) -> TestResult:
 
 
 def words(result: TestResult, alpha: float = ALPHA, planned: int = 0) -> NDArray[np.str_]:
-    """Return the verdict on each element; each row of the last axis is a family of Holm's
-    correction.
+    """Return the verdict on each element; each row of the last axis is a family of Holm's.
 
     ``planned`` is the number of tests in the plan, where fewer could be made.
     """

@@ -1,5 +1,4 @@
-"""Studies: ``load_study(path_or_name)`` returns a validated Study, or raises all its problems at
-once."""
+"""Studies: ``load_study(path_or_name)`` returns a sound Study or raises all its problems."""
 
 from benchmark.study.load import find_study, load_study, study_names
 from benchmark.study.model import Block, DatasetChoice, Resources, Study, Variant

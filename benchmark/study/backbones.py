@@ -31,8 +31,7 @@ def backbone_problem(config: ModelConfig) -> Problem | None:
 
 
 def _is_plain(config: ModelConfig) -> bool:
-    """Say whether timm's text settles it: the architecture is there and the tag, if any, has
-    weights."""
+    """Say whether timm's text settles it: the architecture is there, and its tag has weights."""
     architecture, _, tag = config.backbone.partition(".")
     if architecture == GOOGLENET:
         return tag in GOOGLENET_WEIGHTS

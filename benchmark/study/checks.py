@@ -23,8 +23,7 @@ MAX_RUNS = 100_000
 
 
 class Checker(BlockReader):
-    """Reads one study document; ``study()`` returns it or raises one ConfigError with every
-    problem."""
+    """Reads a study document; ``study()`` returns it, or raises all problems as a ConfigError."""
 
     def study(self) -> Study:
         """Return the validated study; raise ConfigError naming all problems."""
@@ -95,8 +94,7 @@ class Checker(BlockReader):
         return result
 
     def variant(self, label: str, entry: dict[str, Any]) -> Variant | None:
-        """Return one named loss of the study, or None when its name or a hyperparameter is
-        wrong."""
+        """Return one named loss of the study; None when its name or a hyperparameter is wrong."""
         key, schemas = f"losses.{label}", self.known.losses
         if label in schemas:
             self.add(key, "is the name of a registered loss; give the variant a label of its own")

@@ -1,5 +1,4 @@
-"""YAML documents that remember the line of every value, so that a problem can be found in the
-file."""
+"""YAML documents that remember the line of every value, so that problems can be found."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Return the document at ``path``; raise ConfigError when it is missing or not a YAML
-    mapping."""
+    """Return the document at ``path``; raise ConfigError when it is absent or no mapping."""
     try:
         text = read_regular(Path(path)).decode()
         data, node = parse_yaml(text)

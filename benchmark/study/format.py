@@ -1,7 +1,6 @@
 """The format of study and recipe files: dataclasses, and the JSON Schemas written from them.
 
-``python -m benchmark validate --write-schemas`` writes the schemas to ``workflow/schemas`` (for
-editors).
+``python -m benchmark validate --write-schemas`` writes these to ``workflow/schemas``, for editors.
 """
 
 from __future__ import annotations

@@ -29,8 +29,7 @@ def runs_of(
     loss: str | None = None,
     batch_size: int | str | None = None,
 ) -> str:
-    """Return "(24 runs, first: <run_id>)" for the runs of ``block`` with these parts; "" for
-    none."""
+    """Return "(24 runs, first: <run_id>)" of the runs of ``block`` with these parts, or ""."""
     seeds = written(study_seeds if block.seeds is None else block.seeds)
     seeds = list(range(block.noise_square**2)) if block.noise_square else seeds
     datasets = [label for label in written(block.labels) if dataset in (None, label)]
@@ -68,8 +67,7 @@ class Run:
 
 
 def expand(study: Study) -> dict[str, Run]:
-    """Return ``{run_id: Run}`` in the order of the study file; a run shared by blocks appears
-    once."""
+    """Return ``{run_id: Run}`` in the order of the study file; a shared run appears once."""
     runs: dict[str, Run] = {}
     for block in study.blocks:
         resources = block.resources or study.resources
@@ -83,8 +81,7 @@ def expand(study: Study) -> dict[str, Run]:
 
 
 def conflicts(blocks: list[Block]) -> list[str]:
-    """Return one message for each pair of a block and the first that asks for the same run with
-    another specification."""
+    """Return a message for each two blocks that ask for one run with other specifications."""
     found: dict[tuple[str, str], str] = {}
     first: dict[tuple[Cell, int], tuple[Block, RunSpec]] = {}
     for block in blocks:

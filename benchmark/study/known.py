@@ -59,8 +59,7 @@ class Known:
     def dataset_problems(
         self, name: str, params: dict[str, Any], trains: bool = True
     ) -> list[Problem]:
-        """Return why runs cannot use a dataset, to train on where they train at all; a wrong
-        parameter has a key."""
+        """Return why runs cannot use, or train on, a dataset; a wrong parameter has a key."""
         if name not in self.datasets:
             return [Problem(unknown_name("dataset", name, self.datasets))]
         if trains and name in self.without_training:

@@ -17,15 +17,13 @@ from benchmark.study.trials.grid import on_other_dataset
 
 
 def config_folders() -> list[Path]:
-    """Returns where studies are looked for by name: below the current folder, then in the
-    repository."""
+    """Return where studies are found by name: below the current folder, then in the repository."""
     folders = [Path("workflow") / "config", ROOT / "workflow" / "config"]
     return folders[:1] if folders[0].resolve() == folders[1] else folders
 
 
 def find_study(path_or_name: str | Path) -> Path:
-    """Returns the path of a study file; a name without folder or suffix is one of the shipped
-    studies.
+    """Return the path of a study file; a name without folder or suffix is a shipped study.
 
     A stand-in (``roadmap-on-glyphs_1k``) has no file: its path is that of its study, with its own
     name.
@@ -46,7 +44,7 @@ def find_study(path_or_name: str | Path) -> Path:
 
 
 def _no_file(path: Path) -> str:
-    """Returns what to do about a path without a file: the nearest file beside it, or a name."""
+    """Return what to do about a path without a file: the nearest file beside it, or a name."""
     beside = [file.name for file in path.parent.glob("*.y*ml")]
     close = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.5)
     hint = f"did you mean {path.parent / close[0]}? Otherwise " if close else ""
@@ -54,12 +52,12 @@ def _no_file(path: Path) -> str:
 
 
 def study_names() -> list[str]:
-    """Returns the names of the studies that can be asked for by name."""
+    """Return the names of the studies that can be asked for by name."""
     return sorted({path.stem for folder in config_folders() for path in folder.glob("*.yaml")})
 
 
 def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
-    """Returns a validated study; raises one ConfigError with all its problems.
+    """Return a validated study; raise one ConfigError with all its problems.
 
     A study that plans looks has the seeds of the look that its folder below ``results`` says, or
     of the first.

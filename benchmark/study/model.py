@@ -1,5 +1,4 @@
-"""A validated study: what the steps after loading work with. No field here is optional by
-accident."""
+"""A validated study: what the steps after loading work with. None is never an accident here."""
 
 from __future__ import annotations
 

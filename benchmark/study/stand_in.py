@@ -1,5 +1,4 @@
-"""A study on a stand-in: the same losses, options and batch sizes on a small dataset that everybody
-has.
+"""A study on a stand-in: its losses, options and batch sizes on a small dataset for everybody.
 
 It shows what the study's tables and figures look like, and that everything runs, on a machine
 without the archives or a GPU. Its numbers say nothing about the study's own datasets. What changes,
@@ -8,14 +7,12 @@ and nothing else:
 - every dataset becomes the stand-in; of the datasets of one block the first is kept, since they
   would be equal
 - a recipe becomes the one it names as ``stand_in``, with what the block's options say about the
-  parts of a recipe
-  that are the same at any size (``KEPT``)
+  parts of a recipe that are the same at any size (``KEPT``)
 - where blocks then differ in the hyperparameters of a loss, those of the first block that asks for
   it are used
 - batch sizes above ``LARGEST_BATCH`` become that; three or more in one block that all lie above are
-  a sweep, and
-  stay one, which starts there and doubles: smaller batches of images at random often hold no two of
-    a class
+  a sweep, and stay one, which starts there and doubles: smaller batches of images at random often
+  hold no two of a class
 - labels of settings end with the study's name: studies of one results folder measure other recalls
   and have other losses, so that their runs must not meet
 - at most ``SEEDS`` seeds and one look; no frozen reference; no GPU. Published numbers stay, to
@@ -60,8 +57,7 @@ def stand_in_name(study: str | Path, dataset: str) -> str:
 
 
 def base_of(name: str) -> str:
-    """Return the name or path of the study that a stand-in's name or path speaks of, "" for any
-    other."""
+    """Return the study that a stand-in's name or path speaks of, "" for any other."""
     stem, joint, dataset = name.rpartition(JOINT)
     if not joint or not stem or "/" in dataset:
         return ""
@@ -70,8 +66,7 @@ def base_of(name: str) -> str:
 
 
 def on_stand_in(study: Study, dataset: str, known: Known) -> Study:
-    """Return ``study`` on ``dataset``; raises ConfigError when there is no such dataset or no
-    recipe for it."""
+    """Return ``study`` on ``dataset``; raise ConfigError without such a dataset or recipe."""
     choice = DatasetChoice(dataset, dataset, {})
     _check(study, choice, known)
     blocks: list[Block] = []

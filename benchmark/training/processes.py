@@ -184,8 +184,7 @@ def require_gpus(count: int) -> None:
     if torch.cuda.is_available() and there < count:
         raise RunError(
             f"{count} GPUs are asked for, and {there} can be seen here; ask for as many in the "
-            "study's resources (gpus), or give at most "
-            f"--gpus {there}"
+            f"study's resources (gpus), or give at most --gpus {there}"
         )
 
 

@@ -1,5 +1,4 @@
-"""Learning-rate schedules as pure functions of progress, so that resuming needs no schedule
-state."""
+"""Learning-rate schedules as pure functions of progress: resuming needs no state of them."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ ONE_CYCLE_END = 1e-4
 
 
 def learning_rate_factor(config: ScheduleConfig, epoch: int, share: float, epochs: int) -> float:
-    """Return the multiple of the optimiser's rate at ``share`` (0 to 1) of epoch ``epoch`` (from
-    0).
+    """Return the multiple of the optimiser's rate at ``share`` (0 to 1) of epoch ``epoch``, from 0.
 
     ``step`` multiplies by gamma after each milestone; ``linear`` falls to 0 at the end;
     ``one_cycle`` rises along a cosine from 1/25 to 1 at ``peak_at`` of the training and falls along

@@ -45,8 +45,7 @@ def open_image(
 
 
 def open_pixels(path: Path, divisor: Divisor | None = None, *, stored: bool = False) -> Picture:
-    """Return what ``open_image`` does, or with ``stored`` the image as it is stored: not turned,
-    in its own mode.
+    """Return what ``open_image`` does; with ``stored``, not turned and in the stored mode.
 
     A JPEG that is shown whole comes as its pixels: libjpeg-turbo decodes it to the same bits in two
     thirds of the time, without Pillow's copies. Raise DataError as ``open_image`` does.
@@ -128,8 +127,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _reduce(image: Image.Image, divisor: Divisor) -> bool:
-    """Let a JPEG be decoded with divided sides, and return whether it will be: fewer coefficients
-    of each block are then transformed.
+    """Let a JPEG be decoded with divided sides, from fewer coefficients; return whether it is.
 
     A rotated one stays whole: what rounding adds to its sides would end up on the left or top.
     """

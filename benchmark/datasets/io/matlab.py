@@ -1,5 +1,4 @@
-"""MATLAB 5 files (``-v6`` and ``-v7``): vectors of numbers, cells of text and arrays of structs of
-both, read in plain Python.
+"""MATLAB 5 files (``-v6``, ``-v7``) in plain Python: numbers, cells of text, arrays of structs.
 
 scipy.io.loadmat trusts the sizes in a file, and a damaged one can end the whole process.
 """
@@ -31,8 +30,7 @@ Value = np.ndarray | list[str] | dict[str, list[Any]]
 
 
 def read_matlab(path: Path, names: Collection[str]) -> dict[str, Value]:
-    """Return the named variables: numbers as flat arrays, cells of text as lists, arrays of structs
-    as a list for each field.
+    """Return the named variables: flat arrays, cells of text as lists, structs field by field.
 
     Raise ValueError for a variable that is missing; a damaged file fails in any way.
     """

@@ -21,8 +21,7 @@ def smooth_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Te
 
 
 def sup_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
-    """Return 1 - AP with exact ranks among positives, bounded ranks among negatives (ROADMAP,
-    Eq. 3 to 5)."""
+    """Return 1 - AP with exact ranks of positives, bounded of negatives (ROADMAP Eq. 3 to 5)."""
     among, rank = _bounded_ranks(scores, positive, config)
     return 1.0 - (among / rank).mean()
 

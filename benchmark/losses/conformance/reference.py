@@ -127,8 +127,7 @@ def _mean(formula: Callable, config: Any) -> OfScores:
 
 
 def _calibration(config: Any) -> OfScores:
-    """Return the pair term of ROADMAP (Eq. 7), a mean for each query or over pairs that are not
-    0."""
+    """Return the pair term of ROADMAP (Eq. 7): a mean by query, or over pairs that are not 0."""
 
     def of_scores(scores: Tensor, positives: Tensor, ranked: Tensor) -> Tensor:
         near, far = positives & ranked, ~positives

@@ -38,8 +38,7 @@ class Measure(ABC):
     def slopes(
         self, among: Tensor, rank: Tensor, scale: float, block: Group, part: slice
     ) -> tuple[Tensor, Tensor]:
-        """Return how ``scale`` x gain (b, p) grows with each positive above, falls with
-        negatives."""
+        """Return how ``scale`` x gain (b, p) grows with positives above, falls with negatives."""
 
 
 class AveragePrecision(Measure):

@@ -195,9 +195,7 @@ def _network(each: Verdict) -> str:
 
 # The columns of verdicts.csv. Scores, spreads and differences are in percentage points.
 COLUMNS: dict[str, Callable[[Verdict], Any]] = {
-    "source": lambda each: each.comparison.family[
-        0
-    ],  # the paper in one of its versions, or "frozen"
+    "source": lambda each: each.comparison.family[0],  # the paper's version, or "frozen"
     "table": lambda each: each.comparison.family[1],  # the paper's table, or "frozen"
     "row_label": lambda each: each.comparison.row_label,  # as printed
     "provenance": _of_number("provenance", FROZEN),

@@ -73,9 +73,8 @@ def build(inputs: Inputs) -> Drawing:
     told = ", ".join(f"{number} {words_of(str(word))}" for word, number in counts.items())
     caption = (
         "Difference to each reference number with its interval; the grey band is the margin. The "
-        f"rule is {rule(verdicts['level'].min())}. "
-        "References that were not run are not drawn."
-        f"{left_out(judged, ROWS, 'rows')}"
+        f"rule is {rule(verdicts['level'].min())}. References that were not run are not "
+        f"drawn.{left_out(judged, ROWS, 'rows')}"
     )
     alt = f"Interval plot of {len(drawn)} differences to reference numbers: {told}."
     return Drawing(TITLE, caption, alt, figure, judged)

@@ -235,8 +235,7 @@ def budget_answer(inputs: Inputs) -> list[str]:
             also = f"; {count(len(level), 'other')} may be first as well" if len(level) else ""
             name = loss_label(first["loss"], inputs.study)
             sentences.append(
-                f"{where}{name} is first of {len(here)} {rules}: "
-                f"{metric} {percent(first['mean'])} "
+                f"{where}{name} is first of {len(here)} {rules}: {metric} {percent(first['mean'])} "
                 f"[{percent(first['ci_low'])}, {percent(first['ci_high'])}]{also}."
             )
         both = part.pivot(index="loss", columns="trials", values="mean")

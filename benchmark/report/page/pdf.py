@@ -15,7 +15,7 @@ SECONDS = 300
 
 
 def browser() -> str | None:
-    """Returns the path of a headless Chromium or Chrome, or None."""
+    """Return the path of a headless Chromium or Chrome, or None."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 

@@ -53,12 +53,11 @@ def _table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> 
         ]
         sections.append(Section(" · ".join(heading), rows))
     caption = (
-        "Test scores in percent at the last epoch, mean ± standard deviation over "
-        f"n = {most} seeds (other n is noted). Differences are to the default setting of the "
-        "sweep, paired by seed, in percentage points with their "
-        f"{confidence(study)} interval; p is that of the two-sided paired t-test after Holm's "
-        "correction. Detectable: the smallest true difference that this many seeds would have "
-        "shown with probability 0.8."
+        f"Test scores in percent at the last epoch, mean ± standard deviation over n = {most} "
+        "seeds (other n is noted). Differences are to the default setting of the sweep, paired by "
+        f"seed, in percentage points with their {confidence(study)} interval; p is that of the "
+        "two-sided paired t-test after Holm's correction. Detectable: the smallest true difference "
+        "that this many seeds would have shown with probability 0.8."
     )
     tests = sum(each.p_holm is not None for each in values)
     notes = [

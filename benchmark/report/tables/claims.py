@@ -54,12 +54,11 @@ def build(inputs: Inputs) -> Table:
         "“As published” needs all of the paper's datasets, its backbone and its batch sizes; “as "
         "far as it was run here” needs one of the datasets and the backbone. Other runs, such as "
         "those on a stand-in, cannot answer: the claim is not asked of them, and the numbers show "
-        "the same comparison there without any verdict. A claim is supported when every part of "
-        "it holds in a one-sided paired test, contradicted when some part shows the opposite "
-        "after Holm, and after a control of false discoveries over all claims. The numbers are "
-        "those of the part that decides, with the interval that its test uses. 'python -m "
-        f"benchmark explain NAME --study {name}' prints every part of a claim, by the name below "
-        "it."
+        "the same comparison there without any verdict. A claim is supported when every part of it "
+        "holds in a one-sided paired test, contradicted when some part shows the opposite after "
+        "Holm, and after a control of false discoveries over all claims. The numbers are those of "
+        "the part that decides, with the interval that its test uses. 'python -m benchmark explain "
+        f"NAME --study {name}' prints every part of a claim, by the name below it."
     )
     notes = []
     if not published:

@@ -22,14 +22,12 @@ from benchmark.runs.tracking.store import ARTIFACT_ROOT, ARTIFACTS
 COMPLETE = "result_digest"
 SUPERSEDED = "superseded"
 MLFLOW_STATUS = {"ok": "FINISHED", "diverged": "FAILED"}
-# Values per request. MLflow takes 1000 of everything, and would cut a longer list in the middle of
-# an epoch.
+# Values per request. MLflow takes 1000 of all, and would cut a longer list inside an epoch.
 LONGEST_BATCH = 800
 
 
 def current_runs(client: Any, experiment: str, run_id: str | None = None) -> list[Any]:
-    """Returns the experiment's runs that no newer one has superseded: all, or those of one
-    ``run_id``."""
+    """Return the runs that no newer one has superseded: all, or those of one ``run_id``."""
     condition = f"tags.run_id = '{run_id}'" if run_id else ""
     runs, token = [], None
     while True:
@@ -47,7 +45,7 @@ def current_runs(client: Any, experiment: str, run_id: str | None = None) -> lis
 
 
 def find_incomplete(runs: Iterable[Any], spec: RunSpec, code_version: str) -> Any | None:
-    """Returns a run that the same specification and code began and did not finish, or None."""
+    """Return a run that the same specification and code began and did not finish, or None."""
     wanted = {"run_id": spec.run_id, "spec_digest": spec.digest, "code_version": code_version}
     for run in runs:
         found = run.data.tags
@@ -59,7 +57,7 @@ def find_incomplete(runs: Iterable[Any], spec: RunSpec, code_version: str) -> An
 def create(
     client: Any, experiment: str, spec: RunSpec, study: str, code_version: str, started: float
 ) -> Any:
-    """Returns a new run with its parameters; ``started`` is in seconds since 1970."""
+    """Return a new run with its parameters; ``started`` is in seconds since 1970."""
     run = client.create_run(
         experiment,
         start_time=round(started * 1000),
@@ -73,7 +71,7 @@ def create(
 def send(
     client: Any, run: Any, points: Iterable[Point], params: dict[str, str] | None = None
 ) -> None:
-    """Sends values and parameters in few requests, the values of an epoch in one.
+    """Send values and parameters in few requests, the values of an epoch in one.
 
     A point's time follows from the run's start: sent twice it is the same row, which MLflow keeps
     once.
@@ -92,8 +90,7 @@ def send(
 
 
 def batches(points: Iterable[Point]) -> Iterator[list[Point]]:
-    """Yields the points in order, at most ``LONGEST_BATCH`` at once, without parting neighbours of
-    one epoch.
+    """Yield the points in order, at most ``LONGEST_BATCH`` at once, each epoch as a whole.
 
     An epoch that has one of its values there then has them all, whenever the sending was
     interrupted.
@@ -110,8 +107,7 @@ def batches(points: Iterable[Point]) -> Iterator[list[Point]]:
 
 
 def logged_epochs(client: Any, run: Any) -> set[int]:
-    """Returns the epochs whose values are already there; all values of an epoch travel in one
-    request."""
+    """Return the epochs that are there; all values of an epoch travel in one request."""
     if not run.data.metrics:
         return set()
     names = ("curve/loss", "curve/learning_rate")  # the loss of a diverged epoch is left out
@@ -121,7 +117,7 @@ def logged_epochs(client: Any, run: Any) -> set[int]:
 
 
 def complete(client: Any, run: Any, spec: RunSpec, finished: Finished, results: Path) -> None:
-    """Brings a run that is empty or half there to what its folder says, and marks it complete."""
+    """Bring a run that is empty or half there to what its folder says, and marks it complete."""
     from mlflow.entities import RunTag
 
     known = logged_epochs(client, run)
@@ -143,8 +139,7 @@ def complete(client: Any, run: Any, spec: RunSpec, finished: Finished, results: 
 
 
 def supersede(client: Any, run: Any, newer: Any) -> None:
-    """Marks a run of another specification, code or attempt as replaced; it stays, under another
-    name."""
+    """Mark a run of other code, specification or attempt as replaced; it stays, renamed."""
     from mlflow.entities import RunTag
 
     marks = {
@@ -158,7 +153,7 @@ def supersede(client: Any, run: Any, newer: Any) -> None:
 
 
 def _store_artifact(client: Any, run: Any, name: str, text: str, results: Path) -> None:
-    """Uploads through the server, or files it where the UI of our own store serves it from."""
+    """Upload through the server, or files it where the UI of our own store serves it from."""
     address = run.info.artifact_uri
     if address.startswith(ARTIFACT_ROOT) and client.tracking_uri.startswith("sqlite:"):
         # the store may come from elsewhere, and name any folder

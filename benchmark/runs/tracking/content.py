@@ -88,8 +88,7 @@ def run_name(spec: RunSpec) -> str:
 
 
 def params(spec: RunSpec) -> dict[str, str]:
-    """Return all settings as flat text: what runs are compared by first, then
-    ``section.option``."""
+    """Return all settings as flat text: what runs are compared by, then ``section.option``."""
     flat: dict[str, Any] = {
         "loss": spec.loss.label,
         "batch_size": spec.batch_size,
@@ -104,8 +103,7 @@ def params(spec: RunSpec) -> dict[str, str]:
 
 
 def tags(spec: RunSpec, study: str) -> dict[str, str]:
-    """Returns the tags known before the run starts, with neutral words where MLflow would name the
-    user."""
+    """Return the tags known before the run; neutral words where MLflow would name the user."""
     return {
         "study": study,
         "run_id": spec.run_id,
@@ -118,8 +116,7 @@ def tags(spec: RunSpec, study: str) -> dict[str, str]:
 
 
 def final_tags(finished: Finished) -> dict[str, str]:
-    """Return the tags known when the run is finished, apart from the mark that the import is
-    complete."""
+    """Return the tags known after the run, but for the mark that its import is complete."""
     result = finished.result
     return {
         "status": result.status,
@@ -183,7 +180,7 @@ def artifacts(spec: RunSpec, finished: Finished) -> dict[str, str]:
 
 
 def sanitised(name: str) -> str:
-    """Returns ``name`` in the letters that MLflow allows for metrics and parameters."""
+    """Return ``name`` in the letters that MLflow allows for metrics and parameters."""
     return re.sub(r"[^A-Za-z0-9_\-. :/]", "_", name)[:LONGEST_NAME]
 
 

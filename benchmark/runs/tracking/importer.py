@@ -1,5 +1,4 @@
-"""Brings finished runs into MLflow: each exactly once, however often called, whatever stopped it
-before."""
+"""Bring finished runs into MLflow: each once, however often called, whatever stopped it before."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ class Counts:
 
 
 def import_runs(study: str, note: str, specs: Mapping[str, RunSpec], results: Path) -> Counts:
-    """Returns counts after bringing every finished run of ``specs`` into the study's experiment.
+    """Return counts after bringing every finished run of ``specs`` into the study's experiment.
 
     study, note     name of the experiment and, when it is new, its description
     specs           {run_id: specification}: the study's grid

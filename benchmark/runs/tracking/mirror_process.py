@@ -34,8 +34,7 @@ POLL_SECONDS = 5.0
 
 
 def mirror(study: str, folder: Path, spec: RunSpec, pipe: int) -> None:
-    """Mirrors the run until the other end of ``pipe`` is closed; the first failure is a
-    TrackingError."""
+    """Mirror the run until the other end of ``pipe`` closes; a failure is a TrackingError."""
     started = time.time()
     reach(folder)  # before MLflow is imported: a server that is away costs next to nothing
     with speaking_plainly(folder):
@@ -56,7 +55,7 @@ def mirror(study: str, folder: Path, spec: RunSpec, pipe: int) -> None:
 
 
 def _follow(client: Any, run: Any, folder: Path, pipe: int) -> None:
-    """Sends each epoch once it is there, until the training has closed its end of the pipe."""
+    """Send each epoch once it is there, until the training has closed its end of the pipe."""
     sent = runs.logged_epochs(client, run)
     ended = False
     while not ended:
@@ -70,10 +69,9 @@ def _follow(client: Any, run: Any, folder: Path, pipe: int) -> None:
 
 
 def main() -> int:
-    """Returns the exit status: 1 when the server could not be used."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the training; the pipe's end is for this process
+    """Return the exit status: 1 when the server could not be used."""
+    # Ctrl-C is for the training; the pipe's end is for this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(10)
     study, folder = sys.argv[1], Path(sys.argv[2])
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as unbuffered:

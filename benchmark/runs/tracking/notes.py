@@ -1,5 +1,4 @@
-"""What the UI says in words: the descriptions of studies and runs, and the reports that they link
-to.
+"""What the UI says in words: descriptions of studies and runs, and the reports they link to.
 
 No folder of this machine is named: reports and runs are where they are below the folder of the
 results.
@@ -24,8 +23,7 @@ SERVED = "report.html"  # among the artifacts, which is all that the server of t
 def experiment_note(
     study: str, title: str, question: str, metrics: Sequence[str], served: bool
 ) -> str:
-    """Returns the description of a study's experiment, in Markdown: what is asked, the report, what
-    to compare by.
+    """Return a study's description, in Markdown: question, report, what to compare by.
 
     ``served`` says that the server of the UI has the report (``publish_reports``).
     """
@@ -40,15 +38,14 @@ def experiment_note(
         question,
         f"Report: `{study}/{PAGE}` in the folder of the results{link}.",
         f"Compare runs by {compared} (after the last epoch) over `loss`, `batch_size`, `seed`, "
-        "`dataset`, `setting`. "
-        "Further values: `best/...` best test epoch, `curve/...` per epoch, `cost/...` speed and "
-        "memory.",
+        "`dataset`, `setting`. Further values: `best/...` best test epoch, `curve/...` per epoch, "
+        "`cost/...` speed and memory.",
     )
     return _clipped("\n\n".join(_clipped(part, 1_000) for part in parts if part))
 
 
 def run_note(run_id: str, reason: str) -> str:
-    """Returns the description of a run: why it ended early, if it did, and where its files are."""
+    """Return the description of a run: why it ended early, if it did, and where its files are."""
     files = f"Files: `runs/{run_id}` in the folder of the results."
     return f"Diverged: {_clipped(reason)}\n\n{files}" if reason else files
 
@@ -59,12 +56,12 @@ def _clipped(text: str, longest: int = LONGEST) -> str:
 
 
 def served_at(study: str) -> str:
-    """Returns the address of the report of ``study`` on the server of the UI, from its root."""
+    """Return the address of the report of ``study`` on the server of the UI, from its root."""
     return f"/api/2.0/mlflow-artifacts/artifacts/{study}/{SERVED}"
 
 
 def publish_reports(results: Path) -> None:
-    """Copies every study's report among the artifacts, where the UI can serve it."""
+    """Copy every study's report among the artifacts, where the UI can serve it."""
     for page in Path(results).glob(f"*/{PAGE}"):
         place = f"{page.relative_to(results).parts[0]}/{SERVED}"
         with contextlib.suppress(OSError, DataError):  # somebody else's results can be looked at

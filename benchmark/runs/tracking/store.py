@@ -33,8 +33,7 @@ LOCK_SECONDS = 600.0
 PROBE_SECONDS = 10.0
 # which pages the UI shows first: training runs, not language-model traces
 KIND = "custom_model_development"
-# MLflow's own defaults block up to 4 minutes a call on a dead server, and 20 on one that never
-# answers.
+# MLflow's own defaults block up to 4 minutes a call on a dead server, 20 on one without answers.
 PATIENCE = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -52,18 +51,17 @@ class TrackingError(BenchmarkError):
 
 
 def tracking_uri(results: Path) -> str:
-    """Returns ``MLFLOW_TRACKING_URI`` if set, else the sqlite store in the results folder."""
+    """Return ``MLFLOW_TRACKING_URI`` if set, else the sqlite store in the results folder."""
     return TRACKING_URI.value() or f"sqlite:///{Path(results).resolve() / DATABASE}"
 
 
 def is_own(uri: str, results: Path) -> bool:
-    """Says whether ``uri`` is the store inside the results folder."""
+    """Say whether ``uri`` is the store inside the results folder."""
     return uri == f"sqlite:///{Path(results).resolve() / DATABASE}"
 
 
 def prepare(study: str, note: str, results: Path) -> str:
-    """Returns the id of the study's experiment, after making store and experiment if they are not
-    there.
+    """Return the id of the study's experiment; make store and experiment if they are absent.
 
     Safe to call from several processes and any number of times: a fresh sqlite file that two
     processes initialise at once is broken for good, so a file lock lets one in at a time.
@@ -76,7 +74,7 @@ def prepare(study: str, note: str, results: Path) -> str:
 
 @contextlib.contextmanager
 def locked(results: Path) -> Iterator[None]:
-    """Holds the results folder's lock on the store; others wait."""
+    """Hold the results folder's lock on the store; others wait."""
     import filelock
 
     try:
@@ -96,7 +94,7 @@ def locked(results: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def speaking_plainly(results: Path) -> Iterator[None]:
-    """Turns whatever MLflow or its database raise into one TrackingError that says what to do."""
+    """Turn whatever MLflow or its database raise into one TrackingError that says what to do."""
     be_patient(os.environ)  # some of it is read when MLflow is imported
     from alembic.util import CommandError  # a store of a newer version
     from google.protobuf.json_format import Error as AnswerError  # of no MLflow server
@@ -121,7 +119,7 @@ def speaking_plainly(results: Path) -> Iterator[None]:
 
 
 def unusable(uri: str, results: Path, reason: str, advice: str = "") -> str:
-    """Returns the message for a store that cannot be used: which, why, and what to do."""
+    """Return the message for a store that cannot be used: which, why, and what to do."""
     if is_own(uri, results):
         store, usual = f"{Path(results) / DATABASE}", "free some space, or delete the file"
     else:
@@ -131,15 +129,14 @@ def unusable(uri: str, results: Path, reason: str, advice: str = "") -> str:
 
 
 def connect(results: Path) -> Any:
-    """Returns an ``MlflowClient``; a server that does not answer is a TrackingError within seconds.
+    """Return an ``MlflowClient``; a server that does not answer is a TrackingError within seconds.
 
     Call it inside ``speaking_plainly``.
     """
     reach(results)
     uri = tracking_uri(results)
     if is_own(uri, results):
-        # MLflow makes a default experiment in a new store; without this it would get a path of this
-        # machine
+        # the default experiment of a new store would otherwise get a path of this machine
         os.environ.setdefault("_MLFLOW_SERVER_ARTIFACT_ROOT", ARTIFACT_ROOT)
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -153,7 +150,7 @@ def connect(results: Path) -> Any:
 
 
 def reach(results: Path) -> None:
-    """Returns when the store is no server, or one that answers; raises TrackingError otherwise."""
+    """Return when the store is no server, or one that answers; raise TrackingError otherwise."""
     uri = tracking_uri(results)
     reason = unreachable(uri) if is_server(uri) else ""
     if reason:
@@ -161,8 +158,7 @@ def reach(results: Path) -> None:
 
 
 def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
-    """Returns the id of the experiment named ``study``; makes or restores it, whoever else does so
-    too.
+    """Return the id of the experiment ``study``; make or restore it, whoever else does so.
 
     A new experiment is described by ``note`` (Markdown); a description that is there is left as it
     is.
@@ -190,8 +186,7 @@ def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
 
 
 def unreachable(uri: str) -> str:
-    """Returns why the server at ``uri`` does not answer within ``PROBE_SECONDS``; empty when it
-    does."""
+    """Return why the server does not answer within ``PROBE_SECONDS``; "" when it does."""
     try:
         with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS):
             return ""
@@ -202,20 +197,19 @@ def unreachable(uri: str) -> str:
 
 
 def be_patient(environment: Any) -> None:
-    """Bounds the time of MLflow's calls, unless the user has set the bounds."""
+    """Bound the time of MLflow's calls, unless the user has set the bounds."""
     for name, value in PATIENCE.items():
         environment.setdefault(name, value)
 
 
 def without_password(uri: str) -> str:
-    """Returns ``uri`` without the credentials that it may carry."""
+    """Return ``uri`` without the credentials that it may carry."""
     scheme, separator, rest = uri.partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 def server_command(results: Path, port: int) -> list[str]:
-    """Returns the command of a UI on the local store; raises TrackingError without a store or a
-    free port."""
+    """Return the command of a UI on the local store; raise TrackingError without store or port."""
     uri = tracking_uri(results)
     if is_own(uri, results) and not (Path(results) / DATABASE).exists():
         raise TrackingError(
@@ -246,7 +240,7 @@ def server_command(results: Path, port: int) -> list[str]:
 
 
 def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment for a small local MLflow server: no telemetry, no job consumers."""
+    """Return the environment for a small local MLflow server: no telemetry, no job consumers."""
     return {
         **environment,
         "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -268,7 +262,7 @@ def _make_store(path: Path) -> None:
 
 
 def _upgrade(uri: str) -> None:
-    """Brings the schema of an existing database, written by an older MLflow, up to date."""
+    """Bring the schema of an existing database, written by an older MLflow, up to date."""
     import sqlalchemy
     from mlflow.store.db import utils
 

@@ -1,2 +1,1 @@
-"""A study of your own images: a look at a directory of class folders, and settings that fit what is
-there."""
+"""A study of your own images: a look at the class folders, and settings that fit them."""

@@ -13,8 +13,7 @@ from benchmark.datasets import load_dataset
 from benchmark.datasets.base import Dataset, ImageSet
 
 SAMPLED = 64  # images that are opened
-# A picture counts as grey when no pixel's channels are farther apart: JPEG leaves a trace of colour
-# in grey ones.
+# A picture counts as grey when no pixel's channels are farther apart: JPEG leaves some colour.
 GREY_SPREAD = 12
 
 
@@ -36,13 +35,12 @@ class Look:
 
     @property
     def images(self) -> int:
-        """Returns the number of training images."""
+        """Return the number of training images."""
         return int(self.per_class.sum())
 
 
 def look(params: Mapping[str, Any]) -> Look:
-    """Returns what the dataset 'folder' with these parameters holds; raises DataError with all that
-    is wrong."""
+    """Return what the dataset 'folder' holds; raise DataError with all that is wrong."""
     dataset = load_dataset("folder", params)
     per_class = np.unique(dataset.train.labels, return_counts=True)[1]
     sides, grey, seconds = _sampled(dataset)
@@ -50,8 +48,7 @@ def look(params: Mapping[str, Any]) -> Look:
 
 
 def _sampled(dataset: Dataset) -> tuple[list[int], bool, float]:
-    """Returns the shorter sides of images from all over both splits, whether all are grey, and
-    seconds for each."""
+    """Return shorter sides of images of both splits, whether all are grey, seconds for each."""
     sides, grey = [], True
     started = time.perf_counter()
     for images in (dataset.train, dataset.protocols["test"].query):
@@ -90,7 +87,7 @@ class Network:
 
     @property
     def pretrained(self) -> bool:
-        """Returns whether it starts from weights."""
+        """Return whether it starts from weights."""
         return self.weights is not None
 
 

@@ -43,8 +43,7 @@ class Settings:
 def settings(
     look: Look, network: Network, *, gpus: int, seeds: int | None, side: int | None
 ) -> Settings:
-    """Returns the settings for these images and this network; ``seeds`` and ``side`` are the user's
-    wishes, if any."""
+    """Return settings for these images and network; ``seeds``, ``side``: the user's wishes."""
     samples, largest = _batches(look.per_class)
     small = look.images <= SMALL
     quarter = largest // 4
@@ -70,7 +69,7 @@ def settings(
 
 
 def _batches(per_class: np.ndarray) -> tuple[int, int]:
-    """Returns (images of a class in a batch, largest batch size that the classes fill)."""
+    """Return (images of a class in a batch, largest batch size that the classes fill)."""
     samples = 4 if _usable(per_class, 4) else 2
     # with few classes a batch of two or three of them is filled with more images of each
     while _largest(per_class, samples) < 32 and samples < 32 and _usable(per_class, 2 * samples):
@@ -79,15 +78,13 @@ def _batches(per_class: np.ndarray) -> tuple[int, int]:
 
 
 def _usable(per_class: np.ndarray, samples: int) -> bool:
-    """Says whether groups of ``samples`` images cover most images, and two classes or more have
-    such a group."""
+    """Say whether groups of ``samples`` cover most images, and two classes or more have one."""
     groups = per_class // samples
     return bool((groups > 0).sum() >= 2 and groups.sum() * samples >= USABLE * per_class.sum())
 
 
 def _largest(per_class: np.ndarray, samples: int) -> int:
-    """Returns the largest batch size of whole groups from at most half of the classes, but from two
-    at least."""
+    """Return the largest batch size of whole groups, of half of the classes at most, but of two."""
     classes = int((per_class >= samples).sum())
     width = max(classes // 2, 2)
     fitting = [
@@ -99,13 +96,13 @@ def _largest(per_class: np.ndarray, samples: int) -> int:
 
 
 def _recall_at(images: int) -> tuple[int, ...]:
-    """Returns the K of recall for a test set of ``images``."""
+    """Return the K of recall for a test set of ``images``."""
     chosen = [k for k in (1, 10, 100) if 5 * k <= images]
     return tuple(chosen if len(chosen) > 1 else (1, 2))
 
 
 def _side(look: Look, network: Network, gpus: int) -> int:
-    """Returns the side of the input, pixels; without a GPU one that trains in minutes."""
+    """Return the side of the input, pixels; without a GPU one that trains in minutes."""
     if network.pretrained:
         return 224 if gpus else 128
     return 32 if look.side <= 48 else 64

@@ -31,7 +31,7 @@ def study_text(
     gpus: int,
     minutes: int,
 ) -> str:
-    """Returns the study file."""
+    """Return the study file."""
     losses = "\n".join(f"      - {loss}" for loss in LOSSES)
     metrics = ", ".join([f"recall_at_{chosen.recall_at[0]}", "map_at_r", "map"])
     memory = 8000 if gpus else 4000 if network.pretrained else 2000
@@ -61,7 +61,7 @@ resources: {{gpus: {gpus}, mem_mb: {memory}, minutes: {minutes}}}
 
 
 def recipe_text(look: Look, network: Network, chosen: Settings, gpus: int) -> str:
-    """Returns the recipe file."""
+    """Return the recipe file."""
     rate = "{name: adamw, lr: 1.0e-4, head_lr_multiplier: 10.0, weight_decay: 1.0e-4}"
     if not network.pretrained:
         rate = "{name: adamw, lr: 4.0e-3, weight_decay: 1.0e-4}"
@@ -126,13 +126,12 @@ def _question(look: Look, network: Network) -> str:
         return f"{words} The network, {network.backbone}, starts from {network.weights}."
     return (
         f"{words} The network, {network.backbone}, is small and trained from scratch: its scores "
-        "compare the losses "
-        "with each other, and are far below what a pretrained network reaches."
+        "compare the losses with each other, and are far below what a pretrained network reaches."
     )
 
 
 def _quoted(text: str) -> str:
-    """Returns ``text`` as a YAML scalar in double quotes."""
+    """Return ``text`` as a YAML scalar in double quotes."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -154,8 +153,7 @@ class Written:
 
 
 def study_name(root: Path, asked: str | None) -> str:
-    """Returns the name of the study: ``asked``, or the folder's with other characters than A-Z a-z
-    0-9 . - as _."""
+    """Return the study's name: ``asked``, or the folder's; signs but A-Z a-z 0-9 . - become _."""
     if asked is None:
         plain = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")
         name = plain or "images"
@@ -184,8 +182,7 @@ def write_study(
     out: Path,
     force: bool,
 ) -> Written:
-    """Writes ``out/NAME.yaml`` and ``out/recipes/NAME.yaml``; raises ConfigError when they are
-    there already."""
+    """Write ``out/NAME.yaml`` and ``out/recipes/NAME.yaml``; raise ConfigError if they exist."""
     study_path, recipe_path = out / f"{name}.yaml", out / "recipes" / f"{name}.yaml"
     existing = [path for path in (study_path, recipe_path) if path.exists()]
     if existing and not force:
@@ -203,8 +200,7 @@ def write_study(
 
 
 def reading_minutes(look: Look, chosen: Settings) -> float:
-    """Returns how long one run reads and decodes images, in one process: training, and its
-    evaluations."""
+    """Return how long one process of a run reads images, for training and evaluations."""
     evaluations = math.ceil(chosen.epochs / chosen.every)
     images = chosen.epochs * look.images + evaluations * look.counts["test"]["images"]
     return images * look.seconds / 60
