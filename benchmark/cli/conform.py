@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmark.cli import app, echo
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.plain import YamlError, parse_yaml
 
 
@@ -39,8 +39,18 @@ def conform(
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
     from benchmark.losses.conformance import verdict
+    from benchmark.losses.conformance.candidate import in_words
 
-    result = verdict.conform(candidate, loss, options, processes=processes, say=echo)
+    try:
+        result = verdict.conform(candidate, loss, options, processes=processes, say=echo)
+    except Exception:
+        raise
+    except KeyboardInterrupt as error:
+        echo("interrupted: by Ctrl-C, or by the implementation itself", err=True)
+        raise typer.Exit(130) from error
+    except BaseException as error:  # sys.exit and its like: no check of a loss ends the program
+        words = f"{candidate} ended the program ({in_words(error)})"
+        raise RunError(f"{words}; a loss returns a number, or raises an Exception") from error
     if json is not None:
         write_json(json, result.as_json())
     if not result.passed:

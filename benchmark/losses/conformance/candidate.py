@@ -47,7 +47,7 @@ class Candidate:
         function = self.function.forward if isinstance(self.function, nn.Module) else self.function
         try:
             names = inspect.signature(function).parameters
-        except (TypeError, ValueError):
+        except Exception:  # written in C, or of its own making
             return None
         return next((pair for pair in REFERENCE_ARGUMENTS if set(pair) <= set(names)), None)
 
@@ -133,7 +133,7 @@ def _module(place: str) -> Any:
     except ConfigError:
         raise
     except Exception as error:
-        raise _error(place, f"cannot be imported: {type(error).__name__}: {error}") from error
+        raise _error(place, f"cannot be imported: {in_words(error)}") from error
 
 
 def _losses_of(module: Any) -> dict[str, Any]:
@@ -158,7 +158,8 @@ def _callable(source: str, target: Any, options: Mapping[str, Any]) -> Callable[
         except ConfigError:
             raise
         except Exception as error:
-            raise _error(source, f"the class cannot be made without arguments: {error}") from error
+            problem = f"the class cannot be made without arguments: {in_words(error)}"
+            raise _error(source, problem) from error
     if not callable(target):
         raise _error(source, f"is {type(target).__name__}, which cannot be called")
     function = target.forward if isinstance(target, nn.Module) else target
@@ -166,9 +167,18 @@ def _callable(source: str, target: Any, options: Mapping[str, Any]) -> Callable[
         inspect.signature(function).bind(None, None)
     except TypeError as error:
         raise _error(source, f"cannot be called with (embeddings, labels): {error}") from error
-    except ValueError:
-        pass  # written in C: it has no signature to look at
+    except Exception:  # written in C, or of its own making: there is nothing to look at
+        pass
     return target
+
+
+def in_words(error: BaseException) -> str:
+    """Return what a candidate raised, in one line; its text, too, may be of the candidate's."""
+    try:
+        text = " ".join(str(error).split())[:200]
+    except Exception:
+        text = "without words"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _error(source: str, problem: str) -> ConfigError:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from benchmark.losses.conformance import cases
+from benchmark.losses.conformance.candidate import in_words
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.checks import FLOAT32, ordinary_batches
 from benchmark.losses.conformance.findings import Finding, examine
@@ -131,7 +132,7 @@ def _memory(subject: Subject) -> Finding:
             peak, left = tensor_bytes(partial(subject.candidate.answer, case, FLOAT32))
             peaks.append(peak)
     except Exception as error:
-        return Finding(name, "not applicable", f"{type(error).__name__}: {error}"[:200])
+        return Finding(name, "not applicable", in_words(error))
     exponent = math.log(peaks[-1] / peaks[-2]) / math.log(MEMORY_SIZES[-1] / MEMORY_SIZES[-2])
     note = f"batch^{exponent:.1f} from batch {MEMORY_SIZES[-2]} to {MEMORY_SIZES[-1]}"
     if left > 4 * MEMORY_SIZES[-1] ** 2:  # a matrix of scores

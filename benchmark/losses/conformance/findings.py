@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchmark.losses.conformance.candidate import REFUSALS
+from benchmark.losses.conformance.candidate import REFUSALS, in_words
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.subject import Mismatch
 
@@ -59,10 +59,10 @@ def examine(
         try:
             found = problem(case)
         except REFUSALS as error:
-            return Finding(check, refusal, f"refused: {_in_words(error)}")
+            return Finding(check, refusal, f"refused: {in_words(error)}")
         except Exception as error:
             shown = case if crash == "failed" else None
-            return Finding(check, crash, f"{case.name}: raised {_in_words(error)}", shown)
+            return Finding(check, crash, f"{case.name}: raised {in_words(error)}", shown)
         if found is not None:
             smallest, found = shrink(case, problem, found)
             return Finding(check, "failed", f"{case.name}: {found.text}", smallest)
@@ -102,7 +102,3 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
         if narrowed is not None and (again := trial(narrowed)) is not None:
             return narrowed, again
     return case, found
-
-
-def _in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, distributed, multiprocessing
 
 from benchmark.losses.conformance import cases
-from benchmark.losses.conformance.candidate import REFUSALS, load
+from benchmark.losses.conformance.candidate import REFUSALS, in_words, load
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.checks import FLOAT32
 from benchmark.losses.conformance.findings import Finding
@@ -125,8 +125,8 @@ def _work(rank: int, share: Share) -> None:
         candidate = load(share.source, share.loss, share.options)
         result = candidate.answer(Case("half", share.embeddings, share.labels), FLOAT32)
     except REFUSALS as error:
-        result = Finding(NAME, "not applicable", f"refused in two processes: {error}")
+        result = Finding(NAME, "not applicable", f"refused in two processes: {in_words(error)}")
     except Exception as error:
-        result = Finding(NAME, "failed", f"raised {type(error).__name__}: {error}"[:300])
+        result = Finding(NAME, "failed", f"raised {in_words(error)}")
     torch.save(result, folder / f"{rank}.pt")
     distributed.destroy_process_group()

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, RunError
 
 RIGHT = """
 import torch
@@ -95,3 +95,43 @@ def test_an_unknown_loss_or_option_is_named(tmp_path, arguments, message):
     done = conform(file, *arguments)
     assert isinstance(done.exception, ConfigError)
     assert message in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "import sys\nsys.exit()",
+        "raise GeneratorExit",
+        "class End(BaseException): ...\nraise End",
+        "class smooth_ap:\n def __init__(self): raise SystemExit",
+        "def smooth_ap(e, y): raise SystemExit",
+    ],
+)
+def test_a_file_that_ends_the_program_is_named(tmp_path, content):
+    file = tmp_path / "mine.py"
+    file.write_text(content)
+    done = conform(file, "--as", "smooth_ap")
+    assert isinstance(done.exception, RunError)
+    assert "mine.py ended the program" in str(done.exception)
+
+
+@pytest.mark.parametrize("content", ["{}", "def smooth_ap(e, y):\n {}"])
+def test_an_interruption_says_who_may_have_asked_for_it(tmp_path, content):
+    file = tmp_path / "mine.py"
+    file.write_text(content.format("raise KeyboardInterrupt"))
+    done = conform(file, "--as", "smooth_ap")
+    assert done.exit_code == 130
+    assert "by Ctrl-C, or by the implementation itself" in done.output
+
+
+def test_an_error_without_words_and_an_odd_signature_are_reported(tmp_path):
+    file = tmp_path / "mine.py"
+    silent = "class E(Exception):\n def __str__(self): raise ValueError\n"
+    file.write_text(f"{silent}raise E")
+    with pytest.raises(ConfigError, match="cannot be imported: E: without words"):
+        raise conform(file, "--as", "smooth_ap").exception
+    odd = " @property\n def __signature__(self): raise E\n def __call__(self, e, y): raise E\n"
+    file.write_text(f"{silent}class Odd:\n{odd}smooth_ap = Odd()")
+    done = conform(f"{file}:smooth_ap", "--as", "smooth_ap")
+    assert done.exit_code == 1
+    assert "raised E: without words" in done.output
