@@ -22,7 +22,8 @@ from typing import Any
 
 from benchmark.core.environment import TRACKING_URI, is_server
 from benchmark.core.errors import BenchmarkError, DataError, RunError
-from benchmark.core.files import replacing
+from benchmark.core.files import leftovers, replacing
+from benchmark.runs.tracking.patience import BoundedClient, within
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"
@@ -146,7 +147,8 @@ def connect(results: Path) -> Any:
         _make_store(Path(results) / DATABASE)
     elif uri.startswith("sqlite:"):
         _upgrade(uri)
-    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+    client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+    return BoundedClient(client, _call_seconds()) if is_server(uri) else client
 
 
 def reach(results: Path) -> None:
@@ -188,11 +190,14 @@ def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
 def unreachable(uri: str) -> str:
     """Return why the server does not answer within ``PROBE_SECONDS``; "" when it does."""
     try:
-        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS):
+        with (
+            within(2 * PROBE_SECONDS),
+            urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS),
+        ):
             return ""
     except urllib.error.HTTPError:
         return ""  # it speaks HTTP: a proxy that wants credentials, or has no such page
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except (OSError, ValueError, http.client.HTTPException, RunError) as error:
         return str(getattr(error, "reason", error))
 
 
@@ -200,6 +205,17 @@ def be_patient(environment: Any) -> None:
     """Bound the time of MLflow's calls, unless the user has set the bounds."""
     for name, value in PATIENCE.items():
         environment.setdefault(name, value)
+
+
+def _call_seconds() -> float:
+    """Return how long a call may last: twice what all its attempts may wait for a byte."""
+    from mlflow.environment_variables import (
+        MLFLOW_HTTP_REQUEST_MAX_RETRIES,
+        MLFLOW_HTTP_REQUEST_TIMEOUT,
+    )
+
+    attempts = 1 + MLFLOW_HTTP_REQUEST_MAX_RETRIES.get()
+    return float(2 * attempts * MLFLOW_HTTP_REQUEST_TIMEOUT.get())
 
 
 def without_password(uri: str) -> str:
@@ -256,6 +272,8 @@ def _make_store(path: Path) -> None:
     """Make the database under another name first: one that was interrupted is broken for good."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
+    for path_left in leftovers(path):  # of killed processes: the lock is ours
+        path_left.unlink(missing_ok=True)
     with replacing(path) as temporary:
         store = SqlAlchemyStore(f"sqlite:///{temporary.resolve()}", ARTIFACT_ROOT)
         store.engine.dispose()

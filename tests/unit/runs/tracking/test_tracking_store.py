@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import socketserver
 import sqlite3
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.runs.tracking import store
+from benchmark.runs.tracking import patience, store
 from benchmark.runs.tracking.store import TrackingError
 
 PREPARE = (
@@ -92,6 +93,14 @@ def test_a_store_that_was_not_finished_is_not_there(tmp_path, monkeypatch):
     assert [name for name, _ in experiments(tmp_path)] == ["Default", "toy"]
 
 
+def test_what_a_killed_process_left_of_a_store_is_removed(tmp_path):
+    left = [tmp_path / f".{store.DATABASE}.{name}" for name in ("k3f9a2bc", "k3f9a2bc-journal")]
+    for path in left:
+        path.write_bytes(b"half")
+    store.prepare("toy", "A toy", tmp_path)
+    assert not [path for path in left if path.exists()]
+
+
 def test_a_store_of_a_newer_version_is_one_clear_error(tmp_path):
     store.prepare("toy", "A toy", tmp_path)
     with sqlite3.connect(tmp_path / store.DATABASE) as database:
@@ -151,6 +160,44 @@ def test_a_server_of_something_else_is_one_clear_error(tmp_path, monkeypatch, an
         monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
         with pytest.raises(TrackingError, match=reason):
             store.prepare("toy", "A toy", tmp_path)
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("start", "piece", "pause", "reason"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.05, "did not end within"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x", 0.05, "did not end within"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", bytes(2**20), 0, "is larger than"),
+        (b"HTTP/1.1 429 No\r\nRetry-After: 99999\r\nContent-Length: 0\r\n\r\n", b"", 9, "did not"),
+    ],
+)
+def test_an_answer_without_end_is_one_clear_error(
+    tmp_path, monkeypatch, start, piece, pause, reason
+):
+    ended = threading.Event()
+
+    class Answer(socketserver.BaseRequestHandler):
+        def handle(self):
+            asked = self.request.recv(65536)
+            if b"/health" in asked:
+                self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                return
+            with contextlib.suppress(OSError):
+                self.request.sendall(start)
+                while not ended.wait(pause):
+                    self.request.sendall(piece)
+
+    monkeypatch.setattr(patience, "MOST_BYTES", 2**26)
+    monkeypatch.setattr(patience, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(store, "_call_seconds", lambda: 20.0 if not pause else 0.5)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answer) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{server.server_address[1]}")
+        with pytest.raises(TrackingError, match=f"its answer {reason}"):
+            store.prepare("toy", "A toy", tmp_path)
+        ended.set()
         server.shutdown()
 
 
