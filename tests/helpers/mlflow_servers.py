@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.runs.tracking import store
+from benchmark.runs.tracking import patience, store
 
 VARIABLES = (
     "MLFLOW_TRACKING_URI",
@@ -60,7 +60,7 @@ class LocalServer:
                 start_new_session=True,
             )
         deadline = time.monotonic() + 90
-        while store.unreachable(self.address):
+        while patience.unreachable(self.address):
             assert time.monotonic() < deadline, (self.folder / "server.log").read_text()
             time.sleep(0.3)
         return self.address
@@ -151,7 +151,7 @@ def free_port() -> int:
 def clean_tracking(monkeypatch) -> None:
     """Tests start from a clean slate, and what MLflow's patience sets does not leak between
     them."""
-    for name in (*VARIABLES, *store.PATIENCE):
+    for name in (*VARIABLES, *patience.PATIENCE):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -9,13 +9,10 @@ machine that wrote it.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import logging
 import os
 import socket
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,7 @@ from typing import Any
 from benchmark.core.environment import TRACKING_URI, is_server
 from benchmark.core.errors import BenchmarkError, DataError, RunError
 from benchmark.core.files import leftovers, replacing
-from benchmark.runs.tracking.patience import BoundedClient, within
+from benchmark.runs.tracking.patience import BoundedClient, be_patient, call_seconds, unreachable
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"
@@ -31,17 +28,8 @@ ARTIFACT_ROOT = "mlflow-artifacts:/"
 LOOPBACK = "127.0.0.1"
 LOCK = ".mlflow.lock"
 LOCK_SECONDS = 600.0
-PROBE_SECONDS = 10.0
 # which pages the UI shows first: training runs, not language-model traces
 KIND = "custom_model_development"
-# MLflow's own defaults block up to 4 minutes a call on a dead server, 20 on one without answers.
-PATIENCE = {
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-}
-
 DRIVER = (
     f"install the Python package of this database's driver, correct {TRACKING_URI.name} or unset it"
 )
@@ -148,7 +136,7 @@ def connect(results: Path) -> Any:
     elif uri.startswith("sqlite:"):
         _upgrade(uri)
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
-    return BoundedClient(client, _call_seconds()) if is_server(uri) else client
+    return BoundedClient(client, call_seconds()) if is_server(uri) else client
 
 
 def reach(results: Path) -> None:
@@ -185,37 +173,6 @@ def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
     return str(found.experiment_id)
-
-
-def unreachable(uri: str) -> str:
-    """Return why the server does not answer within ``PROBE_SECONDS``; "" when it does."""
-    try:
-        with (
-            within(2 * PROBE_SECONDS),
-            urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS),
-        ):
-            return ""
-    except urllib.error.HTTPError:
-        return ""  # it speaks HTTP: a proxy that wants credentials, or has no such page
-    except (OSError, ValueError, http.client.HTTPException, RunError) as error:
-        return str(getattr(error, "reason", error))
-
-
-def be_patient(environment: Any) -> None:
-    """Bound the time of MLflow's calls, unless the user has set the bounds."""
-    for name, value in PATIENCE.items():
-        environment.setdefault(name, value)
-
-
-def _call_seconds() -> float:
-    """Return how long a call may last: twice what all its attempts may wait for a byte."""
-    from mlflow.environment_variables import (
-        MLFLOW_HTTP_REQUEST_MAX_RETRIES,
-        MLFLOW_HTTP_REQUEST_TIMEOUT,
-    )
-
-    attempts = 1 + MLFLOW_HTTP_REQUEST_MAX_RETRIES.get()
-    return float(2 * attempts * MLFLOW_HTTP_REQUEST_TIMEOUT.get())
 
 
 def without_password(uri: str) -> str:

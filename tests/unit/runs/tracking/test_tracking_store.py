@@ -134,7 +134,7 @@ def test_a_refused_connection_is_reported_without_credentials(tmp_path, monkeypa
 
 def test_a_server_that_never_answers_costs_a_bounded_time(tmp_path, monkeypatch, hanging_server):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", hanging_server)
-    monkeypatch.setattr(store, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(patience, "PROBE_SECONDS", 0.2)
     with pytest.raises(TrackingError, match="timed out"):
         store.prepare("toy", "A toy", tmp_path)
 
@@ -190,7 +190,7 @@ def test_an_answer_without_end_is_one_clear_error(
 
     monkeypatch.setattr(patience, "MOST_BYTES", 2**26)
     monkeypatch.setattr(patience, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(store, "_call_seconds", lambda: 20.0 if not pause else 0.5)
+    monkeypatch.setattr(store, "call_seconds", lambda: 20.0 if not pause else 0.5)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answer) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -204,7 +204,7 @@ def test_an_answer_without_end_is_one_clear_error(
 def test_the_users_own_patience_is_kept(monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "77")
     environment = dict(os.environ)
-    store.be_patient(environment)
+    patience.be_patient(environment)
     assert environment["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "77"
     assert environment["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] == "2"
 
