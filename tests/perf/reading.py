@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets.base import ImageSet
-from benchmark.datasets.io.images import ReducingOpener, open_image
+from benchmark.datasets.io.images import ReducingOpener, open_pixels
 from benchmark.datasets.io.packed import PackedImages
 from benchmark.datasets.prepare.pack import pack
 from benchmark.input.create import create_input
@@ -26,44 +26,48 @@ MIN_RATIO = 2.0  # of torchvision's images per second
 PACKED_SIDE = 256
 FILES = "images"  # folder of the JPEGs, beside their packed copies
 BATCH = 64
-WORKERS = 2
 JUDGED = (500, 400)  # width, height of the JPEGs for which the ratio has a bound, pixels
-SIZES = (JUDGED, (1000, 800))
+LARGE = (1000, 800)
+# Size and workers: on two cores, one worker leaves a core to the training process, two do not.
+CASES = ((JUDGED, 1), (JUDGED, 2), (LARGE, 2))
 
 
 def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
     """Measure reading of JPEGs, from files and from packed pixels."""
-    sizes, images, repeats = (SIZES[:1], 128, 2) if quick else (SIZES, 256, 5)
+    cases, images, repeats = (CASES[1:2], 128, 2) if quick else (CASES, 256, 5)
     measurements = []
     with tempfile.TemporaryDirectory() as folder:
-        for size in sizes:
-            for measurement in _compare(Path(folder) / _name(size), size, images, repeats):
+        for size, workers in cases:
+            root = Path(folder) / _name(size)
+            for measurement in _compare(root, size, workers, images, repeats):
                 measurements.append(measurement)
                 row = measurement.row
                 show(
-                    f"  {row['what']:<32} {row['ours']:7.0f} images/s, {row['ratio']:.2f} x theirs"
+                    f"  {row['what']:<43} {row['ours']:7.0f} images/s, {row['ratio']:.2f} x theirs"
                 )
         paths = sorted((Path(folder) / _name(JUDGED) / FILES).rglob("*.jpg"))[:64]
-        decoding = min(seconds_of(lambda: list(map(open_image, paths))) for _ in range(3)) / 64
+        decoding = min(seconds_of(lambda: list(map(open_pixels, paths))) for _ in range(3)) / 64
+    rates = machine_rates()
     pixels, floats = 3 * PACKED_SIDE * PACKED_SIDE * JUDGED[0] // JUDGED[1], 3 * 4 * 224**2
     note = (
         f"Decode, resize to {PACKED_SIDE}, random crop to 224, mirror, normalise, batches of "
         f"{BATCH}; {images} JPEGs of quality {photographs.QUALITY}; images per second. Physical "
         f"limits: for files the decoder, {1000 * decoding:.2f} ms of one core for a JPEG of "
-        f"{_name(JUDGED)}, so {WORKERS / decoding:,.0f} images/s with {WORKERS} workers if nothing "
-        "else took time; for packed pixels memory, for one image "
-        f"{machine_rates().limit(0, pixels + floats)}."
+        f"{_name(JUDGED)}, so {1 / decoding:,.0f} images/s for each worker if nothing else took "
+        f"time; for packed pixels memory, for one image {rates.limit(0, pixels + floats)}."
     )
     title = "Input pipeline beside torchvision's ImageFolder"
     return Section("reading", title, note, measurements)
 
 
-def _compare(root: Path, size: tuple[int, int], images: int, repeats: int) -> Iterator[Measurement]:
+def _compare(
+    root: Path, size: tuple[int, int], workers: int, images: int, repeats: int
+) -> Iterator[Measurement]:
     """Yield the comparison for files and for packed pixels of one size."""
-    config = InputConfig(augmentation="crop_flip", resize=PACKED_SIDE, workers=WORKERS)
+    config = InputConfig(augmentation="crop_flip", resize=PACKED_SIDE, workers=workers)
     jpegs = photographs.write_jpegs(root / FILES, size, images)
     paths = [f"{FILES}/{path}" for path in jpegs]
-    pack(root, PACKED_SIDE, paths, WORKERS, compressed=False)
+    pack(root, PACKED_SIDE, paths, workers, compressed=False)
     theirs = image_folder_batches(root / FILES, config, BATCH)
     batches = list(np.arange(images).reshape(-1, BATCH))
     for kind, opener in (
@@ -72,12 +76,12 @@ def _compare(root: Path, size: tuple[int, int], images: int, repeats: int) -> It
     ):
         source = create_input(ImageSet(np.zeros(images, np.int64), paths, opener), config, 3)
         yield compare(
-            f"{kind}, JPEG {_name(size)}",
+            f"{kind}, JPEG {_name(size)}, workers: {workers}",
             partial(_speed, partial(source.train_batches, batches, 0, 0), images),
             partial(_speed, theirs, images),
             repeats,
             at_least=MIN_RATIO if size == JUDGED else None,
-            workers=WORKERS,
+            workers=workers,
         )
 
 
