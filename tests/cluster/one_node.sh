@@ -10,6 +10,7 @@ FOLDER="${ONE_NODE:-$PWD/.slurm}"
 CONF="$FOLDER/slurm.conf"
 PROGRAMS=(munged slurmctld slurmd sbatch srun squeue scontrol)
 DAEMONS=(slurmd slurmctld munged) # in the order of stopping
+GPUS=(/dev/null /dev/zero) # any character device will do
 CLIENTS=(sbatch srun squeue scontrol scancel sinfo sacct sacctmgr sshare)
 
 check() {
@@ -17,9 +18,13 @@ check() {
   for program in "${PROGRAMS[@]}"; do
     command -v "$program" >/dev/null || missing+=("$program")
   done
-  [ "${#missing[@]}" = 0 ] && return
-  echo "missing: ${missing[*]}. As root: apt-get install --no-install-recommends slurm-wlm munge"
-  return 1
+  if [ "${#missing[@]}" != 0 ]; then
+    echo "missing: ${missing[*]}. As root: apt-get install --no-install-recommends slurm-wlm munge"
+    return 1
+  fi
+  for device in "${GPUS[@]}"; do
+    [ -c "$device" ] || { echo "$device is no device here; Slurm takes it for a GPU"; return 1; }
+  done
 }
 
 up() {
@@ -45,13 +50,13 @@ up() {
   return 1
 }
 
-# Two pretended GPUs (any character device will do) and four cores, whatever this machine has. The partition
+# Two pretended GPUs and four cores, whatever this machine has. The partition
 # 'urgent' preempts the jobs of the others. A job that takes more memory than it asked for is killed.
 configure() {
   local host user
   host="$(hostname -s)"
   user="$(id -un)"
-  echo "NodeName=$host Name=gpu File=/dev/null,/dev/zero" >"$FOLDER/gres.conf"
+  echo "NodeName=$host Name=gpu File=$(IFS=,; echo "${GPUS[*]}")" >"$FOLDER/gres.conf"
   cat >"$CONF" <<CONF
 ClusterName=onenode
 SlurmctldHost=$host(127.0.0.1)
