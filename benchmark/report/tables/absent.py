@@ -1,7 +1,10 @@
-"""Runs without a usable result, each with its reason."""
+"""What has no result, each with the reason: runs of the study, and published numbers."""
 
 from __future__ import annotations
 
+from collections import Counter
+
+from benchmark.papers.library import cite, countable_numbers
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label
 from benchmark.report.numbers import count
@@ -24,10 +27,11 @@ _MEANING = {  # the gravest first
     "stale": "made from another specification than the study now asks for",
     "missing": "not run yet",
 }
+MISSING = "Runs without a result"
 
 
-@TABLES.register("missing", display="Runs without a result")
-def build(inputs: Inputs) -> Table:
+@TABLES.register("missing", display=MISSING)
+def missing(inputs: Inputs) -> Table:
     """Return failed, diverged, stale and missing runs; NothingToShow when every run finished."""
     runs = inputs.runs
     lost = runs[runs["status"] != "ok"]
@@ -59,4 +63,31 @@ def build(inputs: Inputs) -> Table:
         if status in counts
     ]
     caption = f"{len(lost)} of {count(len(runs), 'run')} gave no usable number: {'; '.join(parts)}."
-    return Table("Runs without a result", caption, columns, [Section("", rows)])
+    return Table(MISSING, caption, columns, [Section("", rows)])
+
+
+OUTSIDE = "Published numbers outside of every study"
+
+
+@TABLES.register("outside", display=OUTSIDE)
+def outside(inputs: Inputs) -> Table:
+    """Return one row per printed table and reason; only for papers that the study covers whole."""
+    published = inputs.study.references.published
+    numbers = [each for each in countable_numbers() if each.source in published]
+    if not numbers:
+        raise NothingToShow(
+            "the study covers no paper as a whole, so none of its numbers can be left out"
+        )
+    found = Counter((each.source, each.table, each.outside) for each in numbers if each.outside)
+    if not found:
+        raise NothingToShow("every number that its authors trained belongs to a run of some study")
+    rows = [
+        [TableCell(cite(source, table)), number_cell(str, left_out), TableCell(reason)]
+        for (source, table, reason), left_out in found.items()
+    ]
+    caption = (
+        f"{found.total()} of the {len(numbers)} numbers that the authors of these papers trained "
+        "themselves have no run here."
+    )
+    columns = [text_column("Printed in"), Column(("Numbers",), ("count",)), text_column("Reason")]
+    return Table(OUTSIDE, caption, columns, [Section("", rows)])

@@ -1,4 +1,4 @@
-"""How sure each score is: over seeds, over queries, and how often training ends without a score."""
+"""How sure each score is: over seeds, over queries, by the epoch, and how often there is none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmark.report.inputs import DIVERGENCE_CELL, Inputs
 from benchmark.report.labels import confidence, metric_label
-from benchmark.report.numbers import DASH, interval, percent, plain
+from benchmark.report.numbers import DASH, interval, mean_sd, percent, plain, points
 from benchmark.report.pairs import by_condition, is_true
 from benchmark.report.render.table import (
     Column,
@@ -18,9 +18,11 @@ from benchmark.report.render.table import (
 )
 from benchmark.report.tables import TABLES
 
+UNCERTAINTY = "How sure the scores are"
 
-@TABLES.register("uncertainty", display="How sure the scores are")
-def build(inputs: Inputs) -> Table:
+
+@TABLES.register("uncertainty", display=UNCERTAINTY)
+def uncertainty(inputs: Inputs) -> Table:
     """Return per loss and metric the mean, both intervals, and the rate of divergence."""
     rates, study = inputs.divergence, inputs.study
     if rates.empty or "selection" not in inputs.summary:
@@ -28,7 +30,7 @@ def build(inputs: Inputs) -> Table:
     last = inputs.summary[inputs.summary["selection"] == "last"].drop(columns="n_diverged")
     rows = rates.merge(last, on=[*DIVERGENCE_CELL], how="left")
     rows["split"] = rows["split"].fillna("test")  # of losses that diverged under every seed
-    sections, sure = by_condition(rows, study, _cells), confidence(study)
+    sure = confidence(study)
     columns = [
         text_column("Loss"),
         text_column("Metric"),
@@ -45,7 +47,7 @@ def build(inputs: Inputs) -> Table:
         "exact interval (Clopper and Pearson 1934); a loss diverges where significantly more than "
         "one run of ten does, and then it loses its comparisons."
     )
-    return Table("How sure the scores are", caption, columns, sections)
+    return Table(UNCERTAINTY, caption, columns, by_condition(rows, study, _cells))
 
 
 def _cells(row: Any) -> list[TableCell]:
@@ -67,3 +69,40 @@ def _cells(row: Any) -> list[TableCell]:
 
 def _interval(low: Any, high: Any, *_: Any) -> str:
     return interval(low, high, percent)
+
+
+EPOCHS = "Last epoch and best test epoch"
+
+
+@TABLES.register("best_epoch", display=EPOCHS)
+def best_epoch(inputs: Inputs) -> Table:
+    """Return per loss and metric the headline value, the best-epoch value and their difference."""
+    table = inputs.best_epoch
+    if table.empty:
+        raise NothingToShow("no finished run has a value of the study's metrics yet")
+    columns = [
+        text_column("Loss"),
+        text_column("Metric"),
+        Column(("Last epoch (headline)",), parts=("mean", "sd")),
+        Column(("Best test epoch (selected on test)",), parts=("mean", "sd")),
+        Column(("Difference",), parts=("mean",)),
+        Column(("Mean best epoch",), parts=("mean",)),
+        Column(("n",), parts=("runs",)),
+    ]
+    caption = (
+        "Scores in percent, mean ± standard deviation over seeds. The best test epoch is chosen "
+        "per metric on the test data itself, as the papers' code does; it is shown for comparison "
+        "and never used for a headline number."
+    )
+    return Table(EPOCHS, caption, columns, by_condition(table, inputs.study, _epoch_cells))
+
+
+def _epoch_cells(row: Any) -> list[TableCell]:
+    return [
+        TableCell(metric_label(row.metric)),
+        number_cell(mean_sd, row.last, row.last_sd),
+        number_cell(mean_sd, row.best, row.best_sd),
+        number_cell(points if round(row.difference, 4) else percent, row.difference),
+        number_cell(lambda epoch: plain(epoch, 1), row.epoch),
+        number_cell(str, row.n),
+    ]
