@@ -15,9 +15,9 @@ from benchmark.core.records import RunSpec
 from benchmark.core.results import Result
 from benchmark.datasets import load_dataset
 from benchmark.metrics.names import display_name
+from benchmark.stats.intervals import Floats
 from benchmark.stats.queries import query_interval
 
-Floats = NDArray[np.float64]
 SHOWN = 5  # queries named in each direction
 COUNTED = ("recall_at_1", "map")
 NAMED = "map"  # by whose change queries are named

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control
 
-Floats = NDArray[np.float64]
+from benchmark.stats.intervals import Floats
 
 
 def holm(p_values: ArrayLike, planned: int = 0) -> Floats:

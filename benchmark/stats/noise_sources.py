@@ -16,11 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benchmark.runs.table import RunTable
+from benchmark.stats.intervals import Floats
 
-Floats = NDArray[np.float64]
 SOURCES = ("initial weights", "batch order", "augmentation")
 INTERACTION = "interaction"
 REPETITIONS = 2000

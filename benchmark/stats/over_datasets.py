@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from benchmark.runs.table import RunTable
 from benchmark.stats.divergence import diverges
 from benchmark.stats.families import holm
-from benchmark.stats.intervals import drawn_weights, percentile_interval
+from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
 
 FEWEST_DATASETS, FEWEST_LOSSES = 3, 3
 PERMUTATIONS, DRAWS = 9_999, 1_000
@@ -28,7 +27,6 @@ PLACE = ["setting", "batch_size", "metric"]
 RANK_COLUMNS = [*PLACE, "loss", "rank", "datasets", "losses", "p_friedman", "critical"]
 RANK_TEST_COLUMNS = [*PLACE, "loss", "against", "difference", "p_holm", "significant"]
 PROFILE_COLUMNS = [*PLACE, "loss", "score", "share", "low", "high", "runs", "datasets"]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from benchmark.stats.blocked import blocked_p
 from benchmark.stats.families import holm
-from benchmark.stats.intervals import mean_sd
+from benchmark.stats.intervals import Floats, mean_sd
 from benchmark.stats.moderation import moderate
 from benchmark.stats.planning import detectable_shift
 
-Floats = NDArray[np.float64]
 GROUP = ["dataset", "setting", "batch_size", "split", "metric"]
 PLACE = [name for name in GROUP if name != "batch_size"]  # pairs of one place share a spread
 # Columns of a test; NaN where nothing can be computed.
@@ -163,6 +161,31 @@ def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float)
         blocked[rows[:, None], rows] = blocked_p(values[rows])
     tests["p_blocked"] = blocked[list(first), list(second)]
     return pd.concat([where, tests], axis=1)
+
+
+def blocked_p(scores: Floats) -> Floats:
+    """Return the two-sided p (L, L) of each pair of losses of ``scores`` (L, S), the seed as block.
+
+    score = loss + seed + residual, an additive analysis of variance (Fisher 1935): what a seed adds
+    to all losses drops out, and all pairs share one residual variance with (losses - 1) x
+    (seeds - 1) degrees of freedom. It assumes that all losses are equally noisy, so it is shown
+    beside the paired test, which does not, and decides nothing. Only seeds count that all losses
+    with any run share; p is NaN without a run, or where fewer than two seeds are left.
+    """
+    p = np.full((len(scores), len(scores)), np.nan)
+    run = np.flatnonzero(np.isfinite(scores).any(axis=1))
+    shared = scores[np.ix_(run, np.flatnonzero(np.isfinite(scores[run]).all(axis=0)))]
+    losses, seeds = shared.shape
+    df = (losses - 1) * (seeds - 1)
+    if df < 1:
+        return p
+    means = shared.mean(axis=1)
+    residual = shared - means[:, None] - shared.mean(axis=0) + shared.mean()
+    se = np.sqrt(2 * (residual**2).sum() / df / seeds)
+    if se > 0:
+        t = np.abs(np.subtract.outer(means, means)) / se
+        p[np.ix_(run, run)] = 2 * stats.t.sf(t, df)
+    return p
 
 
 def _shared(table: pd.DataFrame, pairs: Sequence[tuple[int, int]]) -> SharedVariance:

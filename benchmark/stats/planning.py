@@ -70,8 +70,8 @@ def power(design: Design, drift: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def detectable_shift(df: float, alpha: float = ALPHA, target: float = POWER) -> float:
-    """Return the true difference, in standard errors, that a two-sided t-test sees with ``target``.
+def detectable_shift(df: float, alpha: float = ALPHA) -> float:
+    """Return the true difference, in standard errors, that a two-sided t-test sees with ``POWER``.
 
     NaN without degrees of freedom.
     """
@@ -85,33 +85,33 @@ def detectable_shift(df: float, alpha: float = ALPHA, target: float = POWER) -> 
         return float(np.nan_to_num(stats.nct.sf(critical, df, shift), nan=1.0) + lower)
 
     high = 1.0
-    while seen(high) < target:
+    while seen(high) < POWER:
         high *= 2
-    return float(optimize.brentq(lambda shift: seen(shift) - target, 0.0, high, xtol=1e-9))
+    return float(optimize.brentq(lambda shift: seen(shift) - POWER, 0.0, high, xtol=1e-9))
 
 
-def smallest_drift(design: Design, target: float = POWER) -> float:
-    """Return the smallest true difference that is called with probability ``target``; NaN: none."""
+def smallest_drift(design: Design) -> float:
+    """Return the smallest true difference that is called with probability ``POWER``; NaN: none."""
     if design.seeds < 2:
         return float("nan")
     high = design.margin + design.se
-    while power(design, high) < target:
+    while power(design, high) < POWER:
         high = 2 * high
-    root = optimize.brentq(lambda drift: power(design, drift) - target, design.margin, high)
+    root = optimize.brentq(lambda drift: power(design, drift) - POWER, design.margin, high)
     return float(root)
 
 
-def seeds_needed(design: Design, drift: float, target: float = POWER) -> int | None:
-    """Return the fewest seeds that call a drift with probability ``target``; None: no number does.
+def seeds_needed(design: Design, drift: float) -> int | None:
+    """Return the fewest seeds that call a drift with probability ``POWER``; None: no number does.
 
     One printed value stays uncertain however many runs we make, and a drift inside the margin is
     none.
     """
-    if power(replace(design, seeds=MOST_SEEDS), drift) < target:
+    if power(replace(design, seeds=MOST_SEEDS), drift) < POWER:
         return None
     return bisect_left(
         range(MOST_SEEDS + 1),
-        target,
+        POWER,
         lo=2,
         key=lambda seeds: power(replace(design, seeds=seeds), drift),
     )
@@ -133,20 +133,18 @@ def chance_to_confirm(design: Design) -> float:
 MOST_RUNS = 1000
 
 
-def seeds_to_decide(
-    evidence: Evidence, *, family: int = 1, alpha: float = ALPHA, most: int = MOST_RUNS
-) -> int | None:
+def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA) -> int | None:
     """Return the fewest seeds above the present ones that decide, if difference and spread stay.
 
     ``evidence`` is that of one number. Paired references get as many seeds as ours. A drift counts
-    at the strictest level of Holm, ``alpha`` / ``family``. None: even ``most`` seeds would not do.
+    at the strictest level of Holm, ``alpha`` / ``family``. None: even ``MOST_RUNS`` would not do.
     """
     values = {name: np.asarray(each, float) for name, each in vars(evidence).items()}
     paired = bool(values["paired_n"] >= 1)
     now = values["paired_n" if paired else "ours_n"]
-    if not now >= 0 or now >= most:
+    if not now >= 0 or now >= MOST_RUNS:
         return None
-    seeds = np.arange(int(now) + 1, most + 1, dtype=float)
+    seeds = np.arange(int(now) + 1, MOST_RUNS + 1, dtype=float)
     more = seeds - now
     if paired:
         evidence = replace(evidence, paired_n=seeds, paired_df=values["paired_df"] + more)

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from benchmark.core.query_scores import read_query_scores
 from benchmark.runs.table import RunTable
-from benchmark.stats.intervals import drawn_weights, percentile_interval
+from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
 
-Floats = NDArray[np.float64]
 REPETITIONS, AT_ONCE = 2000, 250
 CELL = ["dataset", "setting", "batch_size", "loss"]
 Classes = NDArray[np.int64]

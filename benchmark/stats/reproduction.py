@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from benchmark.stats.families import holm
+from benchmark.stats.intervals import Floats
 
 ALPHA = 0.05
 REPRODUCED, DRIFTED, UNDECIDED, UNTESTED = "reproduced", "drifted", "inconclusive", "untested"
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -29,18 +29,17 @@ import pandas as pd
 from benchmark.core.cells import Setting
 from benchmark.core.seeding import derive
 from benchmark.runs.table import RunTable
-from benchmark.stats.budgets.chosen import PLACE, trial_scores
+from benchmark.stats.budgets.chosen import PLACE, plain, trial_scores, with_trials
 from benchmark.stats.budgets.expected import (
-    Floats,
     expected_best,
     explained_share,
     order_under,
     resampled,
     seeds_drawn,
 )
-from benchmark.stats.intervals import mean_sd, t_half_widths
+from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
 from benchmark.stats.paired import corrected, moderate_groups, paired_tests
-from benchmark.study.trials.grid import FOLD, trial_of
+from benchmark.study.trials.grid import FOLD
 from benchmark.study.trials.selection import AUTHORS, EQUAL
 
 DRAWS = 2000
@@ -196,21 +195,12 @@ def rule_of(setting: str) -> Rule:
     return (AUTHORS, 0) if name == AUTHORS else (EQUAL, int(name.removeprefix(EQUAL)))
 
 
-def plain(setting: str) -> str:
-    """Return the setting of the block as written, "x" of "x~equal16"."""
-    found = Setting.from_label(setting)
-    return Setting(found.backbone, found.options[:-1]).label
-
-
 def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of budget_options: every setting that differs among the trials of a loss."""
     drawn = scores.mean(axis=1, skipna=False).fillna(0.0).rename("score").reset_index()
     drawn = drawn[drawn["trial"] > 0]
     runs = trials.runs.drop_duplicates(["setting", "loss", "batch_size"])
-    runs = runs.assign(
-        trial=runs["setting"].map(lambda label: trial_of(Setting.from_label(label))),
-        setting=runs["setting"].map(plain),
-    )
+    runs = with_trials(runs)
     columns = [name for name in map(str, runs) if name.startswith(("loss.", "recipe."))]
     rows = []
     for where, part in drawn.groupby(PLACE, sort=False):
@@ -227,11 +217,7 @@ def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
 def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.DataFrame:
     """Return the table with the time of the runs that led to each choice, and of a final run."""
     search, ends = trials.costs(), final.costs()
-    search = search.assign(
-        dataset=search["dataset"].str.rpartition(FOLD)[0],
-        trial=search["setting"].map(lambda label: trial_of(Setting.from_label(label))),
-        setting=search["setting"].map(plain),
-    )
+    search = with_trials(search).assign(dataset=search["dataset"].str.rpartition(FOLD)[0])
     ends = ends.assign(rule=ends["setting"].map(rule_of), setting=ends["setting"].map(plain))
     one = ends.groupby([*PLACE, "rule"])["total_seconds"].mean()
     spent = search.groupby([*PLACE, "trial"])["total_seconds"].sum().unstack("trial").fillna(0.0)

@@ -25,16 +25,22 @@ def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
         scores.drop(columns=["run_id", "epoch"]), how="left",
         on=["dataset", "setting", "loss", "base_loss", "batch_size", "seed"],
     )  # fmt: skip
-    settings = [Setting.from_label(label) for label in runs["setting"]]
     whole = runs["dataset"].str.rpartition(FOLD)
-    runs = runs.assign(
-        trial=[trial_of(setting) for setting in settings],
-        setting=[Setting(each.backbone, each.options[:-1]).label for each in settings],
-        dataset=whole[0],
-        fold=whole[2].astype(int),
-    )
+    runs = with_trials(runs).assign(dataset=whole[0], fold=whole[2].astype(int))
     index = [*PLACE, "trial"]
     return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
+
+
+def with_trials(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of runs with ``trial``, their number, and ``setting`` as the blocks have it."""
+    trials = [trial_of(Setting.from_label(label)) for label in runs["setting"]]
+    return runs.assign(trial=trials, setting=runs["setting"].map(plain))
+
+
+def plain(setting: str) -> str:
+    """Return the setting of the block as written, "x" of "x~equal16"."""
+    found = Setting.from_label(setting)
+    return Setting(found.backbone, found.options[:-1]).label
 
 
 def select(study: Study, table: RunTable) -> Selection:

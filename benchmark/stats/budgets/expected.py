@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import special, stats
 
-Floats = NDArray[np.float64]
+from benchmark.stats.intervals import Floats
 
 
 def best_weights(trials: int) -> Floats:

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benchmark.core.search import sobol
 from benchmark.core.seeding import derive
 from benchmark.stats.families import holm
+from benchmark.stats.intervals import Floats
 from benchmark.stats.paired import paired_tests
 
-Floats = NDArray[np.float64]
 BUDGETS = (1, 4, 16)
 LOSSES, OPTIONS, SEEDS, FOLDS = 16, 4, 5, 2
 GAP = 1.0  # points between the best scores of neighbours in the true order

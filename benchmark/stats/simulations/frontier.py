@@ -8,27 +8,28 @@ between them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from benchmark.stats.intervals import Floats
 from benchmark.stats.moderation import Moderated, moderate
 from benchmark.stats.simulations.rates import (
     Moderation,
     Rate,
     any_drifted,
+    columns,
     drift_seen,
     reproduced,
 )
 from benchmark.stats.simulations.world import PAIRED, SINGLE, World
 
-Floats = NDArray[np.float64]
 CHOSEN = "chosen"
 PLAIN = "plain"
 
@@ -111,58 +112,32 @@ SPREADS: Mapping[str, World] = {
 }
 
 
-@dataclass(frozen=True)
-class FrontierRow:
-    """Rates of one candidate with so many seeds, in a world of spreads.
+def frontier_table(tables: int, seed: int = 0) -> pd.DataFrame:
+    """Return a row per candidate, reference, number of seeds and world of spreads: its rates.
 
     any_drifted   tables with a false drift, the worse of: no difference and a spread of 3 margins;
                   every difference on the edge of the margin and a spread of one margin
     reproduced    numbers called reproduced that differ by the margin, at spread 0.3
     drift_seen    3 points called drifted, at spread 0.3
+
+    Each rate is of ``tables`` simulated tables, with its Monte Carlo limits.
     """
-
-    candidate: str
-    reference: str
-    seeds: int
-    spreads: str
-    any_drifted: Rate
-    reproduced: Rate
-    drift_seen: Rate
-
-
-def rows(
-    tables: int, references: tuple[str, ...] = (SINGLE, PAIRED), seed: int = 0
-) -> Iterator[FrontierRow]:
-    """Yield all rows, each from ``tables`` simulated tables a rate."""
-    for reference, seeds, (spreads, world) in product(references, SEEDS, SPREADS.items()):
+    records = []
+    for reference, seeds, (spreads, world) in product((SINGLE, PAIRED), SEEDS, SPREADS.items()):
         here = replace(world, reference=reference, seeds=seeds)
         for name, moderation in CANDIDATES.items():
-            yield FrontierRow(
-                name,
-                reference,
-                seeds,
-                spreads,
-                worst_any_drifted(here, tables, seed, moderation),
-                reproduced(here, tables, 1.0, seed, moderation),
-                drift_seen(here, tables, seed=seed, moderation=moderation),
-            )
+            rates = {
+                "any_drifted": worst_any_drifted(here, tables, seed, moderation),
+                "reproduced": reproduced(here, tables, 1.0, seed, moderation),
+                "drift_seen": drift_seen(here, tables, seed=seed, moderation=moderation),
+            }
+            row = {"candidate": name, "reference": reference, "seeds": seeds, "spreads": spreads}
+            records.append({**row, **columns(rates)})
+    return pd.DataFrame(records)
 
 
 def worst_any_drifted(world: World, tables: int, seed: int, moderation: Moderation) -> Rate:
-    """Return the higher of the two rates of ``FrontierRow.any_drifted``."""
+    """Return the higher rate of tables with a false drift, far from the margin and at its edge."""
     far = any_drifted(replace(world, sigma=3.0), tables, 0.0, seed, moderation)
     edge = any_drifted(replace(world, sigma=1.0), tables, 1.0, seed, moderation)
     return max(far, edge, key=lambda rate: rate.value)
-
-
-def table(found: Iterator[FrontierRow]) -> pd.DataFrame:
-    """Return the rows as a table, rates in percent with their Monte Carlo limits."""
-    columns = ("any_drifted", "reproduced", "drift_seen")
-    records = []
-    for row in found:
-        record = {key: value for key, value in vars(row).items() if key not in columns}
-        for name in columns:
-            rate: Rate = getattr(row, name)
-            record |= {name: rate.value, f"{name}_low": rate.low, f"{name}_high": rate.high}
-        records.append(record)
-    return pd.DataFrame(records)

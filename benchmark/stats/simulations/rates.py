@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,12 +11,11 @@ from scipy.stats import binomtest
 
 from benchmark.core.seeding import derive
 from benchmark.stats.families import holm
-from benchmark.stats.intervals import t_interval
+from benchmark.stats.intervals import Floats, t_interval
 from benchmark.stats.moderation import Moderated, moderate
 from benchmark.stats.reproduction import ALPHA, Evidence, TestResult, compare
 from benchmark.stats.simulations.world import PAIRED, SEVERAL, Tables, World, draw
 
-Floats = NDArray[np.float64]
 Moderation = Callable[[ArrayLike, ArrayLike], Moderated]
 DRIFT = 3.0  # points: the true difference of the one cell whose power is given
 CONFIDENCE = 0.9998  # of Monte Carlo limits
@@ -138,3 +137,12 @@ def share(hits: NDArray[np.bool_]) -> Rate:
         return Rate(float(hits.mean()), float(exact.low), float(exact.high))
     interval = t_interval(hits.mean(axis=1), CONFIDENCE)
     return Rate(float(hits.mean()), interval.low, interval.high)
+
+
+def columns(rates: Mapping[str, Rate]) -> dict[str, float]:
+    """Return each rate and its limits by the names of their columns: name, name_low, name_high."""
+    return {
+        f"{name}{end}": value
+        for name, rate in rates.items()
+        for end, value in (("", rate.value), ("_low", rate.low), ("_high", rate.high))
+    }

@@ -23,6 +23,7 @@ from benchmark.stats.sensitivity import marks
 from benchmark.stats.simulations.frontier import plain, worst_any_drifted
 from benchmark.stats.simulations.rates import (
     Rate,
+    columns,
     drawn,
     drift_seen,
     evidence,
@@ -78,16 +79,8 @@ def rule_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = SEEDS) -> pd
             "drift_seen": drift_seen(world, tables, seed=seed, moderation=moderation),
             "confirmed": reproduced(world, tables, 0.0, seed, moderation),
         }
-        records.append({"reference": reference, "seeds": n, "rule": rule, **_columns(rates)})
+        records.append({"reference": reference, "seeds": n, "rule": rule, **columns(rates)})
     return pd.DataFrame(records)
-
-
-def _columns(rates: Mapping[str, Rate]) -> dict[str, float]:
-    return {
-        f"{name}{end}": value
-        for name, rate in rates.items()
-        for end, value in (("", rate.value), ("_low", rate.low), ("_high", rate.high))
-    }
 
 
 def missed_goals(table: pd.DataFrame) -> pd.DataFrame:

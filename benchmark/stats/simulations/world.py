@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from benchmark.stats.intervals import Floats
+
 SINGLE, SEVERAL, PAIRED = "single", "several", "paired"
 EPOCH_SHARE = 0.5  # of the variance of one epoch's score that is not the run's own
 

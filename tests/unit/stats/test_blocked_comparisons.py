@@ -8,8 +8,7 @@ import pytest
 import statsmodels.formula.api as smf
 from long_tables import long_table, run_table
 
-from benchmark.stats.blocked import blocked_p
-from benchmark.stats.paired import compare
+from benchmark.stats.paired import blocked_p, compare
 
 
 def scores(losses=4, seeds=5):
