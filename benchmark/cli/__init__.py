@@ -6,11 +6,14 @@ Modules here import nothing heavy at the top: a verb imports what it needs when 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from benchmark.core.errors import printable
+
+if TYPE_CHECKING:
+    from benchmark.study import Study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,6 +26,13 @@ app = typer.Typer(
 
 StudyName = Annotated[str, typer.Argument(help="name or path of a study")]
 Results = Annotated[Path, typer.Option(help="root of the results", file_okay=False)]
+
+
+def load(study: str, results: Path) -> Study:
+    """Return the study of this name or path; its problems are printed, all at once."""
+    from benchmark.study import load_study
+
+    return load_study(study, results)
 
 
 def echo(text: object, *, err: bool = False) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, app, echo
+from benchmark.cli import Results, app, echo, load
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULTS
 
@@ -62,9 +62,8 @@ def analyse(
 
     from benchmark.analyses.context import Context, on_dataset
     from benchmark.analyses.write import make
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     chosen = loaded if dataset is None else on_dataset(loaded, dataset)
     base = out or chosen.folder(results) / ("analyses-quick" if quick else "analyses")
     for position, each in enumerate(names, start=1):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo
+from benchmark.cli import Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
 
 
@@ -48,9 +48,8 @@ def report(
     """
     from benchmark.core.errors import RunError, derived_files
     from benchmark.report.page import write_report
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     table = loaded.folder(results) / "runs.csv"
     if not partial and not table.is_file():
         raise RunError(
@@ -70,9 +69,8 @@ def _write(kind: str, study: str, results: Path) -> None:
     from benchmark.core.errors import derived_files
     from benchmark.report import steps
     from benchmark.report.inputs import read_inputs
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     folder = loaded.folder(results) / kind
     write = steps.write_tables if kind == "tables" else steps.write_figures
     with derived_files(folder.parent):
@@ -101,9 +99,8 @@ def stats(
     from benchmark.stats.budgets.analysis import analyse_budgets
     from benchmark.stats.looks import at_level
     from benchmark.stats.queries import Draws
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     folder, comparison = loaded.folder(results), at_level(loaded).comparison
     table = RunTable.read(folder)
     draws = Draws.read(table, results, loaded.metrics, 1 - comparison.alpha)
@@ -138,9 +135,8 @@ def gallery(
     from benchmark.report.gallery import write_gallery
     from benchmark.report.gallery.choose import Choice
     from benchmark.report.inputs import read_inputs
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     choice = Choice(first, second, batch_size, seed)
     with derived_files(loaded.folder(results)):
         made = write_gallery(read_inputs(loaded, results), results, choice)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo
+from benchmark.cli import Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
 
 STEPS = (
@@ -29,9 +29,7 @@ def run(
 
     Example: python -m benchmark run embedded --cores 2
     """
-    from benchmark.study import load_study
-
-    loaded = load_study(study, results)  # problems of the study are printed before Snakemake starts
+    loaded = load(study, results)  # problems of the study are printed before Snakemake starts
     # Ctrl-C needs no words until the Snakefile is read
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from snakemake.cli import main

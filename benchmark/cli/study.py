@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo
+from benchmark.cli import Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
 
 
@@ -64,9 +64,8 @@ def plan(
     from benchmark.papers.forecast import forecasts, gpu_hours
     from benchmark.runs.plan import as_text, sources_text
     from benchmark.runs.plan import plan as plan_of
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     echo(as_text(plan_of(loaded, results)))
     expected = forecast_text(forecasts(loaded), gpu_hours(loaded))
     if expected:
@@ -84,9 +83,8 @@ def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
     Example: python -m benchmark register-analysis embedded
     """
     from benchmark.papers.registration import register, registration_state
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     register(loaded, results)
     echo(registration_state(loaded, results))
 
@@ -104,9 +102,8 @@ def add_seeds(
     Example: python -m benchmark add-seeds roadmap
     """
     from benchmark.runs.plan import begin_next_look
-    from benchmark.study import load_study
 
-    echo(begin_next_look(load_study(study, results), results, partial=partial))
+    echo(begin_next_look(load(study, results), results, partial=partial))
     echo(f"Next: python -m benchmark run {study}")
 
 
@@ -117,10 +114,9 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
     Example: python -m benchmark specs embedded
     """
     from benchmark.runs.specs import write_specs
-    from benchmark.study import load_study
     from benchmark.study.grid import expand
 
-    runs = expand(load_study(study, results))
+    runs = expand(load(study, results))
     echo(
         f"{write_specs(runs, results)} of {len(runs)} specifications written below "
         f"{results / 'runs'}"
@@ -135,9 +131,8 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
     """
     from benchmark.runs.collect import collect as collect_study
     from benchmark.runs.table import RUNS_TABLE
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     counts = collect_study(loaded, results)
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")

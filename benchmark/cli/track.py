@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo
+from benchmark.cli import Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ def prepare(study: StudyName, results: Results = RESULTS, strict: Strict = False
     Example: python -m benchmark track prepare embedded
     """
     from benchmark.runs.tracking import store
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     with _Lenient(
         f"the runs go on without MLflow; later: python -m benchmark track import {study}", strict
     ):
@@ -46,10 +45,9 @@ def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False
     Example: python -m benchmark track import embedded
     """
     from benchmark.runs.tracking.importer import import_runs
-    from benchmark.study import load_study
     from benchmark.study.grid import expand
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     specs = {name: run.spec for name, run in expand(loaded).items()}
     with _Lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
         echo(f"MLflow: {import_runs(loaded.name, _note(loaded, results), specs, results)}")

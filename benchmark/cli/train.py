@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo
+from benchmark.cli import Results, StudyName, app, echo, load
 from benchmark.core.errors import RunError
 from benchmark.core.records import LOG, RESULTS, SPEC
 
@@ -74,12 +74,11 @@ def fill(
     """
     from benchmark.runs.specs import write_specs
     from benchmark.runs.status import status_of
-    from benchmark.study import load_study
     from benchmark.study.grid import expand
 
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
-    runs = expand(load_study(study, results))
+    runs = expand(load(study, results))
     write_specs(runs, results)
     done = ("ok", "diverged")
     left = [run for run in runs.values() if status_of(run, results).status not in done]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo
+from benchmark.cli import Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     from benchmark.papers.verdicts.judge import frozen_path, judge_study
     from benchmark.papers.verdicts.records import table_of
     from benchmark.runs.table import RunTable
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     folder, frozen = loaded.folder(results), frozen_path(loaded)
     if frozen and not frozen.is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
@@ -51,12 +50,11 @@ def check(study: StudyName, results: Results = RESULTS, selection: Selection = "
     from benchmark.papers.registration import registration_state
     from benchmark.papers.verdicts.judge import judge_study
     from benchmark.papers.verdicts.records import table_of
-    from benchmark.papers.verdicts.summary import summary_text
     from benchmark.papers.verdicts.vocabulary import DRIFTED
+    from benchmark.papers.verdicts.words import summary_text
     from benchmark.runs.table import RunTable
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     table = table_of(judge_study(loaded, RunTable.read(loaded.folder(results)), selection))
     echo(summary_text(table))
     echo(f"\n{registration_state(loaded, results)}")
@@ -81,14 +79,13 @@ def claims(
     from benchmark.papers.claims.judge import judge_study_claims
     from benchmark.papers.claims.text import list_text, summary_text
     from benchmark.papers.library import all_claims
-    from benchmark.study import load_study
 
     if listing:
         echo(list_text(all_claims()))
         return
     if study is None:
         raise typer.BadParameter("give the name of a study, or --list")
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     folder = loaded.folder(results)
     judged, parts = judge_study_claims(loaded, folder)
     _write(folder / "claims.csv", judged)
@@ -104,9 +101,8 @@ def papers(study: StudyName, results: Results = RESULTS) -> None:
     """
     from benchmark.core.errors import derived_files
     from benchmark.papers.printed.study import compute_printed
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     folder = loaded.folder(results)
     with derived_files(folder):
         printed = compute_printed(loaded, results)
@@ -135,9 +131,8 @@ def freeze(
     from benchmark.papers.verdicts.judge import frozen_path
     from benchmark.runs.collect import freeze_field
     from benchmark.runs.table import RunTable
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     table = RunTable.read(loaded.folder(results))
     if chosen_by := loaded.references.trials:
         folder = out or results / "reference" / chosen_by
@@ -212,14 +207,14 @@ def simulate(
 
 
 def _simulate_others(tables: int, seed: int, *, stress: bool, looks: bool) -> None:
-    from benchmark.stats.simulations.frontier import rows, table
+    from benchmark.stats.simulations.frontier import frontier_table
     from benchmark.stats.simulations.report import percent, world_table
     from benchmark.stats.simulations.sequential import sequence_table
 
     if stress:
         found = world_table(tables, seed)
     else:
-        found = sequence_table(tables, seed) if looks else table(rows(tables, seed=seed))
+        found = sequence_table(tables, seed) if looks else frontier_table(tables, seed)
     echo("\n".join(percent(found)))
 
 
