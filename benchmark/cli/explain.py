@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, app, echo
+from benchmark.cli import Results, app, echo, load
 from benchmark.core.records import RESULTS
 
 LISTED = 25  # verdicts that fit and are named
@@ -44,12 +44,11 @@ def explain(
     from benchmark.papers.claims.text import explain_claim
     from benchmark.papers.library import claims_of
     from benchmark.papers.verdicts.explain import explain as explain_verdict
+    from benchmark.papers.verdicts.explain import find_verdicts, key_of
     from benchmark.papers.verdicts.judge import judge_study
-    from benchmark.papers.verdicts.search import find_verdicts, key_of
     from benchmark.runs.table import RunTable
-    from benchmark.study import load_study
 
-    loaded = load_study(study, results)
+    loaded = load(study, results)
     table = RunTable.read(loaded.folder(results))
     claims = {claim.name: claim for claim in claims_of(loaded.name)}
     if cell in claims:

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.reading import CLOSED
+from benchmark.papers.reading import Closed
 
 BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
 
 
 @dataclass(frozen=True)
-class PrintedTable:
+class PrintedTable(Closed):
     """One printed table: the columns of ``results.csv`` that make its sections, rows and columns.
 
     read_as     {column: {printed value: the value it is arranged under}}
     """
 
-    __pydantic_config__ = CLOSED
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -33,10 +32,9 @@ class PrintedTable:
 
 
 @dataclass(frozen=True)
-class FootnoteRule:
+class FootnoteRule(Closed):
     """Rows of the table ``at`` that another table, "paper/table", prints with other values."""
 
-    __pydantic_config__ = CLOSED
     at: str
     also: str
     where: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +43,7 @@ class FootnoteRule:
 
 
 @dataclass(frozen=True)
-class TestSet:
+class TestSet(Closed):
     """Where a line of a figure is measured.
 
     dataset   label of our runs
@@ -55,7 +53,6 @@ class TestSet:
     """
 
     __test__ = False  # not a test of pytest's
-    __pydantic_config__ = CLOSED
     dataset: str
     split: str = ""
     printed: str = ""
@@ -63,16 +60,15 @@ class TestSet:
 
 
 @dataclass(frozen=True)
-class PrintedValues:
+class PrintedValues(Closed):
     """Published numbers beside a panel: their table, and their x where it is a hyperparameter."""
 
-    __pydantic_config__ = CLOSED
     table: str
     at: float | None = None
 
 
 @dataclass(frozen=True)
-class Panel:
+class Panel(Closed):
     """One panel; which fields count depends on the kind of its figure.
 
     x           "batch_size", a condition of the vocabulary, a hyperparameter, or the difference of
@@ -81,7 +77,6 @@ class Panel:
     default     the x that the others are compared with; None: recipe and loss as they stand
     """
 
-    __pydantic_config__ = CLOSED
     title: str
     loss: str
     metric: str
@@ -103,10 +98,9 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Closed):
     """One figure. ``name`` is that of its files, ``source`` the paper that prints it, or ""."""
 
-    __pydantic_config__ = CLOSED
     title: str
     kind: Literal["sweep", "gain", "convergence", "effect"]
     studies: tuple[str, ...]

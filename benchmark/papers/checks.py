@@ -11,8 +11,7 @@ from benchmark.core.errors import unknown_name
 from benchmark.losses.catalogue import LossFacts, load_catalogue
 from benchmark.metrics.names import check_metric
 from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure
-from benchmark.papers.claims.model import COST_METRICS, KEYS, Claim
-from benchmark.papers.claims.rivals import PRINTED, rival_problems
+from benchmark.papers.claims.model import COST_METRICS, KEYS, PRINTED, Claim, rival_problems
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.vocabulary import Vocabulary

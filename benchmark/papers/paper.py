@@ -20,7 +20,7 @@ from benchmark.papers.checks import folder_problems
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.numbers import PublishedNumber, Text
-from benchmark.papers.reading import CLOSED, read_csv, read_yaml
+from benchmark.papers.reading import Closed, read_csv, read_yaml
 from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
 from benchmark.study.data_files import PAPER, paper_folders
 
@@ -28,22 +28,20 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class EpochRule:
+class EpochRule(Closed):
     """Which epoch a paper's numbers are of, and where that is known from."""
 
-    __pydantic_config__ = CLOSED
     rule: Literal["last", "one_best"]
     why: Text
 
 
 @dataclass(frozen=True)
-class PaperFile:
+class PaperFile(Closed):
     """``paper.yaml``: names, versions, deviations of our runs, and the paper's own words.
 
     ``epoch``: None where nobody says which epoch the numbers are of; they count as the last one's.
     """
 
-    __pydantic_config__ = CLOSED
     name: Text
     citation: Text
     title: Text
@@ -56,20 +54,18 @@ class PaperFile:
 
 
 @dataclass(frozen=True)
-class Implied:
+class Implied(Closed):
     """What the rows that have these values mean without stating it, and why."""
 
-    __pydantic_config__ = CLOSED
     rows: Mapping[str, Any]
     means: Annotated[Mapping[str, Any], Field(min_length=1)]
     why: Text
 
 
 @dataclass(frozen=True)
-class Outside:
+class Outside(Closed):
     """Why no study covers the rows that have these values."""
 
-    __pydantic_config__ = CLOSED
     rows: Mapping[str, Any]
     reason: Text
     stand_in: bool = True
@@ -181,8 +177,7 @@ def read_figures(path: Path, source: str, problems: list[str]) -> tuple[Figure, 
 
 def _listed(folder: Path, name: str, kind: type[T], problems: list[str]) -> tuple[T, ...]:
     """Return the entries of a file that holds one list, under its own name."""
-    namespace = {"__pydantic_config__": CLOSED}
-    file = make_dataclass(name, [(name, tuple[kind, ...])], frozen=True, namespace=namespace)  # type: ignore[valid-type]
+    file = make_dataclass(name, [(name, tuple[kind, ...])], bases=(Closed,), frozen=True)  # type: ignore[valid-type]
     found = read_yaml(folder / f"{name}.yaml", file, problems)
     return () if found is None else getattr(found, name)
 

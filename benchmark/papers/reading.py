@@ -18,7 +18,11 @@ from benchmark.core.paths import read_regular
 from benchmark.core.record_files import adapter
 from benchmark.study.documents import Document, read_document
 
-CLOSED = ConfigDict(extra="forbid")  # of a record whose file may hold no other keys
+
+class Closed:
+    """A record whose file may hold no other keys."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:

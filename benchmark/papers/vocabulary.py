@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.metrics.names import display_name
-from benchmark.papers.reading import CLOSED, read_yaml
+from benchmark.papers.reading import Closed, read_yaml
 
 FILE = Path(__file__).parent / "vocabulary.yaml"
 # Columns of conditions that are no settings of a run.
@@ -19,19 +19,17 @@ EMBEDDING_DIM = "embedding_dim"
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(Closed):
     """The loss behind a paper's method, and what the method says of a run besides."""
 
-    __pydantic_config__ = CLOSED
     loss: str
     means: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Condition:
+class Condition(Closed):
     """The data behind a stated condition; ``vocabulary.yaml`` describes the fields."""
 
-    __pydantic_config__ = CLOSED
     column: str
     values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     otherwise: str = ""
@@ -76,19 +74,17 @@ class Requirement:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Quantity(Closed):
     """A printed quantity that is no score: what measures it, and columns that do not matter."""
 
-    __pydantic_config__ = CLOSED
     source: str
     free: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Closed):
     """All words; ``vocabulary.yaml`` describes the fields."""
 
-    __pydantic_config__ = CLOSED
     methods: Mapping[str, Method]
     datasets: Mapping[str, str]
     backbones: Mapping[str, str]

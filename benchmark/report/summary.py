@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark.core.csv_file import guess_csv
 from benchmark.core.errors import RunError, derived_files
 from benchmark.core.records import STATE, STATUSES
-from benchmark.papers.verdicts.summary import summary_text
+from benchmark.papers.verdicts.words import summary_text
 from benchmark.runs.plan import plan
 from benchmark.runs.status import status_of
 from benchmark.study import Study

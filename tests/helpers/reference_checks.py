@@ -10,8 +10,7 @@ from benchmark.papers.margins import load_margins
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
 from benchmark.papers.verdicts.records import table_of
-from benchmark.papers.verdicts.summary import drifted_messages
-from benchmark.papers.verdicts.words import rule
+from benchmark.papers.verdicts.words import drifted_messages, rule
 from benchmark.runs.table import RunTable
 from benchmark.stats.samples import Samples
 

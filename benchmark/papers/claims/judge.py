@@ -35,21 +35,23 @@ READINGS = {
     PUBLISHED: "on the datasets, backbone and batch sizes of the paper, every one of them",
     HERE: "on those of the paper's datasets and backbones that this study ran",
 }
-PART_COLUMNS = [
-    "claim",
-    "reading",
-    "part",
-    "n",  # seeds
-    "estimate",  # in unit; ratios as such, not as logarithms
-    "ci_low",  # of confidence 1 - 2 alpha
-    "ci_high",
-    "unit",
-    "low",  # the sentence says that the mean lies between low and high (empty: open)
-    "high",
-    "p",  # that it does not
-    "p_against",  # that it does, before Holm
-    "note",
-]
+Read = Callable[[TestedPart], object]
+# The columns of a part: ratios as such, not as logarithms.
+NUMBERS: Mapping[str, Read] = {
+    "part": lambda each: each.part.label,
+    "n": lambda each: each.test.n,  # seeds
+    "estimate": lambda each: each.in_unit(each.test.mean),
+    "ci_low": lambda each: each.in_unit(each.test.ci_low),  # of confidence 1 - 2 alpha
+    "ci_high": lambda each: each.in_unit(each.test.ci_high),
+    "unit": lambda each: each.part.unit,
+    # the sentence says that the mean lies between low and high (empty: open)
+    "low": lambda each: each.in_unit(each.part.low),
+    "high": lambda each: each.in_unit(each.part.high),
+    "p": lambda each: each.test.p,  # that it does not
+    "p_against": lambda each: each.test.p_against,  # that it does, before Holm
+    "note": lambda each: each.part.note,
+}
+PART_COLUMNS = ["claim", "reading", *NUMBERS]
 COLUMNS = [
     "claim",
     "paper",
@@ -67,7 +69,7 @@ COLUMNS = [
     "alpha",  # level at which each part has to hold
     "p_contradicted",  # smallest p that some part shows the opposite, after Holm over the parts
     "q_contradicted",  # the same, adjusted for the false discovery rate over all claims
-    *PART_COLUMNS[2:12],  # of the part that decides
+    *[name for name in NUMBERS if name != "note"],  # of the part that decides
 ]
 
 
@@ -185,16 +187,13 @@ def _row(
         condition = ", ".join(dict.fromkeys(here))
     return {
         **(_numbers(decision.decisive) if decision.decisive else {}),
+        **{name: getattr(claim, name) for name in ("stated_in", "sentence", "kind", "outside")},
         "claim": claim.name,
         "paper": claim.source,
-        "stated_in": claim.stated_in,
-        "sentence": claim.sentence,
-        "kind": claim.kind,
         "reading": reading,
         "condition": condition,
         "verdict": decision.verdict,
         "reason": decision.reason,
-        "outside": claim.outside,
         "parts": len(decision.tested),
         "parts_run": sum(each.test.n > 0 or each.part.wins is not None for each in decision.tested),
         "parts_holding": decision.holding,
@@ -205,20 +204,7 @@ def _row(
 
 
 def _numbers(each: TestedPart) -> dict[str, object]:
-    part, test = each.part, each.test
-    return {
-        "part": part.label,
-        "n": test.n,
-        "estimate": each.in_unit(test.mean),
-        "ci_low": each.in_unit(test.ci_low),
-        "ci_high": each.in_unit(test.ci_high),
-        "unit": part.unit,
-        "low": each.in_unit(part.low),
-        "high": each.in_unit(part.high),
-        "p": test.p,
-        "p_against": test.p_against,
-        "note": part.note,
-    }
+    return {name: read(each) for name, read in NUMBERS.items()}
 
 
 def judge_study_claims(study: Study, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:

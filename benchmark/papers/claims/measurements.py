@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from benchmark.core.cells import Cell
 from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.papers.candidates import Candidate, Candidates
-from benchmark.papers.claims.model import COST_METRICS, Arm, Claim, Scope
-from benchmark.papers.claims.rivals import PRINTED, printed_numbers
+from benchmark.papers.claims.model import COST_METRICS, PRINTED, Arm, Claim, Scope, printed_numbers
 from benchmark.papers.costs import convergence_of, costs_of
 from benchmark.papers.library import cite, paper_of
 from benchmark.papers.matching import Stated, match

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from benchmark.papers.reading import CLOSED
+from benchmark.core.errors import unknown_name
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.reading import Closed
 from benchmark.papers.vocabulary import EMBEDDING_DIM, Requirement, Vocabulary
 
 # Of a cell, not of a split: what training cost, how fast it went, what an analysis measured.
@@ -37,7 +39,7 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Arm:
+class Arm(Closed):
     """One side of a comparison: a loss, and the conditions that its runs meet.
 
     loss    registry name; with the condition ``printed`` the method of a row of a printed table
@@ -45,7 +47,6 @@ class Arm:
     prefer  conditions of the runs that are taken where there are any; else those without them
     """
 
-    __pydantic_config__ = CLOSED
     loss: str
     where: Mapping[str, Any] = field(default_factory=dict)
     prefer: Mapping[str, Any] = field(default_factory=dict)
@@ -81,23 +82,21 @@ Arms = tuple[Annotated[Arm, BeforeValidator(_arm)], ...]
 
 
 @dataclass(frozen=True)
-class Levels:
+class Levels(Closed):
     """The levels at which a hyperparameter or another condition of a loss was tried."""
 
-    __pydantic_config__ = CLOSED
     loss: str
     key: str
     values: Annotated[tuple[Any, ...], Field(min_length=2)]
 
 
 @dataclass(frozen=True)
-class Scope:
+class Scope(Closed):
     """Where the paper says it: datasets x batch sizes (none: whichever were run), on one backbone.
 
     ``instead_of`` names a dataset of the paper that nobody can have and that ``datasets`` replace.
     """
 
-    __pydantic_config__ = CLOSED
     datasets: Annotated[tuple[str, ...], Field(min_length=1)]
     protocol: str = ""
     backbone: str = ""
@@ -119,7 +118,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Closed):
     """A sentence and its test.
 
     stated_in       where in the paper
@@ -133,7 +132,6 @@ class Claim:
     outside         why no run of the suite can decide the sentence as published, or ""
     """
 
-    __pydantic_config__ = CLOSED
     stated_in: Annotated[str, Field(min_length=1)]
     sentence: Annotated[str, Field(min_length=20)]
     kind: Kind
@@ -187,3 +185,52 @@ class Claim:
             replace(scope, protocol=", ".join(filter(None, names))).text
             for scope, names in protocols.items()
         )
+
+
+# The condition of an arm that is a network of another paper: its word is the printed table,
+# "paper/table", whose number stands in for runs.
+PRINTED = "printed"
+
+
+def printed_numbers(
+    arm: Arm, dataset: str, protocol: str, metric: str, numbers: Iterable[PublishedNumber]
+) -> list[PublishedNumber]:
+    """Return the numbers of a printed table that an arm names, under one condition of a claim.
+
+    ``arm.loss`` is the loss of the row, or its method where the suite has no such loss. A protocol
+    is that of the number, or the split that the dataset of the number is measured on.
+    """
+    plain = "" if protocol == "test" else protocol
+    return [
+        each
+        for each in numbers
+        if (each.loss, each.metric) == (arm.loss, metric)
+        and str(arm.embedding_dim or each.embedding_dim) == each.embedding_dim
+        and (
+            (each.dataset, each.protocol) == (dataset, plain)
+            or f"{each.dataset}_{each.protocol}" == protocol
+        )
+    ]
+
+
+def rival_problems(claim: Claim, arm: Arm, numbers: Iterable[PublishedNumber]) -> Iterator[str]:
+    """Yield what is wrong with an arm of a printed table; ``numbers`` are those of the paper."""
+    numbers = list(numbers)
+    tables = {f"{each.source}/{each.table}" for each in numbers}
+    table = str(arm.where[PRINTED])
+    if claim.kind != "beats" or arm not in claim.second:
+        yield f"{claim.name}  a printed number can only be the second of the kind 'beats'"
+    if table not in tables:
+        yield f"{claim.name}  {unknown_name('printed table', table, tables)}"
+        return
+    rows = [each for each in numbers if f"{each.source}/{each.table}" == table]
+    for scope in claim.published:
+        for dataset in scope.datasets:
+            for metric in claim.metrics:
+                found = printed_numbers(arm, dataset, scope.protocol, metric, rows)
+                if len(found) != 1:
+                    place = " ".join(filter(None, (dataset, scope.protocol, metric)))
+                    yield (
+                        f"{claim.name}  {table} prints {len(found)} numbers of {arm.loss} for "
+                        f"{place}; an arm needs one (embedding_dim tells several apart)"
+                    )

@@ -1,19 +1,87 @@
-"""The whole calculation behind one verdict, as text: what the rule computed, step by step."""
+"""One verdict: found by a few words about it, and the whole calculation behind it as text."""
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from benchmark.core.errors import ConfigError
 from benchmark.metrics.names import display_name
-from benchmark.papers.verdicts.records import Verdict
+from benchmark.papers.verdicts.records import FROZEN, Verdict
 from benchmark.papers.verdicts.vocabulary import EPOCHS, VERDICTS
 from benchmark.runs.table import RunTable
 from benchmark.stats.reproduction import STANDARD_ERRORS
 from benchmark.stats.samples import Spread
 from benchmark.stats.sensitivity import MARKS
+
+
+def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
+    """Return the verdicts that every word of ``words`` fits; raise ConfigError with near names.
+
+    Words are separated by "/": those of a table (roadmap2021v2/table1/SmoothAP) and those of a run
+    (glyphs_1k/sup_ap/bs32/map_at_r), in any order and number. A word fits a field that equals it,
+    letter case and signs apart; with "*" it is a pattern. Where no field equals a word, it may be a
+    part of one.
+    """
+    if not verdicts:
+        why = "there are no verdicts: the study names no references, or nothing of it has been run"
+        advice = "'python -m benchmark check STUDY' says which"
+        raise ConfigError(f"cell {words}", [f"{why}; {advice}"])
+    names = [_names(each) for each in verdicts]
+    vocabulary = set().union(*names)
+    problems, chosen = [], list(range(len(verdicts)))
+    for word in filter(None, map(plain, words.split("/"))):
+        fitting = _fitting(word, vocabulary)
+        if not fitting:
+            near = difflib.get_close_matches(word, vocabulary, n=4, cutoff=0.5)
+            hint = f"; near: {', '.join(near)}" if near else ""
+            problems.append(f"'{word}' is in no verdict{hint}")
+        chosen = [index for index in chosen if names[index] & fitting]
+    if not chosen and not problems:
+        problems.append(
+            f"no verdict has all words of '{words}', though each is in some verdict; leave one out"
+        )
+    if problems:
+        raise ConfigError(f"cell {words}", problems)
+    return [verdicts[index] for index in chosen]
+
+
+def key_of(verdict: Verdict) -> str:
+    """Return the words that find this verdict alone, as far as any words can."""
+    return "/".join(plain(word) for word in dict.fromkeys(_fields(verdict)) if word)
+
+
+def plain(word: str) -> str:
+    """Return a word as it is compared: small letters; other signs than "*~.+@-" as "_"."""
+    return re.sub(r"[^\w*~.@+-]+", "_", word.strip().lower()).strip("_")
+
+
+def _fitting(word: str, names: Iterable[str]) -> set[str]:
+    if "*" in word:
+        return set(fnmatch.filter(names, word))
+    return {name for name in names if name == word} or {name for name in names if word in name}
+
+
+def _fields(verdict: Verdict) -> list[str]:
+    """Return the words of a verdict: where it is printed, and the runs behind it."""
+    row = verdict.row()
+    size = f"bs{row['batch_size']}" if row["batch_size"] is not None else ""
+    label = "" if row["source"] == FROZEN else row["row_label"]
+    network = row["setting"] or row["backbone"]
+    words = [row["source"], row["table"], label, row["dataset"], network, row["loss"], size]
+    return [str(word or "") for word in (*words, row["split"], row["metric"])]
+
+
+def _names(verdict: Verdict) -> set[str]:
+    row = verdict.row()
+    words = [*_fields(verdict), row["row_label"], row["backbone"], display_name(str(row["metric"]))]
+    return {plain(str(word)) for word in words if word}
+
 
 TEMPLATE = "explain.txt.j2"
 

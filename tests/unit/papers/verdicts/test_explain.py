@@ -15,9 +15,8 @@ from benchmark.core.errors import ConfigError
 from benchmark.papers.frozen import freeze, load_frozen
 from benchmark.papers.library import asked_numbers
 from benchmark.papers.margins import load_margins
-from benchmark.papers.verdicts.explain import explain
+from benchmark.papers.verdicts.explain import explain, find_verdicts, key_of
 from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
-from benchmark.papers.verdicts.search import find_verdicts, key_of
 from benchmark.stats.samples import Samples
 
 STUDY = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32, 128), seeds=(0, 1, 2))

@@ -13,7 +13,7 @@ from benchmark.papers.library import asked_numbers
 from benchmark.papers.margins import load_margins
 from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
 from benchmark.papers.verdicts.records import COLUMNS, table_of
-from benchmark.papers.verdicts.summary import drifted_messages, summary_text
+from benchmark.papers.verdicts.words import drifted_messages, summary_text
 from benchmark.stats.samples import Samples
 
 TABLE = (

@@ -10,7 +10,7 @@ from benchmark.papers.margins import load_margins
 from benchmark.papers.verdicts.explain import explain
 from benchmark.papers.verdicts.judge import judge_numbers
 from benchmark.papers.verdicts.records import table_of
-from benchmark.papers.verdicts.summary import summary_text
+from benchmark.papers.verdicts.words import summary_text
 from benchmark.stats.looks import Looks
 from benchmark.stats.samples import Samples
 

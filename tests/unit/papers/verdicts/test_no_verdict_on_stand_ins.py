@@ -6,7 +6,7 @@ from long_tables import long_table, run_table
 
 from benchmark.papers.verdicts.judge import judge_study
 from benchmark.papers.verdicts.records import table_of
-from benchmark.papers.verdicts.summary import counts, summary_text
+from benchmark.papers.verdicts.words import counts, summary_text
 from benchmark.study import load_study
 
 
