@@ -7,6 +7,7 @@ import signal
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stdout
 from multiprocessing import get_context
 from pathlib import Path
@@ -93,6 +94,10 @@ def fill(
                     echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
                 if number % 20 == 0 or number == len(specs):
                     echo(f"{number} of {len(specs)} runs")
+        except BrokenProcessPool:
+            words = "a process was killed (is the memory full?); finished runs are kept"
+            echo(f"{words}, the same command continues", err=True)
+            failed = 1
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             echo("stopped; finished runs are kept, the same command continues", err=True)
@@ -118,7 +123,7 @@ def _train_quietly(spec: Path) -> str:
         except BenchmarkError as error:
             print(f"error: {shown(error)}", file=log)
             return shown(error)
-        except Exception as error:  # of a loss from elsewhere: the other runs go on
+        except (Exception, SystemExit) as error:  # of a loss from elsewhere: the other runs go on
             traceback.print_exc(file=log)
             return f"{type(error).__name__}: {error}"
     return ""

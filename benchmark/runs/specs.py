@@ -35,7 +35,10 @@ def write_spec(run: Run, results: Path) -> bool:
     folder = Path(results) / run.spec.folder
     keep_previous(folder, run.digest)
     path = folder / SPEC
-    before = path.read_bytes() if path.is_file() else None
+    try:
+        before = read_regular(path, MAX_RECORD)
+    except OSError:  # absent, or none of ours
+        before = None
     run.spec.write(path)
     return path.read_bytes() != before
 

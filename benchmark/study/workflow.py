@@ -16,6 +16,7 @@ from typing import Any
 from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError, shown
 from benchmark.core.files import clear_place
+from benchmark.core.paths import read_regular
 from benchmark.core.records import RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
@@ -203,7 +204,11 @@ def _content(folder: Path) -> str:
     """Return a digest of the files that lie in a folder."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        try:
+            content = read_regular(path)
+        except OSError as error:  # the page leaves it out, and says why
+            content = str(error).encode()
+        digest.update(os.fsencode(path.name) + b"\0" + content)
     return digest.hexdigest()[:16]
 
 

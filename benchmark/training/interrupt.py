@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.environment import is_one_of_several
+from benchmark.core.errors import RunError
 from benchmark.core.gpus import take_gpus
 
 # EX_TEMPFAIL of sysexits.h: try again later
@@ -76,6 +77,11 @@ def attempt(spec: Path, out: Path | None, started: float) -> int:
         if not is_one_of_several() or os.environ["RANK"] == "0":
             print(event)
         return EXIT_INTERRUPTED
+    except SystemExit as error:
+        raise RunError(
+            f"the run ended the program (SystemExit: {error}), which no loss, dataset or sampler "
+            "may do; raise another error there, then start the same command again"
+        ) from error
     except KeyboardInterrupt:
         print("stopped at once; the same command continues from the last checkpoint")
         return EXIT_INTERRUPTED

@@ -202,6 +202,8 @@ class _Transfer:
                     stream.write(chunk)
                 size += len(chunk)
                 meter.add(len(chunk))
+                if total is not None and size > total:  # and may never end
+                    break
         if total is not None and size < total:
             raise _InterruptedError(
                 f"the connection ended after {format_bytes(size)} of {format_bytes(total)}"

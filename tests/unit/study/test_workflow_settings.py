@@ -39,3 +39,14 @@ def test_arguments_of_verbs_name_shipped_studies_and_the_paths_of_others(tmp_pat
     (tmp_path / "a b").mkdir()
     (tmp_path / "a b" / "own.yaml").write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
     assert load_flow({"study": "a b/own.yaml"}).arguments == "'a b/own.yaml' --results results"
+
+
+def test_a_file_of_gigabytes_beside_an_analysis_is_not_read(tmp_path):
+    flow = load_flow({"study": "smoke", "results": str(tmp_path)})
+    folder = tmp_path / "smoke" / "analyses" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text("{}")
+    before = flow.analysed()
+    with (folder / "figure.svg").open("wb") as stream:
+        stream.truncate(2**40)
+    assert load_flow({"study": "smoke", "results": str(tmp_path)}).analysed() != before

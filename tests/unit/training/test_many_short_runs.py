@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
+from types import SimpleNamespace
 
+import pytest
+import yaml
+from typer.testing import CliRunner
+from workplace import small_study
+
+from benchmark.__main__ import app
+from benchmark.cli import train
 from benchmark.cli.train import _train_quietly
 from benchmark.core.errors import RunError
 from benchmark.training import run
+from benchmark.training.interrupt import attempt
 
 
 @pytest.mark.parametrize(
@@ -14,6 +24,7 @@ from benchmark.training import run
     [
         (RunError("no room"), "no room", "error: no room"),
         (ZeroDivisionError("of a plugin"), "ZeroDivisionError: of a plugin", "Traceback"),
+        (SystemExit("of a plugin"), "SystemExit: of a plugin", "Traceback"),
     ],
 )
 def test_any_error_of_a_run_is_its_own(error, told, logged, tmp_path, monkeypatch):
@@ -23,3 +34,25 @@ def test_any_error_of_a_run_is_its_own(error, told, logged, tmp_path, monkeypatc
     monkeypatch.setattr(run, "train", broken)
     assert _train_quietly(tmp_path / "spec.json") == told
     assert logged in (tmp_path / "train.log").read_text()
+
+
+def test_a_killed_process_is_one_message(tmp_path, monkeypatch):
+    def killed(*_):
+        raise BrokenProcessPool("a process was terminated abruptly")
+
+    pool = nullcontext(SimpleNamespace(map=killed))
+    monkeypatch.setattr(train, "ProcessPoolExecutor", lambda *_: pool)
+    study = tmp_path / "own.yaml"
+    study.write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
+    done = CliRunner().invoke(app, ["fill", str(study), "--results", str(tmp_path / "results")])
+    assert done.exit_code == 1, done.exception
+    assert "a process was killed" in done.output
+
+
+def test_a_plugin_that_ends_the_program_has_not_finished_its_run(tmp_path, monkeypatch):
+    def leaving(*_, **__):
+        raise SystemExit
+
+    monkeypatch.setattr(run, "train", leaving)
+    with pytest.raises(RunError, match="ended the program"):
+        attempt(tmp_path / "spec.json", None, 0.0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import socketserver
+import threading
 
 import pytest
 from file_servers import serving
@@ -156,6 +159,28 @@ def test_a_server_that_sends_the_same_part_for_ever_is_given_up(server, target):
     server.sized, server.content = True, CONTENT
     with pytest.raises(DataError, match="gave up after 5 attempts without a byte"):
         download(server.address, target)
+
+
+def test_a_file_that_is_longer_than_its_server_says_is_not_awaited(target):
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n"
+    most = []
+
+    class Endless(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(65536)
+            with contextlib.suppress(OSError):
+                self.request.sendall(head)
+                for sent in range(400):  # MB: an end for a client that would take them all
+                    self.request.sendall(b"100000\r\n" + bytes(2**20) + b"\r\n")
+                    most.append(sent)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(DataError, match=r"instead of 9; gave up after 5 attempts"):
+            download(f"http://127.0.0.1:{server.server_address[1]}/file.tgz", target)
+        server.shutdown()
+    assert max(most) < 399
+    assert not any(target.parent.glob("*.tgz*"))
 
 
 def test_a_file_larger_than_the_disk_is_refused_before_it_comes(server, target, monkeypatch):

@@ -99,6 +99,16 @@ def test_a_finished_result_of_another_specification_is_kept(results, runs, finis
     assert RunSpec.read(folder / "spec.json") == run.spec
 
 
+def test_a_specification_of_gigabytes_is_replaced_unread(results, runs, monkeypatch):
+    run = next(iter(runs.values()))
+    path = results / run.spec.folder / "spec.json"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as stream:
+        stream.truncate(2**40)
+    assert write_spec(run, results)
+    assert RunSpec.read(path) == run.spec
+
+
 def test_nothing_is_kept_through_a_link_that_leads_out(results, runs, finish, tmp_path):
     run = next(iter(runs.values()))
     folder = finish(run, spec_digest="0123456789abcdef")
