@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,7 +34,7 @@ def prepare(study: StudyName, results: Results = RESULTS, strict: Strict = False
     from benchmark.runs.tracking import store
 
     loaded = load(study, results)
-    with _Lenient(
+    with _lenient(
         f"the runs go on without MLflow; later: python -m benchmark track import {study}", strict
     ):
         store.prepare(loaded.name, _note(loaded, results), results)
@@ -49,7 +51,7 @@ def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False
 
     loaded = load(study, results)
     specs = {name: run.spec for name, run in expand(loaded).items()}
-    with _Lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
+    with _lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
         echo(f"MLflow: {import_runs(loaded.name, _note(loaded, results), specs, results)}")
 
 
@@ -87,22 +89,14 @@ def _note(study: Study, results: Path) -> str:
     return experiment_note(study.name, study.title, study.question, study.metrics, served)
 
 
-class _Lenient:
-    """Turns a TrackingError into a warning with advice: a study must finish without MLflow."""
+@contextmanager
+def _lenient(advice: str, strict: bool) -> Iterator[None]:
+    """Turn a TrackingError into a warning with advice: a study must finish without MLflow."""
+    from benchmark.runs.tracking.store import TrackingError
 
-    def __init__(self, advice: str, strict: bool):
-        self.advice = advice
-        self.strict = strict
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        from benchmark.runs.tracking.store import TrackingError
-
-        if not isinstance(error, TrackingError):
-            return False
-        echo(f"{'error' if self.strict else 'warning'}: {error}\n  {self.advice}", err=True)
-        if self.strict:
+    try:
+        yield
+    except TrackingError as error:
+        echo(f"{'error' if strict else 'warning'}: {error}\n  {advice}", err=True)
+        if strict:
             raise typer.Exit(1) from error
-        return True

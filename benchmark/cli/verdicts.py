@@ -171,7 +171,9 @@ def simulate(
 
     Example: python -m benchmark simulate --tables 4000 --figure rates.svg
     """
-    from benchmark.stats.simulations.report import missed_goals, percent, rule_table
+    from benchmark.stats.simulations.frontier import frontier_table
+    from benchmark.stats.simulations.report import missed_goals, percent, rule_table, world_table
+    from benchmark.stats.simulations.sequential import sequence_table
 
     chosen = [stress, looks, frontier, of_claims, budgets]
     if sum(chosen) > 1 or (figure and any(chosen)):
@@ -188,7 +190,8 @@ def simulate(
         _print(rank_worlds(tables, seed))
         return
     if any(chosen):
-        _simulate_others(tables, seed, stress=stress, looks=looks)
+        of_others = world_table if stress else sequence_table if looks else frontier_table
+        echo("\n".join(percent(of_others(tables, seed))))
         return
     table = rule_table(tables, seed)
     echo("\n".join(percent(table)))
@@ -204,18 +207,6 @@ def simulate(
     echo(f"{len(missed)} of {(table['rule'] == 'shared spread').sum()} rows {tail}")
     if len(missed):
         raise typer.Exit(1)
-
-
-def _simulate_others(tables: int, seed: int, *, stress: bool, looks: bool) -> None:
-    from benchmark.stats.simulations.frontier import frontier_table
-    from benchmark.stats.simulations.report import percent, world_table
-    from benchmark.stats.simulations.sequential import sequence_table
-
-    if stress:
-        found = world_table(tables, seed)
-    else:
-        found = sequence_table(tables, seed) if looks else frontier_table(tables, seed)
-    echo("\n".join(percent(found)))
 
 
 def _simulate_claims(tables: int, seed: int) -> None:
