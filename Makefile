@@ -38,7 +38,7 @@ smoke: $(STAMP) ## the whole workflow in miniature: every loss, tiny data, up to
 	$(PY) -m snakemake --profile workflow/profiles/smoke
 
 test: $(STAMP) ## all tests (TESTS=path, PYTEST_ARGS='-k name' to choose)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS) $(TESTS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) $(TESTS)
 
 test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start and stop; says so where Slurm is missing
 	@if reason=$$(tests/cluster/one_node.sh check); then \

@@ -34,6 +34,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+# What takes longest, started first: two processes that share the tests then end together.
+LONG = ("workflow", "browser", "unit/runs/tracking", "unit/training", "unit/losses/conformance")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def benchmark_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the folder where glyphs are drawn once for all tests (and all workers of a parallel
@@ -52,13 +56,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip, with the reason, what this machine cannot run and what takes minutes."""
+    """Order the tests; skip, with the reason, what this machine cannot run or takes minutes."""
     if (seed := config.getoption("shuffle")) is not None:
         # a digest, so that two processes that share the tests agree on the order
         def place(name: str) -> bytes:
             return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
         items.sort(key=lambda item: (place(str(item.path)), place(item.nodeid)))
+    else:
+        first = tuple(f"{Path(__file__).parent / folder}{os.sep}" for folder in LONG)
+        items.sort(key=lambda item: not str(item.path).startswith(first))
     if "stress" not in config.getoption("markexpr"):
         for item in items:
             if item.get_closest_marker("stress"):
