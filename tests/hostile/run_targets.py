@@ -91,9 +91,11 @@ def parse(reader: Callable[[Path], object]) -> Callable[[Path, bytes], None]:
     return read
 
 
+@functools.cache
 def record_seeds(file: str) -> Callable[[], Mapping[str, bytes]]:
     """Return a function that gives a good file of that name."""
 
+    @functools.cache
     def seeds() -> Mapping[str, bytes]:
         with tempfile.TemporaryDirectory() as folder:
             finish(Path(folder))
@@ -128,9 +130,11 @@ def _collected(results: Path) -> None:
     collect(study(), results)
 
 
+@functools.cache
 def table_seeds(file: str) -> Callable[[], Mapping[str, bytes]]:
     """Return a function that gives a good table of that name."""
 
+    @functools.cache
     def seeds() -> Mapping[str, bytes]:
         with tempfile.TemporaryDirectory() as folder:
             _collected(Path(folder))
@@ -186,6 +190,7 @@ def torch_seeds() -> Mapping[str, bytes]:
     return seeds
 
 
+@functools.cache
 def neighbours_seeds() -> Mapping[str, bytes]:
     """Return the recorded neighbours of a made-up run."""
     with tempfile.TemporaryDirectory() as folder:
