@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
-import pkgutil
+import os
 import sys
 from pathlib import Path
 
@@ -13,12 +13,18 @@ if __name__ == "__main__" and sys.argv[1:3] == ["bench", "gpu"]:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
     sys.exit(importlib.import_module("perf.gpu.check").main(sys.argv[3:]))
 
-from benchmark import cli
+# A step of a workflow is forked from the process that has everything imported, where there is one.
+if __name__ == "__main__" and os.environ.get("BENCHMARK_FORK_SERVER"):
+    from benchmark.training.fork_server.client import step_forked
+
+    if (_status := step_forked(sys.argv[1:])) is not None:
+        sys.exit(_status)
+
 from benchmark.cli import app
+from benchmark.cli.imports import import_verbs
 from benchmark.core.errors import BenchmarkError, RunError, print_error
 
-for _module in pkgutil.iter_modules(cli.__path__):
-    importlib.import_module(f"benchmark.cli.{_module.name}")
+import_verbs()
 
 # Shells complete programs, not modules, so completion is set up for the installed command whichever
 # was called.

@@ -31,6 +31,7 @@ def train(
     gpus: Annotated[
         int, typer.Option(help="GPUs; with several, a process for each trains the run", min=0)
     ] = 0,
+    started: Annotated[float | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Train and evaluate one run, or continue it from its checkpoint.
 
@@ -38,7 +39,7 @@ def train(
 
     Example: python -m benchmark train --spec spec.json
     """
-    started = time.monotonic()
+    started = time.monotonic() if started is None else started
     _check(spec)
     _limit_threads(spec)
     from benchmark.core.environment import is_one_of_several

@@ -44,8 +44,8 @@ STUDY = Variable(
 )
 FORK_SERVER = Variable(
     "BENCHMARK_FORK_SERVER",
-    "socket of the process that runs are forked from, set by the workflow; 'off' starts every run "
-    "in a process of its own",
+    "socket of the process that runs and steps are forked from, set by the workflow; 'off' starts "
+    "each in a process of its own",
     "the workflow starts one",
 )
 TEST_ARTIFACTS = Variable(

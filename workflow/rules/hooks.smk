@@ -3,7 +3,7 @@ import atexit
 
 from benchmark.training.fork_server.starter import ForkServer
 
-# Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
+# Runs and steps on this machine are forked from a process that has everything imported; it stops with the workflow.
 FORK_SERVER = ForkServer()
 
 if workflow.is_main_process:
@@ -18,11 +18,18 @@ if workflow.is_main_process:
         },
     )
 
+# Steps: for fewer of them the imports of a server would cost more than it saves.
+WORTH_A_SERVER = 4
+
+
+def planned():
+    """Return the names of the rules that have jobs."""
+    return {job.rule.name for job in workflow.dag.needrun_jobs()}
+
 
 def some_run_may_start():
     """Return whether a training is planned, or may be once the checkpoint of a study with trials has chosen."""
-    rules = {job.rule.name for job in workflow.dag.needrun_jobs()}
-    return bool(rules & {"train", "select"})
+    return bool(planned() & {"train", "select"})
 
 
 # What decides the verdicts is written down before any run starts, and never again.
@@ -37,9 +44,10 @@ onstart:
     atexit.register(
         FOLDER.say_if_gone
     )  # a file that is missing before a job ends Snakemake without 'onerror'
-    if some_run_may_start():
+    if some_run_may_start() or len(planned()) > WORTH_A_SERVER:  # with 'all'
         if workflow.local_exec and not DEPLOYED:
-            FORK_SERVER.start()
+            FORK_SERVER.start(runs=some_run_may_start())
+    if some_run_may_start():
         FLOW.attempt("track", "prepare")
     if some_run_may_start() or not Path(OUT, "registration.json").is_file():
         FLOW.attempt("register-analysis")

@@ -1,4 +1,4 @@
-"""Ask the fork server for a run; without one the caller trains by itself."""
+"""Ask the fork server to run a command; without one the caller does it by itself."""
 
 from __future__ import annotations
 
@@ -7,26 +7,47 @@ import json
 import os
 import signal
 import socket
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
-from benchmark.training.fork_server.protocol import OFF, VARIABLE, Request, facts_at_start
+from benchmark.training.fork_server.protocol import (
+    OFF,
+    STEPS,
+    THREADS,
+    VARIABLE,
+    Request,
+    facts_at_start,
+)
 from benchmark.training.interrupt import handling_stop_signals
 
 
 def train_forked(spec: Path, out: Path | None, started: float) -> int | None:
-    """Return the exit status of the run, or None where there is no server that takes it.
+    """Return the exit status of a run, or None where there is no server that takes it."""
+    output = [] if out is None else ["--out", str(out)]
+    return _forked(["train", "--spec", str(spec), *output, "--started", repr(started)])
 
-    The run has this process's standard streams, folder and environment. It is told to stop when
+
+def step_forked(arguments: Sequence[str]) -> int | None:
+    """Return the exit status of a step, or None where it is none or no server takes it."""
+    if arguments[:1] == [] or arguments[0] not in STEPS:
+        return None
+    for variable, number in THREADS.items():
+        os.environ.setdefault(variable, number)
+    return _forked(arguments)
+
+
+def _forked(arguments: Sequence[str]) -> int | None:
+    """Return the exit status of the command with these arguments, or None.
+
+    The fork has this process's standard streams, folder and environment. It is told to stop when
     this process is, and ends when this process does. One that is killed has the status of SIGKILL.
     """
     path = os.environ.get(VARIABLE, OFF)
     if path == OFF or not hasattr(socket, "send_fds"):
         return None
-    output = None if out is None else str(out)
-    environment = dict(os.environ)
-    request = Request(str(spec), output, started, os.getcwd(), environment, facts_at_start())
+    request = Request([*arguments], os.getcwd(), dict(os.environ), facts_at_start())
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(path)
@@ -42,7 +63,7 @@ def train_forked(spec: Path, out: Path | None, started: float) -> int | None:
 
 
 def _wait(answers: TextIO, pid: int) -> int:
-    """Return the exit status of a forked run, to which signals to stop are passed on."""
+    """Return the exit status of a fork, to which signals to stop are passed on."""
 
     def stop(*_: object) -> None:
         with contextlib.suppress(ProcessLookupError):

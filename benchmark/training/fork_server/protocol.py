@@ -1,6 +1,6 @@
 """What a command and the fork server must agree on, and the request that passes between them.
 
-A forked run gets the environment of its command, so nearly all variables act as in a process of its
+A fork gets the environment of its command, so nearly all variables act as in a process of its
 own: where data and caches lie, the study, proxies, the prompt of a shell. Not so those that are
 read when Python starts or a library is imported, because the server has done that already.
 """
@@ -17,6 +17,12 @@ from benchmark.core.environment import FORK_SERVER
 
 VARIABLE = FORK_SERVER.name
 OFF = "off"
+THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+# The verbs that are forked, besides 'train': the steps of the workflow that take a few seconds.
+STEPS = (
+    *("collect", "select", "stats", "verdicts", "claims", "papers"),
+    *("gallery", "tables", "plots", "report"),
+)
 # Variables that must be equal on both sides, with the reason.
 READ_AT_START = {
     "PYTHON*": "which code Python imports, and how",
@@ -44,16 +50,18 @@ READ_AT_START = {
     "HUGGINGFACE_*": "where weights lie and come from",
     "XDG_*": "where caches of weights lie",
     "HOME": "where caches of weights lie",
+    "MPL*": "how matplotlib draws",
 }
 
 
 @dataclass(frozen=True)
 class Request:
-    """A run that a command asks for; ``at_start`` is what the command itself started with."""
+    """What a command asks for: to be run in a fork, with the ``arguments`` of its own.
 
-    spec: str
-    out: str | None
-    started: float
+    ``at_start`` is what the command itself started with.
+    """
+
+    arguments: list[str]
     folder: str
     environment: dict[str, str]
     at_start: dict[str, str]

@@ -1,9 +1,10 @@
-"""``python -m benchmark.training.fork_server.server SOCKET``: import what a run needs, then fork.
+"""``python -m benchmark.training.fork_server.server SOCKET [runs]``: import what commands need,
+then fork.
 
 One thread only, so that a fork is safe; nothing touches a GPU before the fork. Each connection gets
-a fork at once, which reads the request and becomes the run. So no client can stop or break the
-server, and nothing that happens to the server reaches a run. It ends with its standard input, which
-is when the workflow that started it does.
+a fork at once, which reads the request and becomes the command. So no client can stop or break the
+server, and nothing that happens to the server reaches a command. It ends with its standard input,
+which is when the workflow that started it does.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
+import importlib
+import io
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -20,16 +24,16 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from benchmark.core.code_version import code_version
-from benchmark.core.errors import BenchmarkError, print_error
-from benchmark.training.fork_server.protocol import Request, facts_at_start
+from benchmark.training.fork_server.protocol import OFF, VARIABLE, Request, facts_at_start
 
 PATIENCE = 10.0  # seconds for a client to say what it wants
+IDLE = 1.0  # seconds without a client, after which the server imports what the steps will need
 
 
-def main(path: str) -> None:
+def main(path: str, runs: bool) -> None:
     """Serve at ``path`` until the standard input ends; early clients wait for the imports."""
     server = Server()  # before the imports, some of which set variables
     with socket.socket(socket.AF_UNIX) as listener:
@@ -40,9 +44,13 @@ def main(path: str) -> None:
         listener.listen(128)
         try:
             code_version()  # of the sources that are imported now, not of later ones
-            _import_everything()
-            gc.collect()
-            gc.freeze()  # so that collections in the forks do not copy the shared pages
+            importlib.import_module("benchmark.cli.imports").import_verbs()
+            if runs:
+                _import_everything()
+                gc.collect()
+                gc.freeze()  # so that collections in the forks do not copy the shared pages
+            else:
+                server.import_for_steps()
             server.serve(listener)
         finally:
             Path(path).unlink(missing_ok=True)
@@ -54,6 +62,7 @@ class Server:
     """What the server started with, and what its forks are held to."""
 
     def __init__(self) -> None:
+        self.knows_steps = False
         self.at_start = facts_at_start()
         # SIGINT and SIGHUP reach the runs, which save their state; for no fork the server waits
         ignored = (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
@@ -64,16 +73,28 @@ class Server:
         """Fork for each connection until the standard input ends."""
         self.sources = _imported_sources()
         while True:
-            ready, _, _ = select.select([sys.stdin, listener], [], [])
+            patience = None if self.knows_steps else IDLE
+            ready, _, _ = select.select([sys.stdin, listener], [], [], patience)
+            if not ready:
+                self.import_for_steps()
+                continue
             if sys.stdin in ready and not os.read(sys.stdin.fileno(), 4096):
                 return
             # without memory for a fork the connection is closed, and the command trains by itself
             with contextlib.suppress(OSError), listener.accept()[0] as connection:
                 if os.fork() == 0:
                     listener.close()
-                    self._become_run(connection)
+                    self._become_command(connection)
 
-    def _become_run(self, connection: socket.socket) -> NoReturn:
+    def import_for_steps(self) -> None:
+        """Import what the steps behind the runs need."""
+        importlib.import_module("benchmark.cli.imports").import_for_steps()
+        self.knows_steps = True
+        self.sources = _imported_sources() | self.sources  # what came first stays as it was
+        gc.collect()
+        gc.freeze()
+
+    def _become_command(self, connection: socket.socket) -> NoReturn:
         """Do in a fork what the client asks for, with its streams; end when it asks for nothing."""
         status = 1
         try:
@@ -86,6 +107,7 @@ class Server:
             for stream_number, descriptor in enumerate(streams):
                 os.dup2(descriptor, stream_number)
                 os.close(descriptor)
+            sys.stdout, sys.stderr = _reopened(1, sys.stdout), _reopened(2, sys.stderr)
             if self._fits(request):
                 _die_with(connection)
                 _send(connection, pid=os.getpid())
@@ -119,22 +141,35 @@ def _send(connection: socket.socket, **message: int) -> None:
     connection.sendall(json.dumps(message).encode() + b"\n")
 
 
+def _reopened(number: int, stream: Any) -> TextIO:
+    """Return a stream like ``stream`` for what a descriptor is now: a file, a pipe, a terminal."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(number, "w", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering or os.isatty(number),
+        write_through=stream.write_through,
+    )
+
+
 def _run(request: Request) -> int:
-    """Train; return the exit status that ``python -m benchmark train`` would have."""
+    """Be ``python -m benchmark`` with the arguments; return the exit status that it would have."""
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environment)
+    os.environ[VARIABLE] = OFF  # a fork asks for none
     tempfile.tempdir = None  # to be found again with these variables
-    from benchmark.training.interrupt import attempt
-
+    sys.argv = ["benchmark", *request.arguments]
     try:
-        out = None if request.out is None else Path(request.out)
-        return attempt(Path(request.spec), out, request.started)
-    except BenchmarkError as error:
-        return print_error(error)
-    except BaseException:  # whatever ends a run, its log must say so
+        runpy.run_module("benchmark", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # whatever ends a command, its log must say so
         traceback.print_exc()
         return 1
+    return 0
 
 
 def _import_everything() -> None:
@@ -162,4 +197,4 @@ def _imported_sources() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:] == ["runs"])

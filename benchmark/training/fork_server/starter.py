@@ -9,9 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmark.training.fork_server.protocol import OFF, VARIABLE
+from benchmark.training.fork_server.protocol import OFF, THREADS, VARIABLE
 
-THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 LONGEST_FOLDER = 80  # characters; Linux allows 107 in the path of a socket
 
 
@@ -22,14 +21,18 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: str | None = None
 
-    def start(self) -> None:
-        """Start the server and let later commands find it; only where Linux offers pidfds."""
+    def start(self, *, runs: bool = True) -> None:
+        """Start the server and let later commands find it; only where Linux offers pidfds.
+
+        Without ``runs`` it is for steps alone, and imports no torch.
+        """
         if os.environ.get(VARIABLE) or not hasattr(os, "pidfd_open"):
             return
         parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < LONGEST_FOLDER else "/tmp"
         self._folder = tempfile.mkdtemp(prefix="benchmark-", dir=parent)  # for its owner only
         path = str(Path(self._folder) / "socket")
         command = [sys.executable, "-m", "benchmark.training.fork_server.server", path]
+        command += ["runs"] if runs else []
         # runs with other thread settings start by themselves
         environment = {**THREADS, **os.environ}
         self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Forked runs: same bits, same exit status, and nothing lost when either side dies."""
+"""Forked runs and steps: same bits, same exit status, and nothing lost when either side dies."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from tiny_runs import curve, tiny_spec, write_spec_in
-from workplace import STUCK
+from workplace import STUCK, small_study
 
 from benchmark.core.records import RESULT
 from benchmark.training.checkpoint import CHECKPOINT
-from benchmark.training.fork_server.client import train_forked
+from benchmark.training.fork_server.client import step_forked, train_forked
 from benchmark.training.fork_server.protocol import READ_AT_START, VARIABLE
 from benchmark.training.fork_server.starter import ForkServer
 from benchmark.training.interrupt import EXIT_INTERRUPTED
@@ -182,7 +183,7 @@ def talk(path: str, *parts: bytes, streams: bool = True) -> bytes:
         (b"nonsense\n",),
         (b"{}\n",),
         (b"[1, 2]\n",),
-        (b'{"spec": 1, "out": 2, "started": "x", "folder": 3, "environment": 4, "at_start": 5}\n',),
+        (b'{"arguments": 1, "folder": 3, "environment": 4, "at_start": 5}\n',),
         (b"\xff" * 100_000,),
     ],
 )
@@ -218,9 +219,44 @@ def test_code_that_changed_since_the_server_started_is_not_forked(tmp_path, monk
     assert f"{BY_ITSELF}, because these differ: code" in second.stderr
 
 
+def test_a_step_has_the_files_the_output_and_the_status_of_one_started_by_itself(
+    tmp_path, monkeypatch, capfd
+):
+    study = tmp_path / "small.yaml"
+    study.write_text(yaml.safe_dump(small_study("small", ["smooth_ap"])))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    server = ForkServer()
+    server.start(runs=False)
+    deadline = time.monotonic() + STUCK
+    while not Path(os.environ[VARIABLE]).exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    try:
+        for results, words in (("forked", ["collect"]), ("missing", ["stats"])):
+            arguments = [*words, study.name, "--results", results]
+            status = step_forked(arguments)
+            forked = capfd.readouterr()
+            alone = {**os.environ, VARIABLE: "off"}
+            program = [sys.executable, "-m", "benchmark"]
+            if words == ["collect"]:
+                (tmp_path / "forked").rename(tmp_path / "first")
+            done = subprocess.run([*program, *arguments], env=alone, capture_output=True, text=True)
+            assert (status, *forked) == (done.returncode, done.stdout, done.stderr)
+        assert status == 2 and "runs.csv" in forked.err
+        for name in ("runs.csv", "scores.csv", "provenance.json"):
+            first, second = (tmp_path / each / "small" / name for each in ("first", "forked"))
+            assert first.read_bytes() == second.read_bytes()
+        assert step_forked(["validate", study.name]) is None, "it is no step"
+        assert "torch" not in Path(f"/proc/{server._process.pid}/maps").read_text()
+    finally:
+        server.stop()
+        monkeypatch.delenv(VARIABLE)
+
+
 def test_without_a_server_the_caller_trains(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "nothing here"))
     assert train_forked(tmp_path / "spec.json", None, 0.0) is None
+    assert step_forked(["collect"]) is None
 
 
 def test_a_long_temporary_folder_is_no_place_for_a_socket_and_stopping_leaves_no_files(
