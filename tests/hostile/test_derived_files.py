@@ -77,7 +77,7 @@ def test_a_damaged_table_is_refused_or_shown_as_it_is(place, verb, file, old, ne
 def test_a_table_without_a_column_names_its_folder_and_the_place(place):
     path = place / "stats" / "best_epoch.csv"
     path.write_text(path.read_text().replace("best_sd", "other"))
-    with pytest.raises(BenchmarkError, match=r"results/x are damaged .*best_epoch\.py:\d+"):
+    with pytest.raises(BenchmarkError, match=r"results/x are damaged .*certainty\.py:\d+"):
         call("tables")
 
 
