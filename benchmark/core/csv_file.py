@@ -28,8 +28,6 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
     and values that are no numbers; OSError when the file cannot be read.
     """
     header = _header(path)
-    if twice := sorted({name for name in header if header.count(name) > 1}):
-        raise ValueError(f"it has two columns {', '.join(twice)}")
     if missing := [name for name in columns if name not in header]:
         raise ValueError(f"it lacks the columns {', '.join(missing)}")
     with warnings.catch_warnings(), open_regular(path, MAX_TABLE) as stream:
@@ -51,13 +49,19 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
 def guess_csv(path: Path, **options: Any) -> pd.DataFrame:
     """Return the table in a file that a step wrote, with pandas' guesses and ``options``.
 
-    Raise ValueError when it is no table, OSError when the file cannot be read.
+    Raise ValueError when it is no table or has a column twice, OSError when it cannot be read.
     """
+    _header(path)
     with open_regular(path, MAX_TABLE) as stream:
         table: pd.DataFrame = pd.read_csv(stream, **options)
     return table
 
 
 def _header(path: Path) -> list[str]:
-    table = guess_csv(path, header=None, nrows=1, dtype="object", keep_default_na=False)
-    return [str(value) for value in table.iloc[0]] if len(table) else []
+    """Return the columns; raise ValueError for two of a name, one of which pandas renames."""
+    with open_regular(path, MAX_TABLE) as stream:
+        table = pd.read_csv(stream, header=None, nrows=1, dtype="object", keep_default_na=False)
+    header = [str(value) for value in table.iloc[0]] if len(table) else []
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        raise ValueError(f"it has two columns {', '.join(twice)}")
+    return header

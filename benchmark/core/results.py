@@ -19,8 +19,8 @@ from benchmark.core.files import write_json, write_text
 from benchmark.core.paths import MAX_RECORD, read_regular
 from benchmark.core.record_files import Checked, parse_record, read_record, unreadable
 
-# A mean of values up to 1 may be a rounding error above 1.
-Score = Annotated[float, Checked("Field", ge=0, le=1 + 1e-9)]
+MOST = 1 + 1e-9  # of a score: a mean of values up to 1 may be a rounding error above 1
+Score = Annotated[float, Checked("Field", ge=0, le=MOST)]
 Scores = dict[str, dict[str, Score]]  # split -> metric -> value
 Count = Annotated[int, Checked("Field", ge=0, lt=2**63)]
 Digest = Annotated[str, Checked("Field", pattern="^[0-9a-f]{16}$")]

@@ -17,13 +17,14 @@ from pydantic import BeforeValidator, Field
 from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
+from benchmark.core.results import MOST
 from benchmark.papers.numbers import Count, empty_as_none
 from benchmark.papers.reading import read_csv
 from benchmark.runs.table import CELL_COLUMNS, RunTable
 from benchmark.stats.samples import VERSIONS, Sample, Score
 
 _SHOWN = 5
-Value = Annotated[Annotated[float, Field(ge=0, le=1)] | None, BeforeValidator(empty_as_none)]
+Value = Annotated[Annotated[float, Field(ge=0, le=MOST)] | None, BeforeValidator(empty_as_none)]
 # By cell, split and metric; a cell whose runs all diverged has one entry without these names.
 FrozenRuns = Mapping[Score, Sample]
 

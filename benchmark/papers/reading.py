@@ -81,6 +81,8 @@ def _header_problems(header: Sequence[str], kind: Any, optional: Sequence[str]) 
     for name in required:
         if name not in header:
             yield f"line 1: column '{name}' is missing"
+        elif header.count(name) > 1:
+            yield f"line 1: column '{name}' comes twice; keep one"
     for name in header:
         if name not in (*required, *optional):
             yield f"line 1: {unknown_name('column', name, [*required, *optional])}"

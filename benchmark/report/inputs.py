@@ -12,6 +12,7 @@ import pandas as pd
 from benchmark.core.csv_file import guess_csv
 from benchmark.core.errors import RunError
 from benchmark.core.privacy import public, without_paths
+from benchmark.core.results import MOST
 from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
 from benchmark.papers.registration import RegistrationState, registration_state
@@ -30,6 +31,8 @@ FILES = {
     "verdicts": "verdicts.csv",
     "claims": "claims.csv",
 }  # fmt: skip
+# Columns of statistics that hold scores.
+SCORED = {"mean", "mean_against", "minimum", "maximum", "last", "best", "value", "value_against"}
 TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared
 WHERE = ["dataset", "setting", "split"]
 CONDITION = [*WHERE, "batch_size"]
@@ -191,10 +194,17 @@ def _read(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
-        return guess_csv(path, low_memory=False)
+        table = guess_csv(path, low_memory=False)
+        if table.duplicated().any():
+            raise ValueError(f"line {2 + int(table.duplicated().argmax())} comes twice")
+        for name in SCORED.intersection(table.columns):
+            # NaN where a cell has no score
+            if not (table[name].isna() | table[name].between(0, MOST)).all():
+                raise ValueError(f"a value of column {name} is not in [0, 1]")
+        return table
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
-    except (OSError, ValueError) as error:
+    except (TypeError, OSError, ValueError) as error:
         raise RunError(
             f"{path} cannot be read ({error}); delete it and run the study again"
         ) from error

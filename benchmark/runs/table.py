@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
 from benchmark.core.plain import parse_json
 from benchmark.core.records import STATUSES
-from benchmark.core.results import COSTS
+from benchmark.core.results import COSTS, MOST
 
 RUNS_TABLE = "runs.csv"
 SCORES_TABLE = "scores.csv"
@@ -51,6 +51,7 @@ RUN_COLUMNS = (
     "platform",
 )
 SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
+SELECTIONS = ("last", "best", "curve")
 SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
 _WHOLE = ("batch_size", "seed")
 # The rule of one best epoch, and the metrics that choose it: the first that is measured.
@@ -102,9 +103,29 @@ class RunTable:
         unknown = sorted(set(self.runs["status"]) - set(STATUSES))
         strangers = sorted(set(self.scores["run_id"]) - set(self.runs["run_id"]))
         twice = self.runs.loc[self.runs["run_id"].duplicated(), "run_id"]
-        twice_scored = self.scores.loc[self.scores.duplicated([*SCORE_COLUMNS[:-1]]), "run_id"]
+        # one score a run after its last epoch and at its best one, of a curve one an epoch
+        key = self.scores[["run_id", "split", "selection", "metric"]].assign(
+            epoch=self.scores["epoch"].where(self.scores["selection"] == "curve", -1)
+        )
+        twice_scored = self.scores.loc[key.duplicated(), "run_id"]
+        selections = sorted(set(self.scores["selection"]) - set(SELECTIONS))
+        value = self.scores["value"]
+        out = self.scores[(self.scores["split"] != "train") & ~value.between(0, MOST)]
+        unscored = sorted(
+            set(self.runs.loc[self.runs["status"] == "ok", "run_id"])
+            - set(self.scores.loc[self.scores["selection"] == "last", "run_id"])
+        )
+        other = [row.run_id for row in self._identities() if row.run_id != _named(row)]
         for problem in (
             f"unknown status {', '.join(unknown)}; known: {', '.join(STATUSES)}" if unknown else "",
+            f"the row of run '{other[0]}' describes another run" if other else "",
+            f"unknown selection {', '.join(selections)}; known: {', '.join(SELECTIONS)}"
+            if selections
+            else "",
+            f"the score {out['value'].iloc[0]} of '{out['run_id'].iloc[0]}' is not in [0, 1]"
+            if len(out)
+            else "",
+            f"run '{unscored[0]}' is ok without a score" if unscored else "",
             f"scores of '{strangers[0]}', which is no row of {RUNS_TABLE}" if strangers else "",
             f"run '{twice.iloc[0]}' stands in {RUNS_TABLE} twice" if len(twice) else "",
             f"a score of '{twice_scored.iloc[0]}' stands in {SCORES_TABLE} twice"
@@ -113,6 +134,10 @@ class RunTable:
         ):
             if problem:
                 raise _broken(folder, problem)
+
+    def _identities(self) -> Iterator[Any]:
+        names = ["run_id", *CELL_COLUMNS, "seed", "backbone", "options"]
+        return iter(self.runs[names].itertuples(index=False))
 
     def write(self, folder: Path) -> None:
         """Write both tables atomically; equal tables give equal bytes."""
@@ -199,6 +224,14 @@ def cell_from(values: Iterable[Any]) -> Cell:
     """Return the cell whose CELL_COLUMNS are ``values``."""
     dataset, setting, loss, base_loss, batch_size = values
     return Cell(dataset, Setting.from_label(setting), loss, base_loss, int(batch_size))
+
+
+def _named(row: Any) -> str:
+    """Return the name that the run of a row has by its other columns."""
+    cell = Cell(
+        row.dataset, Setting(row.backbone, row.options), row.loss, row.base_loss, row.batch_size
+    )
+    return cell.run_id(row.seed)
 
 
 def _settings(runs: pd.DataFrame) -> list[str]:

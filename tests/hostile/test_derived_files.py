@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -72,6 +73,23 @@ def test_a_damaged_table_is_refused_or_shown_as_it_is(place, verb, file, old, ne
         call(verb)
     except BenchmarkError as error:
         assert "again" in str(error) and "results/x" in str(error)
+
+
+WRONG = {
+    "a row twice": lambda table: pd.concat([table, table.iloc[:1]]),
+    "a score of 1.7": lambda table: table.assign(mean="1.7"),
+    "a score of inf": lambda table: table.assign(mean="inf"),
+    "a score of text": lambda table: table.assign(mean="half"),
+    "a column twice": lambda table: pd.concat([table, table["mean"]], axis=1),
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=list(WRONG))
+def test_a_wrong_number_is_not_taken_for_a_right_one(place, change):
+    path = place / "stats" / "summary.csv"
+    change(pd.read_csv(path, dtype=str, keep_default_na=False)).to_csv(path, index=False)
+    with pytest.raises(BenchmarkError, match=r"summary\.csv cannot be read"):
+        call("tables")
 
 
 def test_a_table_without_a_column_names_its_folder_and_the_place(place):

@@ -21,6 +21,11 @@ def folder(tmp_path):
     return tmp_path
 
 
+def renamed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the first run once more, under the name of another seed."""
+    return table.iloc[:1].assign(run_id=table["run_id"].iloc[0].replace("seed0", "seed9"))
+
+
 def settings(**values: object) -> RunTable:
     """Returns the table of one run with these settings."""
     identity = {
@@ -89,6 +94,16 @@ def test_the_settings_of_a_cell_are_data_without_null():
         ("scores.csv", lambda table: table.assign(value="high"), "scores.csv cannot be read"),
         ("scores.csv", lambda table: pd.concat([table, table]), "stands in scores.csv twice"),
         ("scores.csv", lambda table: table.drop(columns="split"), "lacks the columns split"),
+        ("runs.csv", lambda table: table.assign(seed="1"), "describes another run"),
+        ("runs.csv", lambda table: table.assign(options="other"), "describes another run"),
+        ("runs.csv", lambda table: pd.concat([table, renamed(table)]), "describes another run"),
+        ("scores.csv", lambda table: table.assign(value="1.7"), r"1\.7 of .* not in \[0, 1"),
+        ("scores.csv", lambda table: table.assign(value="-0.1"), "not in"),
+        ("scores.csv", lambda table: table.assign(value="inf"), "not in"),
+        ("scores.csv", lambda table: table.assign(value=""), "not in"),
+        ("scores.csv", lambda table: table.assign(selection="Last"), "unknown selection Last"),
+        ("scores.csv", lambda table: pd.concat([table, table.assign(epoch="9")]), "stands in"),
+        ("scores.csv", lambda table: table.iloc[: len(table) // 2], "is ok without a score"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(folder, name, change, words):
