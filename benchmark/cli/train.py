@@ -152,5 +152,7 @@ def _limit_threads(spec: Path) -> None:
         threads = parse_json(read_regular(spec, MAX_RECORD))["recipe"]["training"]["threads"]
     except (OSError, ValueError, KeyError, TypeError):
         return  # reading the specification properly reports what is wrong with it
+    if not isinstance(threads, int):
+        return
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, str(threads))

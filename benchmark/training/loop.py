@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from benchmark.core import provenance
-from benchmark.core.errors import RunError
+from benchmark.core.errors import RunError, printable
 from benchmark.core.files import require_folder
 from benchmark.core.records import METRICS
 from benchmark.core.results import EpochRecord, Scores
@@ -196,11 +196,21 @@ class Trainer:
         try:
             self.stepper.load_state_dict(content)
             self.state = self.state.continuing(RunState.from_dict(content))
-        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+            self._check_place()
+        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            words = printable(str(error))[:500]
             raise RunError(
-                f"{self.folder / CHECKPOINT} names this run but does not fit it ({error}); "
+                f"{self.folder / CHECKPOINT} names this run but does not fit it ({words}); "
                 "delete it and start the same command again"
             ) from error
+
+    def _check_place(self) -> None:
+        """Raise ValueError for a position that this run never has."""
+        if self.state.epoch > self.epochs:
+            raise ValueError(f"epoch {self.state.epoch} of {self.epochs}")
+        images = len(self.components.labels)
+        if max((max(batch, default=0) for batch in self.state.mined), default=0) >= images:
+            raise ValueError(f"a mined batch with images that are not among the {images}")
 
     def _read_alike(self, content: dict[str, Any] | None) -> None:
         """Raise RunError when another process than the main one sees another checkpoint."""

@@ -88,10 +88,15 @@ class Memory:
         return {"embeddings": self._embeddings, **bookkeeping}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` gave."""
+        """Take over what ``state_dict`` gave; raise ValueError for that of another memory."""
+        images, written = (state[name].cpu().numpy() for name in ("images", "written"))
+        shapes = [tuple(part.shape) for part in (state["embeddings"], images, written)]
+        known = images.min(initial=-1) >= -1 and images.max(initial=-1) < len(self._labels)
+        if shapes != [tuple(self._embeddings.shape), *[self._images.shape] * 2] or not known:
+            raise ValueError("the memory is another one")
         self._embeddings.copy_(state["embeddings"])
-        self._images[:] = state["images"].cpu().numpy()
-        self._written[:] = state["written"].cpu().numpy()
+        self._images[:] = images
+        self._written[:] = written
 
     def _slots_of(self, images: np.ndarray) -> np.ndarray:
         """Return the slots of distinct images: their own, or else the oldest of the others."""

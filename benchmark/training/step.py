@@ -152,11 +152,20 @@ class Stepper:
         return {**state, "memory": None if self.memory is None else self.memory.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` gave."""
+        """Take over what ``state_dict`` gave; raise ValueError for another optimiser's state."""
+        settings = self._settings()
         for name, part in self._stateful().items():
             part.load_state_dict(state[name])
+        kept = self.optimizer.state.items()
+        if self._settings() != settings or not all(_belongs(own, to) for to, own in kept):
+            raise ValueError("the optimizer's settings or state are another one's")
         if self.memory is not None:
             self.memory.load_state_dict(state["memory"])
+
+    def _settings(self) -> list[dict[str, Any]]:
+        """Return the settings of the optimiser that stay the same; each step sets the rate."""
+        groups = self.optimizer.param_groups
+        return [{key: group[key] for key in group.keys() - {"params", "lr"}} for group in groups]
 
     def _stateful(self) -> dict[str, Any]:
         names = ("model", "loss", "optimizer", "scaler")
@@ -241,3 +250,9 @@ class Stepper:
                 tensor.grad = torch.zeros_like(tensor)
             self.processes.take_main_(tensor.grad)
         return self.processes.take_main_(value.to(leaves.dtype))
+
+
+def _belongs(state: dict[str, Any], parameter: torch.Tensor) -> bool:
+    """Say whether what an optimiser keeps of a parameter has its shape, or is one number."""
+    tensors = [value for value in state.values() if value is not None]
+    return all(torch.is_tensor(t) and (t.ndim == 0 or t.shape == parameter.shape) for t in tensors)
