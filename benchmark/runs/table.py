@@ -115,7 +115,11 @@ class RunTable:
             set(self.runs.loc[self.runs["status"] == "ok", "run_id"])
             - set(self.scores.loc[self.scores["selection"] == "last", "run_id"])
         )
-        other = [row.run_id for row in self._identities() if row.run_id != _named(row)]
+        other = [
+            row.run_id
+            for row in self._identities()
+            if (row.run_id, row.setting) != (_named(row), Setting(row.backbone, row.options).label)
+        ]
         for problem in (
             f"unknown status {', '.join(unknown)}; known: {', '.join(STATUSES)}" if unknown else "",
             f"the row of run '{other[0]}' describes another run" if other else "",

@@ -95,6 +95,7 @@ def test_the_settings_of_a_cell_are_data_without_null():
         ("scores.csv", lambda table: pd.concat([table, table]), "stands in scores.csv twice"),
         ("scores.csv", lambda table: table.drop(columns="split"), "lacks the columns split"),
         ("runs.csv", lambda table: table.assign(seed="1"), "describes another run"),
+        ("runs.csv", lambda table: table.assign(setting="other"), "describes another run"),
         ("runs.csv", lambda table: table.assign(options="other"), "describes another run"),
         ("runs.csv", lambda table: pd.concat([table, renamed(table)]), "describes another run"),
         ("scores.csv", lambda table: table.assign(value="1.7"), r"1\.7 of .* not in \[0, 1"),
