@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -115,9 +115,11 @@ class RunTable:
             set(self.runs.loc[self.runs["status"] == "ok", "run_id"])
             - set(self.scores.loc[self.scores["selection"] == "last", "run_id"])
         )
+        identity = ["run_id", *CELL_COLUMNS, "seed", "backbone", "options"]
+        rows: Any = self.runs[identity].itertuples(index=False)
         other = [
             row.run_id
-            for row in self._identities()
+            for row in rows
             if (row.run_id, row.setting) != (_named(row), Setting(row.backbone, row.options).label)
         ]
         for problem in (
@@ -138,10 +140,6 @@ class RunTable:
         ):
             if problem:
                 raise _broken(folder, problem)
-
-    def _identities(self) -> Iterator[Any]:
-        names = ["run_id", *CELL_COLUMNS, "seed", "backbone", "options"]
-        return iter(self.runs[names].itertuples(index=False))
 
     def write(self, folder: Path) -> None:
         """Write both tables atomically; equal tables give equal bytes."""
