@@ -117,11 +117,7 @@ class RunTable:
         )
         identity = ["run_id", *CELL_COLUMNS, "seed", "backbone", "options"]
         rows: Any = self.runs[identity].itertuples(index=False)
-        other = [
-            row.run_id
-            for row in rows
-            if (row.run_id, row.setting) != (_named(row), Setting(row.backbone, row.options).label)
-        ]
+        other = [row.run_id for row in rows if not _describes_its_run(row)]
         for problem in (
             f"unknown status {', '.join(unknown)}; known: {', '.join(STATUSES)}" if unknown else "",
             f"the row of run '{other[0]}' describes another run" if other else "",
@@ -228,12 +224,11 @@ def cell_from(values: Iterable[Any]) -> Cell:
     return Cell(dataset, Setting.from_label(setting), loss, base_loss, int(batch_size))
 
 
-def _named(row: Any) -> str:
-    """Return the name that the run of a row has by its other columns."""
-    cell = Cell(
-        row.dataset, Setting(row.backbone, row.options), row.loss, row.base_loss, row.batch_size
-    )
-    return cell.run_id(row.seed)
+def _describes_its_run(row: Any) -> bool:
+    """Say whether a row's name and setting are those that its other columns give."""
+    setting = Setting(row.backbone, row.options)
+    cell = Cell(row.dataset, setting, row.loss, row.base_loss, row.batch_size)
+    return (row.run_id, row.setting) == (cell.run_id(row.seed), setting.label)
 
 
 def _settings(runs: pd.DataFrame) -> list[str]:

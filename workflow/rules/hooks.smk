@@ -22,16 +22,6 @@ if workflow.is_main_process:
 WORTH_A_SERVER = 4
 
 
-def planned():
-    """Return the names of the rules that have jobs."""
-    return {job.rule.name for job in workflow.dag.needrun_jobs()}
-
-
-def some_run_may_start():
-    """Return whether a training is planned, or may be once the checkpoint of a study with trials has chosen."""
-    return bool(planned() & {"train", "select"})
-
-
 # What decides the verdicts is written down before any run starts, and never again.
 # The store is made before any run starts, and here rather than by a job: one that training depended on
 # would make the runs that two studies share belong to one of them, and train them again for the other.
@@ -44,12 +34,15 @@ onstart:
     atexit.register(
         FOLDER.say_if_gone
     )  # a file that is missing before a job ends Snakemake without 'onerror'
-    if some_run_may_start() or len(planned()) > WORTH_A_SERVER:  # with 'all'
+    planned = {job.rule.name for job in workflow.dag.needrun_jobs()}
+    # the checkpoint of a study with trials may choose runs to train
+    may_train = bool(planned & {"train", "select"})
+    if may_train or len(planned) > WORTH_A_SERVER:  # with 'all'
         if workflow.local_exec and not DEPLOYED:
-            FORK_SERVER.start(runs=some_run_may_start())
-    if some_run_may_start():
+            FORK_SERVER.start(runs=may_train)
+    if may_train:
         FLOW.attempt("track", "prepare")
-    if some_run_may_start() or not Path(OUT, "registration.json").is_file():
+    if may_train or not Path(OUT, "registration.json").is_file():
         FLOW.attempt("register-analysis")
 
 
