@@ -98,6 +98,8 @@ def take_part(train: Callable[[], int]) -> int:
 
         if isinstance(error, PeerGoneError) or not _is_first():
             return EXIT_SILENT
+        # The launcher ends all when one has ended, maybe before this one has said why.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if isinstance(error, BenchmarkError):
             return print_error(error)
         traceback.print_exc()

@@ -16,7 +16,7 @@ from benchmark.core.records import RESULT
 from benchmark.core.results import Result
 from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.interrupt import EXIT_INTERRUPTED
-from benchmark.training.launch import EXIT_SILENT, status_of
+from benchmark.training.launch import EXIT_SILENT, FIRST_ERROR, status_of
 from benchmark.training.run import train
 
 FROZEN = {"freeze_batch_norm": True}
@@ -85,6 +85,32 @@ def test_what_is_wrong_is_said_once(tmp_path):
     assert process.returncode == 2 and not said
     assert errors.count("model.freeze_batch_norm: true") == 1 and errors.count("error:") == 1
     assert "Traceback" not in errors
+
+
+def test_the_process_that_says_why_is_not_ended_before_it_has(tmp_path):
+    code = """
+import os, signal
+from benchmark.core.errors import RunError
+from benchmark.training.launch import take_part
+
+class Late(RunError):
+    def __str__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return "what is wrong"
+
+def train():
+    raise Late()
+
+raise SystemExit(take_part(train))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, FIRST_ERROR: str(tmp_path / "first-error")},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert "what is wrong" in ended.stderr
 
 
 @pytest.mark.parametrize(
