@@ -74,7 +74,7 @@ def is_text(name: str) -> bool:
 
 MAX_BYTES = 200_000_000  # of a file that is read at once; the largest published list has 130 MB
 MAX_TABLE = 500_000_000  # of CSV; the index of three million packed images has 200 MB
-MAX_RECORD = 50_000_000  # of JSON, whose values take up to twenty times its bytes
+MAX_RECORD = 20_000_000  # of JSON; where all its values are wrong they take 150 times its bytes
 
 
 def open_regular(path: Path, limit: int | None = None) -> BinaryIO:

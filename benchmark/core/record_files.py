@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 Record = TypeVar("Record")
+MANY = 1000  # errors; to tell about one of them takes a kilobyte
 
 
 class Checked:
@@ -52,13 +53,21 @@ def parse_record(
     kind: type[Record], data: bytes, path: Path, what: str, command: str = ""
 ) -> Record:
     """Return JSON of ``path`` as a ``kind``; raise RunError with the keys that are wrong."""
+    try:
+        return parse_strictly(kind, data)
+    except ValueError as error:
+        raise unreadable(path, what, str(error), command) from error
+
+
+def parse_strictly(kind: type[Record], data: bytes) -> Record:
+    """Return JSON as a ``kind``; raise ValueError with the keys that are wrong."""
     from pydantic import ValidationError
 
     validator: TypeAdapter[Record] = adapter(cast(Any, kind))
     try:
         return validator.validate_json(data, strict=True)
     except ValidationError as error:
-        raise unreadable(path, what, _words(error), command) from error
+        raise ValueError(_words(error)) from None
 
 
 @functools.cache
@@ -77,7 +86,9 @@ def unreadable(path: Path, what: str, reason: str, command: str = "") -> RunErro
 
 
 def _words(error: ValidationError) -> str:
-    """Return what is wrong with which keys, at most three of them."""
+    """Return what is wrong with which keys, at most three of them; of very many the number."""
+    if error.error_count() > MANY:
+        return f"{error.error_count():,} of its values are wrong"
     lines = []
     for item in sorted(error.errors(), key=lambda item: item["loc"] != ("schema",)):
         key = ".".join(map(str, item["loc"]))

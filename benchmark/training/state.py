@@ -7,12 +7,12 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
-from benchmark.core.record_files import Checked, adapter
+from benchmark.core.record_files import Checked, parse_strictly
 from benchmark.core.results import BatchStream, Count, EpochRecord, Scores, Timing
 
 HASHED_BATCHES = 50
@@ -161,5 +161,5 @@ class RunState:
         """
         own = {item.name: values[item.name] for item in dataclasses.fields(cls)}
         with contextlib.suppress(ImportError):  # without pydantic 'bench gpu' reads its own alone
-            adapter(cast(Any, cls)).validate_json(json.dumps(own), strict=True)
+            parse_strictly(cls, json.dumps(own).encode())
         return cls(**{**own, "records": [EpochRecord(**record) for record in own["records"]]})

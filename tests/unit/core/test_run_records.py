@@ -139,3 +139,11 @@ def test_cells_name_their_runs_and_are_ordered():
     assert Setting.from_label(cell.setting.label) == cell.setting
     larger = Cell("sop", Setting("resnet50", ("sota", "long")), "roadmap", "roadmap", 128)
     assert sorted([larger, cell]) == [cell, larger] and len({cell, cell, larger}) == 2
+
+
+def test_of_very_many_wrong_values_the_number_is_told(spec, tmp_path):
+    """Each of them in words takes a kilobyte: a file of 20 MB would fill the memory."""
+    path = broken(tmp_path / "result.json", made_up_result(spec), "curve", [1] * 2000)
+    with pytest.raises(RunError, match="2,000 of its values are wrong") as caught:
+        Result.read(path)
+    assert "curve" not in str(caught.value)
