@@ -23,6 +23,7 @@ MOST = 1 + 1e-9  # of a score: a mean of values up to 1 may be a rounding error 
 Score = Annotated[float, Checked("Field", ge=0, le=MOST)]
 Scores = dict[str, dict[str, Score]]  # split -> metric -> value
 Count = Annotated[int, Checked("Field", ge=0, lt=2**63)]
+Amount = Annotated[float, Checked("Field", ge=0, lt=1e15)]  # seconds, megabytes, images a second
 Digest = Annotated[str, Checked("Field", pattern="^[0-9a-f]{16}$")]
 
 
@@ -130,10 +131,10 @@ class EpochRecord:
     epoch: Count
     step: Count
     loss: float | None
-    learning_rate: float
-    images_per_second: float
-    loss_ms: float
-    seconds: float
+    learning_rate: Amount
+    images_per_second: Amount
+    loss_ms: Amount
+    seconds: Amount
     evaluation: Scores | None
 
     @staticmethod
@@ -160,24 +161,24 @@ class Timing:
     network, None in records of earlier versions.
     """
 
-    startup_seconds: float
-    train_seconds: float
-    eval_seconds: float
-    total_seconds: float
-    images_per_second: float
-    loss_ms: float
-    resumed: int
-    updates: int | None = None
-    images_forward: int | None = None
-    images_backward: int | None = None
+    startup_seconds: Amount
+    train_seconds: Amount
+    eval_seconds: Amount
+    total_seconds: Amount
+    images_per_second: Amount
+    loss_ms: Amount
+    resumed: Count
+    updates: Count | None = None
+    images_forward: Count | None = None
+    images_backward: Count | None = None
 
 
 @dataclass(frozen=True)
 class MemoryUse:
     """The largest memory of the process and of tensors on the GPU (0 without one), MB."""
 
-    peak_rss_mb: float
-    peak_gpu_mb: float
+    peak_rss_mb: Amount
+    peak_gpu_mb: Amount
 
 
 @dataclass(frozen=True)

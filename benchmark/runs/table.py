@@ -109,12 +109,17 @@ class RunTable:
         )
         twice_scored = self.scores.loc[key.duplicated(), "run_id"]
         selections = sorted(set(self.scores["selection"]) - set(SELECTIONS))
-        value = self.scores["value"]
-        out = self.scores[(self.scores["split"] != "train") & ~value.between(0, MOST)]
-        unscored = sorted(
-            set(self.runs.loc[self.runs["status"] == "ok", "run_id"])
-            - set(self.scores.loc[self.scores["selection"] == "last", "run_id"])
-        )
+        value, epoch = self.scores["value"], self.scores["epoch"]
+        tested = self.scores["split"] != "train"
+        out = self.scores[tested & ~value.between(0, MOST)]
+        last = self.scores[tested & (self.scores["selection"] == "last")]
+        ends = self.scores["run_id"].map(last.groupby("run_id")["epoch"].max())
+        outside = self.scores[(epoch < 0) | (epoch > ends)]
+        finished = self.runs.loc[self.runs["status"] == "ok", "run_id"]
+        unscored = sorted(set(finished) - set(last["run_id"]))
+        bases = self.runs.groupby("loss")["base_loss"].nunique()
+        costs = self.runs[[*COSTS]]
+        odd = self.runs.loc[((costs < 0) | np.isinf(costs)).any(axis=1), "run_id"]
         identity = ["run_id", *CELL_COLUMNS, "seed", "backbone", "options"]
         rows: Any = self.runs[identity].itertuples(index=False)
         other = [row.run_id for row in rows if not _describes_its_run(row)]
@@ -127,7 +132,12 @@ class RunTable:
             f"the score {out['value'].iloc[0]} of '{out['run_id'].iloc[0]}' is not in [0, 1]"
             if len(out)
             else "",
+            f"epoch {outside['epoch'].iloc[0]} of '{outside['run_id'].iloc[0]}' is none of its epochs"
+            if len(outside)
+            else "",
             f"run '{unscored[0]}' is ok without a score" if unscored else "",
+            f"loss '{bases.idxmax()}' has several base losses" if (bases > 1).any() else "",
+            f"a cost of run '{odd.iloc[0]}' is negative or infinite" if len(odd) else "",
             f"scores of '{strangers[0]}', which is no row of {RUNS_TABLE}" if strangers else "",
             f"run '{twice.iloc[0]}' stands in {RUNS_TABLE} twice" if len(twice) else "",
             f"a score of '{twice_scored.iloc[0]}' stands in {SCORES_TABLE} twice"

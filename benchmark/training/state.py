@@ -7,16 +7,15 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
 
-from benchmark.core.record_files import Checked, parse_strictly
-from benchmark.core.results import BatchStream, Count, EpochRecord, Scores, Timing
+from benchmark.core.record_files import parse_strictly
+from benchmark.core.results import Amount, BatchStream, Count, EpochRecord, Scores, Timing
 
 HASHED_BATCHES = 50
-Seconds = Annotated[float, Checked("Field", ge=0, lt=1e12)]
 
 
 @dataclass
@@ -42,14 +41,14 @@ class RunState:
     mined: list[list[Count]] = field(default_factory=list)
     records: list[EpochRecord] = field(default_factory=list)
     batch_digests: list[str] = field(default_factory=list)
-    epoch_seconds: Seconds = 0.0
-    epoch_loss_seconds: Seconds = 0.0
+    epoch_seconds: Amount = 0.0
+    epoch_loss_seconds: Amount = 0.0
     epoch_images: Count = 0
     images_forward: Count = 0
     images_backward: Count = 0
-    train_seconds: Seconds = 0.0
-    eval_seconds: Seconds = 0.0
-    total_seconds: Seconds = 0.0
+    train_seconds: Amount = 0.0
+    eval_seconds: Amount = 0.0
+    total_seconds: Amount = 0.0
     resumed: Count = 0
     machines: list[str] = field(default_factory=list)
     package_digests: list[str] = field(default_factory=list)

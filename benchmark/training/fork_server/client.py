@@ -22,6 +22,8 @@ from benchmark.training.fork_server.protocol import (
 )
 from benchmark.training.interrupt import handling_stop_signals
 
+PATIENCE = 900.0  # seconds for a server that is importing, on the slowest of disks
+
 
 def train_forked(spec: Path, out: Path | None, started: float) -> int | None:
     """Return the exit status of a run, or None where there is no server that takes it."""
@@ -50,6 +52,7 @@ def _forked(arguments: Sequence[str]) -> int | None:
     request = Request([*arguments], os.getcwd(), dict(os.environ), facts_at_start())
     try:
         with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
             connection.connect(path)
             socket.send_fds(connection, [b"\0"], (0, 1, 2))
             connection.sendall(json.dumps(asdict(request)).encode() + b"\n")
@@ -57,6 +60,7 @@ def _forked(arguments: Sequence[str]) -> int | None:
                 pid = json.loads(answers.readline() or "{}").get("pid")
                 if pid is None:
                     return None
+                connection.settimeout(None)
                 return _wait(answers, pid)
     except (OSError, ValueError):
         return None

@@ -21,6 +21,16 @@ def folder(tmp_path):
     return tmp_path
 
 
+def with_first(table: pd.DataFrame, **changed: str) -> pd.DataFrame:
+    """Return the table with other values in its first row."""
+    return pd.concat([table.iloc[:1].assign(**changed), table.iloc[1:]])
+
+
+def late(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return a point of a curve behind the last epoch."""
+    return scores.iloc[:1].assign(selection="curve", epoch="999999")
+
+
 def renamed(table: pd.DataFrame) -> pd.DataFrame:
     """Return the first run once more, under the name of another seed."""
     return table.iloc[:1].assign(run_id=table["run_id"].iloc[0].replace("seed0", "seed9"))
@@ -105,6 +115,12 @@ def test_the_settings_of_a_cell_are_data_without_null():
         ("scores.csv", lambda table: table.assign(selection="Last"), "unknown selection Last"),
         ("scores.csv", lambda table: pd.concat([table, table.assign(epoch="9")]), "stands in"),
         ("scores.csv", lambda table: table.iloc[: len(table) // 2], "is ok without a score"),
+        ("scores.csv", lambda table: table.assign(split="train"), "is ok without a score"),
+        ("scores.csv", lambda table: table.assign(epoch="-1"), "epoch -1 of .* none of its"),
+        ("scores.csv", lambda table: pd.concat([table, late(table)]), "epoch 999999 of"),
+        ("runs.csv", lambda table: with_first(table, base_loss="triplet"), "several base losses"),
+        ("runs.csv", lambda table: with_first(table, loss_ms="-1"), "a cost of run .* negative"),
+        ("runs.csv", lambda table: with_first(table, loss_ms="inf"), "a cost of run .* infinite"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(folder, name, change, words):

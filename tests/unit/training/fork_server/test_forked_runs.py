@@ -68,6 +68,15 @@ def start_until_checkpoint(folder: Path, spec, environment: dict[str, str]) -> s
     return process
 
 
+def test_a_server_that_says_nothing_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmark.training.fork_server.client.PATIENCE", 0.1)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "socket"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        listener.listen()
+        assert train_forked(tmp_path / "spec.json", None, 0.0) is None
+
+
 def test_a_run_has_the_bits_and_the_output_of_one_started_by_itself(forking, tmp_path):
     spec = tiny_spec("smooth_ap", training=QUICK)
     train(write_spec_in(tmp_path / "alone", spec))
