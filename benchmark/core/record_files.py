@@ -34,6 +34,9 @@ class Checked:
         return handler.generate_schema(Annotated[source, part])
 
 
+Finite = Annotated[float, Checked("Field", allow_inf_nan=False)]
+
+
 def read_record(kind: type[Record], path: Path, what: str, command: str = "") -> Record:
     """Return the JSON file at ``path`` as a ``kind``, called ``what``; raise RunError.
 

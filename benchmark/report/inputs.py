@@ -190,6 +190,11 @@ def read_inputs(study: Study, results: Path) -> Inputs:
     return replace(inputs, budgets={key: each for key, each in budgets.items() if each is not None})
 
 
+def _is_share(column: str) -> bool:
+    """Say whether a column holds scores or p values, which lie in [0, 1]."""
+    return column in SCORED or column == "p" or column.startswith("p_")
+
+
 def _read(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
@@ -197,8 +202,8 @@ def _read(path: Path) -> pd.DataFrame | None:
         table = guess_csv(path, low_memory=False)
         if table.duplicated().any():
             raise ValueError(f"line {2 + int(table.duplicated().argmax())} comes twice")
-        for name in SCORED.intersection(table.columns):
-            # NaN where a cell has no score
+        for name in filter(_is_share, table.columns):
+            # NaN where a cell has no score or no test
             if not (table[name].isna() | table[name].between(0, MOST)).all():
                 raise ValueError(f"a value of column {name} is not in [0, 1]")
         return table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import shutil
 from pathlib import Path
@@ -90,6 +92,21 @@ def test_a_wrong_number_is_not_taken_for_a_right_one(place, change):
     change(pd.read_csv(path, dtype=str, keep_default_na=False)).to_csv(path, index=False)
     with pytest.raises(BenchmarkError, match=r"summary\.csv cannot be read"):
         call("tables")
+
+
+def test_a_p_value_above_1_is_refused(place):
+    path = place / "stats" / "paired.csv"
+    pd.read_csv(path).assign(p_holm=2.0).to_csv(path, index=False)
+    with pytest.raises(BenchmarkError, match=r"paired\.csv .*p_holm is not in \[0, 1\]"):
+        call("tables")
+
+
+def test_a_printed_mean_that_is_no_number_is_refused(tmp_path):
+    cell = {"source": "toy", "table": "1", "line": 2}
+    for changed in ({"mean": math.nan}, {"other": math.inf}, {"n": -1}):
+        (tmp_path / "tables.json").write_text(json.dumps([cell | changed]))
+        with pytest.raises(BenchmarkError, match=next(iter(changed))):
+            read_record(tuple[PrintedCell, ...], tmp_path / "tables.json", "what papers print")
 
 
 def test_a_table_without_a_column_names_its_folder_and_the_place(place):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.core.record_files import Finite
 from benchmark.papers.arrangements import Figure, Panel, TestSet
 from benchmark.papers.library import all_figures, paper_of, vocabulary_of
 from benchmark.papers.printed.grid import Axis, Grid, by_x, plain_scores
@@ -31,8 +32,8 @@ class Mark:
     test_set: int
     loss: str
     side: str
-    x: float | None
-    value: float
+    x: Finite | None
+    value: Finite
     low: float | None = None
     high: float | None = None
     n: int | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.core.results import Count, Score
 from benchmark.papers.arrangements import Panel, TestSet
 from benchmark.papers.library import sweep_figures, vocabulary_of
 from benchmark.papers.printed.grid import Axis, Grid, by_x, plain_scores
@@ -41,9 +42,9 @@ class SweptValue:
     loss: str
     value: str
     is_default: bool
-    score: float
+    score: Score
     score_sd: float | None
-    score_n: int
+    score_n: Count
     n: int | None
     difference: float | None
     ci_low: float | None
