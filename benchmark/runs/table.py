@@ -94,6 +94,7 @@ class RunTable:
         for name in _settings(runs):
             runs[name] = _mapped(runs[name], _decode)
         runs["options"] = _mapped(runs["options"], _options)
+        runs = runs.copy()  # columns that were changed one by one lie apart, and pandas warns
         table = cls(runs, _read(Path(folder) / SCORES_TABLE, SCORE_COLUMNS, _NUMBERS))
         table.check(folder)
         return table

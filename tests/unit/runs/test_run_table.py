@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pandas as pd
 import pytest
 from long_tables import long_table, without_number, write_long
@@ -128,6 +130,13 @@ def test_a_table_that_contradicts_itself_is_refused(folder, name, change, words)
     change(table).to_csv(folder / name, index=False)
     with pytest.raises(RunError, match=words):
         RunTable.read(folder)
+
+
+def test_columns_are_added_to_runs_of_many_settings_without_a_warning(tmp_path):
+    settings(**{f"recipe.training.option{number}": 1 for number in range(150)}).write(tmp_path)
+    runs = RunTable.read(tmp_path).runs
+    with warnings.catch_warnings(action="error"):
+        assert runs.assign(split="test")["split"].eq("test").all()
 
 
 def test_missing_tables_name_the_commands(tmp_path):
