@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 SEPARATOR = "~"  # between the backbone and the options of a setting's label
 
@@ -55,3 +55,6 @@ class Cell:
 
     def __str__(self) -> str:
         return self.label
+
+
+CELL_COLUMNS = tuple(item.name for item in fields(Cell))

@@ -11,7 +11,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pandas as pd
 
@@ -27,10 +27,10 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
     Raise ValueError for columns that are missing or come twice, lines that do not fit the header
     and values that are no numbers; OSError when the file cannot be read.
     """
-    header = _header(path)
-    if missing := [name for name in columns if name not in header]:
-        raise ValueError(f"it lacks the columns {', '.join(missing)}")
     with warnings.catch_warnings(), open_regular(path, MAX_TABLE) as stream:
+        header = _header(stream)
+        if missing := [name for name in columns if name not in header]:
+            raise ValueError(f"it lacks the columns {', '.join(missing)}")
         warnings.simplefilter("error", pd.errors.ParserWarning)  # lines longer than the header
         try:
             return pd.read_csv(
@@ -51,16 +51,16 @@ def guess_csv(path: Path, **options: Any) -> pd.DataFrame:
 
     Raise ValueError when it is no table or has a column twice, OSError when it cannot be read.
     """
-    _header(path)
     with open_regular(path, MAX_TABLE) as stream:
+        _header(stream)
         table: pd.DataFrame = pd.read_csv(stream, **options)
     return table
 
 
-def _header(path: Path) -> list[str]:
+def _header(stream: BinaryIO) -> list[str]:
     """Return the columns; raise ValueError for two of a name, one of which pandas renames."""
-    with open_regular(path, MAX_TABLE) as stream:
-        table = pd.read_csv(stream, header=None, nrows=1, dtype="object", keep_default_na=False)
+    table = pd.read_csv(stream, header=None, nrows=1, dtype="object", keep_default_na=False)
+    stream.seek(0)
     header = [str(value) for value in table.iloc[0]] if len(table) else []
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise ValueError(f"it has two columns {', '.join(twice)}")

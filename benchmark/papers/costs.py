@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from benchmark.core.cells import Cell
-from benchmark.runs.table import CELL_COLUMNS, RunTable, cell_from
+from benchmark.core.cells import CELL_COLUMNS, Cell
+from benchmark.runs.table import RunTable, cell_from
 
 LOSS_TIME, BACKBONE_TIME, EPOCH_TIME = "loss_time", "backbone_time", "minutes_per_epoch"
 TRAINING_TIME = "training_time"

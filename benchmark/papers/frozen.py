@@ -14,13 +14,13 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import BeforeValidator, Field
 
-from benchmark.core.cells import Cell, Setting
+from benchmark.core.cells import CELL_COLUMNS, Cell, Setting
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
 from benchmark.core.results import MOST
 from benchmark.papers.numbers import Count, empty_as_none
 from benchmark.papers.reading import read_csv
-from benchmark.runs.table import CELL_COLUMNS, RunTable
+from benchmark.runs.table import RunTable
 from benchmark.stats.samples import VERSIONS, Sample, Score
 
 _SHOWN = 5

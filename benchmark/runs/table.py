@@ -21,18 +21,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.core.cells import SEPARATOR, Cell, Setting
+from benchmark.core.cells import CELL_COLUMNS, SEPARATOR, Cell, Setting
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
 from benchmark.core.plain import parse_json
-from benchmark.core.records import STATUSES
-from benchmark.core.results import COSTS, MOST
+from benchmark.core.results import COSTS
+from benchmark.runs.contradictions import contradictions
 
 RUNS_TABLE = "runs.csv"
 SCORES_TABLE = "scores.csv"
 
-CELL_COLUMNS = ("dataset", "setting", "loss", "base_loss", "batch_size")
 RUN_COLUMNS = (
     "run_id",
     "dataset",  # label
@@ -51,7 +50,6 @@ RUN_COLUMNS = (
     "platform",
 )
 SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
-SELECTIONS = ("last", "best", "curve")
 SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
 _WHOLE = ("batch_size", "seed")
 # The rule of one best epoch, and the metrics that choose it: the first that is measured.
@@ -101,52 +99,8 @@ class RunTable:
 
     def check(self, folder: Path) -> None:
         """Raise RunError when the tables contradict themselves or each other."""
-        unknown = sorted(set(self.runs["status"]) - set(STATUSES))
-        strangers = sorted(set(self.scores["run_id"]) - set(self.runs["run_id"]))
-        twice = self.runs.loc[self.runs["run_id"].duplicated(), "run_id"]
-        # one score a run after its last epoch and at its best one, of a curve one an epoch
-        key = self.scores[["run_id", "split", "selection", "metric"]].assign(
-            epoch=self.scores["epoch"].where(self.scores["selection"] == "curve", -1)
-        )
-        twice_scored = self.scores.loc[key.duplicated(), "run_id"]
-        selections = sorted(set(self.scores["selection"]) - set(SELECTIONS))
-        value, epoch = self.scores["value"], self.scores["epoch"]
-        tested = self.scores["split"] != "train"
-        out = self.scores[tested & ~value.between(0, MOST)]
-        last = self.scores[tested & (self.scores["selection"] == "last")]
-        ends = self.scores["run_id"].map(last.groupby("run_id")["epoch"].max())
-        outside = self.scores[(epoch < 0) | (epoch > ends)]
-        finished = self.runs.loc[self.runs["status"] == "ok", "run_id"]
-        unscored = sorted(set(finished) - set(last["run_id"]))
-        bases = self.runs.groupby("loss")["base_loss"].nunique()
-        costs = self.runs[[*COSTS]]
-        odd = self.runs.loc[((costs < 0) | np.isinf(costs)).any(axis=1), "run_id"]
-        identity = ["run_id", *CELL_COLUMNS, "seed", "backbone", "options"]
-        rows: Any = self.runs[identity].itertuples(index=False)
-        other = [row.run_id for row in rows if not _describes_its_run(row)]
-        for problem in (
-            f"unknown status {', '.join(unknown)}; known: {', '.join(STATUSES)}" if unknown else "",
-            f"the row of run '{other[0]}' describes another run" if other else "",
-            f"unknown selection {', '.join(selections)}; known: {', '.join(SELECTIONS)}"
-            if selections
-            else "",
-            f"the score {out['value'].iloc[0]} of '{out['run_id'].iloc[0]}' is not in [0, 1]"
-            if len(out)
-            else "",
-            f"epoch {outside['epoch'].iloc[0]} of '{outside['run_id'].iloc[0]}' is none of its epochs"
-            if len(outside)
-            else "",
-            f"run '{unscored[0]}' is ok without a score" if unscored else "",
-            f"loss '{bases.idxmax()}' has several base losses" if (bases > 1).any() else "",
-            f"a cost of run '{odd.iloc[0]}' is negative or infinite" if len(odd) else "",
-            f"scores of '{strangers[0]}', which is no row of {RUNS_TABLE}" if strangers else "",
-            f"run '{twice.iloc[0]}' stands in {RUNS_TABLE} twice" if len(twice) else "",
-            f"a score of '{twice_scored.iloc[0]}' stands in {SCORES_TABLE} twice"
-            if len(twice_scored)
-            else "",
-        ):
-            if problem:
-                raise _broken(folder, problem)
+        for problem in contradictions(self.runs, self.scores):
+            raise _broken(folder, problem)
 
     def write(self, folder: Path) -> None:
         """Write both tables atomically; equal tables give equal bytes."""
@@ -233,13 +187,6 @@ def cell_from(values: Iterable[Any]) -> Cell:
     """Return the cell whose CELL_COLUMNS are ``values``."""
     dataset, setting, loss, base_loss, batch_size = values
     return Cell(dataset, Setting.from_label(setting), loss, base_loss, int(batch_size))
-
-
-def _describes_its_run(row: Any) -> bool:
-    """Say whether a row's name and setting are those that its other columns give."""
-    setting = Setting(row.backbone, row.options)
-    cell = Cell(row.dataset, setting, row.loss, row.base_loss, row.batch_size)
-    return (row.run_id, row.setting) == (cell.run_id(row.seed), setting.label)
 
 
 def _settings(runs: pd.DataFrame) -> list[str]:

@@ -45,8 +45,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmark.core.cells import CELL_COLUMNS
 from benchmark.core.files import write_text
-from benchmark.runs.table import CELL_COLUMNS, RunTable
+from benchmark.runs.table import RunTable
 from benchmark.stats.ablation import ablation_steps, relative_gain
 from benchmark.stats.descriptive import best_epochs, costs, differences_by_seed, learning_curves
 from benchmark.stats.divergence import divergence_rates, with_diverged, with_losers

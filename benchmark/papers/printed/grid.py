@@ -6,11 +6,12 @@ from collections.abc import Collection
 
 import pandas as pd
 
+from benchmark.core.cells import CELL_COLUMNS
 from benchmark.papers.arrangements import BATCH_SIZE, Panel, TestSet
 from benchmark.papers.candidates import Candidate, Candidates
 from benchmark.papers.printed.cells import same_kind
 from benchmark.papers.vocabulary import Condition, Vocabulary
-from benchmark.runs.table import CELL_COLUMNS, RunTable, cell_from
+from benchmark.runs.table import RunTable, cell_from
 from benchmark.stats.samples import NO_RUNS, Sample, Samples
 from benchmark.study import Study
 from benchmark.study.stand_in import LARGEST_BATCH

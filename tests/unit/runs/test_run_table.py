@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from long_tables import long_table, without_number, write_long
 
-from benchmark.core.cells import Cell, Setting
+from benchmark.core.cells import CELL_COLUMNS, Cell, Setting
 from benchmark.core.errors import RunError
-from benchmark.runs.table import CELL_COLUMNS, ONE_BEST, RunTable
+from benchmark.runs.table import ONE_BEST, RunTable
 
 MEANS = {"smooth_ap": 0.5, "sup_ap": 0.6}
 
