@@ -54,18 +54,16 @@ class Cars196(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table of the annotations, in their order."""
         halved = self.layout(findings.root) == self.other_archives
-        names = list(self._variable(findings, META if halved else ANNOTATIONS, "class_names"))
+        named = META if halved else ANNOTATIONS
+        with findings.reading(named):
+            names = list(read_matlab(findings.root / named, ("class_names",))["class_names"])
         paths: list[str] = []
         numbers: list[int] = []
         for file, field, folder in HALVES if halved else WHOLE:
-            images = self._variable(findings, file, "annotations")
-            try:
+            with findings.reading(file):
+                images: Any = read_matlab(findings.root / file, ("annotations",))["annotations"]
                 here = [f"{folder}{path}" for path in images[field]]
                 classes = [int(value.item()) for value in images["class"]]
-            except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
-                findings.add(f"cannot read {file} ({error}); get it again")
-                findings.stop()
-                raise
             if not len(here) == len(classes) > 0:
                 findings.add(f"{file} has {len(here)} paths and {len(classes)} classes")
             wrong = [path for path in here if leaves_root(path) or not _is_of_images(path)]
@@ -80,15 +78,6 @@ class Cars196(IndexedLoader):
         train = np.array(numbers) <= LAST_TRAINING_CLASS
         roles, protocols = np.where(train, "train", "test"), np.where(train, "", "test")
         return index_rows(pd.Series(paths, dtype=object), labels, "", roles, protocols)
-
-    def _variable(self, findings: Findings, file: str, name: str) -> Any:
-        """Return a variable of a MATLAB file; end with a message where it cannot be read."""
-        try:
-            return read_matlab(findings.root / file, (name,))[name]
-        except Exception as error:  # a damaged file makes the reader fail in any way
-            findings.add(f"cannot read {file} ({error}); get it again")
-            findings.stop()
-            raise
 
 
 def _is_of_images(path: str) -> bool:

@@ -88,8 +88,7 @@ class Folder(DatasetLoader):
         root = findings.root
         if not root.is_dir():
             what = "is a file, not a directory" if root.exists() else "does not exist"
-            findings.add(f"{root} {what}; give the parent of the class folders as root")
-        findings.stop()
+            findings.fail(f"{root} {what}; give the parent of the class folders as root")
 
     def _read_folders(self, findings: Findings) -> pd.DataFrame:
         """Return the images of the class folders, without roles."""
@@ -104,11 +103,10 @@ class Folder(DatasetLoader):
         if len(classes) < 4:
             least = self.config.min_images
             condition = f" with at least {least} images" if least > 1 else ""
-            findings.add(
+            findings.fail(
                 f"{len(classes)} classes{condition}; at least 4 are needed, two to train and two "
                 "to test"
             )
-            findings.stop()
         generator = np.random.default_rng(derive(self.config.split_seed, "folder classes"))
         count = min(max(round(len(classes) * self.config.train_share), 2), len(classes) - 2)
         train = generator.permutation(classes)[:count]
@@ -121,10 +119,9 @@ class Folder(DatasetLoader):
         try:
             rows = read_csv(Path(file or ""), needed, {})
         except (OSError, ValueError) as error:
-            findings.add(
+            findings.fail(
                 f"cannot read split_csv {file}: {error}; needed: the columns {', '.join(needed)}"
             )
-            findings.stop()
         if "category" not in rows.columns:
             rows["category"] = ""
         splits = sorted(set(rows["split"]) - {"train", "test"})

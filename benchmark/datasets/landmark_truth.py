@@ -49,15 +49,13 @@ def read_truth(findings: Findings, file: str) -> Truth:
     try:
         content = read_plain_pickle(findings.root / file)
     except DataError as error:
-        findings.add(str(error))
-        findings.stop()
+        findings.fail(str(error))
     if not isinstance(content, dict) or not all(
         isinstance(content.get(key), (list, tuple)) for key in KEYS
     ):
-        findings.add(
+        findings.fail(
             f"{file} must hold a dict with the lists {', '.join(KEYS)}; get it from its publishers"
         )
-        findings.stop()
     gallery, queries, entries = (tuple(content[key]) for key in KEYS)
     for key, names in zip(KEYS, (gallery, queries), strict=False):
         findings.add_all(

@@ -34,7 +34,14 @@ class Sfm120k(LandmarkTrainingLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the training images, in the order of the file."""
-        names, clusters = self._clusters(findings)
+        with findings.reading(CLUSTERS):
+            content = read_matlab(findings.root / CLUSTERS, ("cids", "cluster"))
+            names, clusters = list(content["cids"]), np.asarray(content["cluster"]).astype(np.int64)
+        if clusters.shape != (len(names),) or not names:
+            findings.fail(
+                f"{CLUSTERS} has {len(names)} cids and clusters {clusters.shape}; "
+                "needed: one each per image"
+            )
         malformed = [repr(name)[:80] for name in names if len(name) < 6 or not name.isalnum()]
         findings.add_all(
             f"malformed names in {CLUSTERS}",
@@ -44,20 +51,3 @@ class Sfm120k(LandmarkTrainingLoader):
         findings.stop()
         paths = [f"ims/{name[-2:]}/{name[-4:-2]}/{name[-6:-4]}/{name}" for name in names]
         return index_rows(pd.Series(paths, dtype=object), clusters.astype(str), "", "train", "")
-
-    def _clusters(self, findings: Findings) -> tuple[list[str], np.ndarray]:
-        """Return the names of the images and their clusters (N,)."""
-        try:
-            content = read_matlab(findings.root / CLUSTERS, ("cids", "cluster"))
-            names, clusters = list(content["cids"]), np.asarray(content["cluster"]).astype(np.int64)
-        except Exception as error:  # a damaged file makes the reader fail in any way
-            findings.add(f"cannot read {CLUSTERS} ({error}); get it again")
-        else:
-            if clusters.shape == (len(names),) and names:
-                return names, clusters
-            findings.add(
-                f"{CLUSTERS} has {len(names)} cids and clusters {clusters.shape}; "
-                "needed: one each per image"
-            )
-        findings.stop()
-        raise AssertionError("unreachable")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from benchmark.core.errors import DataError
 from benchmark.core.paths import is_text
@@ -32,9 +34,25 @@ class Findings:
     def stop(self) -> None:
         """Raise DataError with all problems so far, if there are any."""
         if self.problems:
-            count = len(self.problems)
-            head = f"dataset '{self.dataset}' at {self.root}: {count} problem{'s' * (count > 1)}"
-            raise DataError("\n  ".join([head, *self.problems]))
+            raise self._error()
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise DataError with all problems so far and this one."""
+        self.add(problem)
+        raise self._error()
+
+    @contextlib.contextmanager
+    def reading(self, file: str) -> Iterator[None]:
+        """Fail when the block cannot read ``file``: a damaged one makes it raise anything."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(f"cannot read {file} ({error}); get it again")
+
+    def _error(self) -> DataError:
+        count = len(self.problems)
+        head = f"dataset '{self.dataset}' at {self.root}: {count} problem{'s' * (count > 1)}"
+        return DataError("\n  ".join([head, *self.problems]))
 
 
 def listed(offenders: Sequence[object]) -> str:
