@@ -15,13 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 from PIL import Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.base import Dataset, ImageSet, Judgements, Protocol, fingerprint_of
+from benchmark.datasets import DATASETS
+from benchmark.datasets.base import (
+    Archive,
+    Dataset,
+    ImageSet,
+    Judgements,
+    Protocol,
+    fingerprint_of,
+)
 from benchmark.datasets.index import IndexedLoader, RootConfig, image_sets, index_rows
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.images import Opener
@@ -85,6 +94,43 @@ class LandmarkLoader(IndexedLoader):
 
     def _truth(self, findings: Findings) -> Truth:
         return read_truth(findings, f"gnd_{self.name}.pkl")
+
+
+@DATASETS.register("roxford5k", display="ROxford")
+class ROxford5k(LandmarkLoader):
+    """Revisited Oxford: buildings of Oxford, for evaluation only.
+
+    Philbin et al., CVPR 2007. Images from https://www.robots.ox.ac.uk/~vgg/data/oxbuildings/, all
+    in ``jpg/``; ground truth from http://cmp.felk.cvut.cz/revisitop/.
+    """
+
+    name = "roxford5k"
+    archives = (
+        Archive("oxbuild_images.tgz", ("jpg/",)),
+        Archive("gnd_roxford5k.pkl", ("gnd_roxford5k.pkl",)),
+    )
+    # SoftBinAP section 4.1
+    expected: ClassVar = {"query": {"images": 70}, "gallery": {"images": 4993}}
+    sources: ClassVar = dict.fromkeys(expected, "gnd_roxford5k.pkl")
+
+
+@DATASETS.register("rparis6k", display="RParis")
+class RParis6k(LandmarkLoader):
+    """Revisited Paris: landmarks of Paris, for evaluation only.
+
+    Philbin et al., CVPR 2008. Images from https://www.robots.ox.ac.uk/~vgg/data/parisbuildings/,
+    all in ``jpg/``; ground truth from http://cmp.felk.cvut.cz/revisitop/.
+    """
+
+    name = "rparis6k"
+    archives = (
+        Archive("paris_1.tgz", ("jpg/",), flat=True),
+        Archive("paris_2.tgz", ("jpg/",), flat=True),
+        Archive("gnd_rparis6k.pkl", ("gnd_rparis6k.pkl",)),
+    )
+    # SoftBinAP section 4.1
+    expected: ClassVar = {"query": {"images": 70}, "gallery": {"images": 6322}}
+    sources: ClassVar = dict.fromkeys(expected, "gnd_rparis6k.pkl")
 
 
 class CroppedOpener(Opener):

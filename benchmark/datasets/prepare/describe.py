@@ -22,7 +22,7 @@ def describe(entry: Entry) -> str:
         lines.append("files, all needed: " + ", ".join(archive.file for archive in loader.archives))
         if loader.other_archives:
             lines.append("or: " + ", ".join(archive.file for archive in loader.other_archives))
-        pages = ADDRESS.findall(sys.modules[loader.__module__].__doc__ or "")
+        pages = ADDRESS.findall(f"{sys.modules[loader.__module__].__doc__} {loader.__doc__}")
         lines.append("from: " + " and ".join(pages))
     elif "root" in options_of(loader):
         lines.append("files: your own, below --root")
