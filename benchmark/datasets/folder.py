@@ -26,6 +26,7 @@ from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprin
 from benchmark.datasets.index import check_uses, image_sets, index_rows
 from benchmark.datasets.io.class_folders import class_images
 from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.roots import file_sizes
 
 SPLIT_COLUMNS = ["path", "label", "split"]
@@ -73,7 +74,7 @@ class Folder(DatasetLoader):
         sizes = file_sizes(findings, table["path"].tolist())
         findings.stop()
         train, test = (
-            image_sets(findings.root, table[table["role"] == role])[role]
+            image_sets(table[table["role"] == role], self._opener)[role]
             for role in ("train", "test")
         )
         columns = (table[column].tolist() for column in ("path", "label", "category", "role"))
@@ -83,6 +84,9 @@ class Folder(DatasetLoader):
             classes = left_out["label"].nunique()
             dataset.counts["left out"] = {"images": len(left_out), "classes": classes}
         return dataset
+
+    def _opener(self, rows: pd.DataFrame) -> ReducingOpener:
+        return ReducingOpener(Path(self.config.root), rows["path"].tolist())
 
     def _check_root(self, findings: Findings) -> None:
         root = findings.root

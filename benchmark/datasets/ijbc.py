@@ -7,14 +7,15 @@ fewer than five instances are left out.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import ClassVar
 
+import numpy as np
 import pandas as pd
 
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive, Dataset
-from benchmark.datasets.faces import FaceLoader, numbered
+from benchmark.datasets.base import Archive, Dataset, ImageSet, Protocol
+from benchmark.datasets.faces import FaceLoader
 from benchmark.datasets.index import index_rows
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_table
@@ -38,29 +39,26 @@ class IjbC(FaceLoader):
     expected: ClassVar = {"ijbc": {"images": 148824, "classes": 3531}}
     sources: ClassVar = {"ijbc": METADATA}
     texts = ("SUBJECT_ID", "FILENAME")
-    box_columns = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
+    further = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the images of people with five instances or more, in the order of the table."""
-        rows = read_table(findings, METADATA, self.texts, self.box_columns)
+        rows = read_table(findings, METADATA, self.texts, self.further)
         rows = rows.assign(instance=rows["SUBJECT_ID"] + "/" + rows["FILENAME"].map(instance_of))
         instances = rows.groupby("SUBJECT_ID")["instance"].transform("nunique")
         rows = rows[instances >= LEAST_INSTANCES]
-        self.keep_boxes("test", rows)
-        self.instances = numbered(rows["instance"].tolist())
-        return index_rows(
-            f"{self.above}images/" + rows["FILENAME"], rows["SUBJECT_ID"], "", "test", self.name
-        )
+        self.instances = pd.factorize(rows["instance"])[0].astype(np.int64)  # in order of first use
+        paths = f"{self.above}images/" + rows["FILENAME"]
+        index = index_rows(paths, rows["SUBJECT_ID"], "", "test", self.name)
+        return index.join(rows[list(self.further)])
 
-    def load(self) -> Dataset:
-        """Return the dataset; raise DataError with everything that is wrong."""
-        dataset = super().load()
-        (protocol,) = dataset.protocols.values()
-        return replace(
-            dataset,
-            protocols={self.name: replace(protocol, instances=self.instances)},
-            counts={**dataset.counts, "ijbc instances": {"images": int(self.instances.max()) + 1}},
-        )
+    def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
+        """Return the protocol in which the images of a video are one instance."""
+        return Protocol(sets["test"], instances=self.instances)
+
+    def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
+        """Return the counts of the images, and of the instances."""
+        return {**dataset.counts, "ijbc instances": {"images": int(self.instances.max()) + 1}}
 
 
 def instance_of(name: str) -> str:

@@ -11,13 +11,15 @@ protocol  name of the evaluation that the row belongs to, "" for train
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from PIL import Image
 
 from benchmark.core.options import option
 from benchmark.core.paths import is_text, leaves_root
@@ -70,6 +72,7 @@ class IndexedLoader(DatasetLoader):
     sources  part of ``expected`` -> file that decides its counts; by default the lists
     roles    roles that must have images
     unique   columns that no two rows share
+    further  columns of the table beside those of every index table
     """
 
     Config: ClassVar[type] = IndexConfig
@@ -78,6 +81,7 @@ class IndexedLoader(DatasetLoader):
     sources: ClassVar[Mapping[str, str]] = {}
     roles: ClassVar[tuple[str, ...]] = ("train", "test")
     unique: ClassVar[tuple[str, ...]] = ("path", "protocol")
+    further: ClassVar[tuple[str, ...]] = ()
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the index table, list after list; what is wrong goes into the findings."""
@@ -91,10 +95,6 @@ class IndexedLoader(DatasetLoader):
         """Return the index rows of one list."""
         raise NotImplementedError
 
-    def more_counts(self, table: pd.DataFrame) -> Counts:
-        """Return counts beside those of the image sets, to be compared with ``expected``."""
-        return {}
-
     def table(self) -> pd.DataFrame:
         """Return the checked index table; raise DataError with everything wrong with the files.
 
@@ -102,7 +102,7 @@ class IndexedLoader(DatasetLoader):
         """
         findings = Findings(self.name, Path(self.config.root))
         check_root(findings, self.layout(findings.root), images=self._packed_side is None)
-        table = self.read(findings)[list(COLUMNS)]
+        table = self.read(findings)[[*COLUMNS, *self.further]]
         check_uses(findings, table, self.roles, self.unique)
         paths = list(dict.fromkeys(table["path"]))
         outside = [path for path in paths if leaves_root(path) or not is_text(path)]
@@ -122,23 +122,42 @@ class IndexedLoader(DatasetLoader):
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything that is wrong."""
-        table, root = self.table(), Path(self.config.root)
-        packed = None if self._packed_side is None else PackedImages(root, self._packed_side)
-        if packed:
-            findings = Findings(self.name, packed.folder)
-            missing = packed.missing(table["path"].unique().tolist())
+        table = self.table()
+        if self.packed:
+            findings = Findings(self.name, self.packed.folder)
+            missing = self.packed.missing(table["path"].unique().tolist())
             findings.add_all("images not packed", missing, "pack them again")
             findings.stop()
-        train = image_sets(root, table[table["role"] == "train"], packed)["train"]
-        protocols = {
-            str(name): self.protocol(str(name), image_sets(root, rows, packed))
-            for name, rows in table[table["role"] != "train"].groupby("protocol", sort=False)
-        }
-        fingerprint = self.fingerprint(table, packed.digest if packed else "")
-        dataset = Dataset(self.name, train, protocols, fingerprint, self.metrics)
-        dataset.counts.update({part: dict(c) for part, c in self.more_counts(table).items()})
+        dataset = Dataset(
+            self.name,
+            image_sets(table[table["role"] == "train"], self.opener)["train"],
+            self.protocols(table[table["role"] != "train"]),
+            self.fingerprint(table),
+            self.metrics,
+        )
+        dataset = replace(dataset, counts=self.counts(table, dataset))
         self.check_counts(dataset.counts)
         return dataset
+
+    @cached_property
+    def packed(self) -> PackedImages | None:
+        """The packed copy that images are read from; None where the files are."""
+        side = self._packed_side
+        return None if side is None else PackedImages(Path(self.config.root), side)
+
+    def opener(self, rows: pd.DataFrame) -> Callable[[int], Image.Image]:
+        """Return the opener of the images of these rows, in their order."""
+        paths = rows["path"].tolist()
+        if self.packed:
+            return self.packed.opener(paths)
+        return ReducingOpener(Path(self.config.root), paths)
+
+    def protocols(self, table: pd.DataFrame) -> dict[str, Protocol]:
+        """Return the protocols of all rows that are not for training, by name."""
+        return {
+            str(name): self.protocol(str(name), image_sets(rows, self.opener))
+            for name, rows in table.groupby("protocol", sort=False)
+        }
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol of the image sets of its roles: test, or query and gallery."""
@@ -146,9 +165,14 @@ class IndexedLoader(DatasetLoader):
             Protocol(sets["test"]) if "test" in sets else Protocol(sets["query"], sets["gallery"])
         )
 
-    def fingerprint(self, table: pd.DataFrame, images: str = "") -> str:
-        """Return the digest of the index table and, if known, of the images' bytes."""
-        return fingerprint_of(self.name, *("\n".join(table[column]) for column in COLUMNS), images)
+    def fingerprint(self, table: pd.DataFrame) -> str:
+        """Return the digest of the index table and of the bytes of packed images."""
+        columns = ("\n".join(table[column]) for column in COLUMNS)
+        return fingerprint_of(self.name, *columns, self.packed.digest if self.packed else "")
+
+    def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
+        """Return the counts of the dataset, to be compared with ``expected``."""
+        return dataset.counts
 
     def check_counts(self, counts: Counts) -> None:
         """Raise DataError with each count that is not the published one, unless allowed."""
@@ -203,11 +227,11 @@ def check_uses(
 
 
 def image_sets(
-    root: Path, rows: pd.DataFrame, packed: PackedImages | None = None
+    rows: pd.DataFrame, opener: Callable[[pd.DataFrame], Callable[[int], Image.Image]]
 ) -> dict[str, ImageSet]:
     """Return the image set of each role; all of them share the numbers of classes and categories.
 
-    Without rows, the only set is an empty one for training.
+    ``opener`` makes that of some rows. Without rows, the only set is an empty one for training.
     """
     labels = pd.factorize(rows["label"], sort=True)[0].astype(np.int64)
     categories = None
@@ -217,9 +241,10 @@ def image_sets(
     sets = {}
     for role in rows["role"].unique().tolist() or ["train"]:
         chosen = roles == role
-        paths = rows["path"][chosen].tolist()
-        opener = packed.opener(paths) if packed else ReducingOpener(root, paths)
         sets[role] = ImageSet(
-            labels[chosen], paths, opener, None if categories is None else categories[chosen]
+            labels[chosen],
+            rows["path"][chosen].tolist(),
+            opener(rows[chosen]),
+            None if categories is None else categories[chosen],
         )
     return sets

@@ -14,8 +14,7 @@ import pandas as pd
 
 from benchmark.core.paths import read_regular
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive
-from benchmark.datasets.counts import Counts
+from benchmark.datasets.base import Archive, Dataset
 from benchmark.datasets.index import IndexedLoader, index_rows
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_rows, select_words
@@ -66,10 +65,11 @@ class InShop(IndexedLoader):
             np.where(rows["evaluation_status"] == "train", "", "test"),
         )
 
-    def more_counts(self, table: pd.DataFrame) -> Counts:
-        """Return the counts of all three parts together."""
+    def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
+        """Return the counts of each part, and of all three together."""
         kinds = {"images": "path", "classes": "label", "categories": "category"}
-        return {"all": {kind: int(table[column].nunique()) for kind, column in kinds.items()}}
+        together = {kind: int(table[column].nunique()) for kind, column in kinds.items()}
+        return {**dataset.counts, "all": together}
 
     def _check_length(self, findings: Findings, length: int) -> None:
         """Report when the number on the first line is not that of the rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -44,17 +44,13 @@ class LandmarkTrainingLoader(IndexedLoader):
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything wrong, landmark sets included."""
-        problems: list[str] = []
+        problems = []
         if not self.config.landmarks:
-            problems.append(
-                f"dataset '{self.name}': landmarks names no set to evaluate on; allowed: {ALLOWED}"
-            )
+            words = "landmarks names no set to evaluate on"
+            problems.append(f"dataset '{self.name}': {words}; allowed: {ALLOWED}")
         loaders = self._landmark_loaders()
-        own = tried(super().load, problems)
-        sets = {name: tried(loader.load, problems) for name, loader in loaders.items()}
-        if problems or own is None:
-            raise DataError("\n".join(problems))
-        loaded = {name: one for name, one in sets.items() if one is not None}
+        own, *sets = load_all([super().load, *(one.load for one in loaders.values())], problems)
+        loaded = dict(zip(loaders, sets, strict=True))
         protocols = self._protocols(loaded)
         counts = {"train": own.counts["train"]}
         for name, protocol in protocols.items():
@@ -107,10 +103,14 @@ class LandmarkTrainingLoader(IndexedLoader):
         return loaders
 
 
-def tried(load: Callable[[], Dataset], problems: list[str]) -> Dataset | None:
-    """Return what ``load`` gives; add its DataError to the problems instead of raising it."""
-    try:
-        return load()
-    except DataError as error:
-        problems.append(str(error))
-        return None
+def load_all(loads: Iterable[Callable[[], Dataset]], problems: Sequence[str] = ()) -> list[Dataset]:
+    """Return what each gives; raise one DataError with ``problems`` and all of theirs."""
+    loaded, found = [], list(problems)
+    for load in loads:
+        try:
+            loaded.append(load())
+        except DataError as error:
+            found.append(str(error))
+    if found:
+        raise DataError("\n".join(found))
+    return loaded

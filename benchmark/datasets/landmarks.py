@@ -54,10 +54,11 @@ class LandmarkLoader(IndexedLoader):
     metrics = ("map",)
     trains = False
     roles = ("query", "gallery")
+    truth: Truth
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the queries and the gallery, in the order of the ground truth."""
-        truth = self._truth(findings)
+        self.truth = truth = read_truth(findings, f"gnd_{self.name}.pkl")
         empty = [
             level
             for level, (relevant, _) in LEVELS.items()
@@ -70,30 +71,39 @@ class LandmarkLoader(IndexedLoader):
         role = np.repeat(["query", "gallery"], [len(truth.queries), len(truth.gallery)])
         return index_rows("jpg/" + names + ".jpg", names, "", role, self.name)
 
-    def load(self) -> Dataset:
-        """Return the dataset; raise DataError with everything that is wrong."""
-        table, root = self.table(), Path(self.config.root)
-        truth = self._truth(Findings(self.name, root))
-        sets = image_sets(root, table)
-        protocols = {
-            f"{self.name}_{level}": _protocol(root, truth, *grades, sets["query"], sets["gallery"])
+    def protocols(self, table: pd.DataFrame) -> dict[str, Protocol]:
+        """Return the three protocols of the same queries and gallery."""
+        sets = image_sets(table, self.opener)
+        return {
+            f"{self.name}_{level}": self._graded(sets["query"], sets["gallery"], *grades)
             for level, grades in LEVELS.items()
         }
-        counts = {"train": 0, "query": len(truth.queries), "gallery": len(truth.gallery)}
-        counts |= {name: len(protocol.query) for name, protocol in protocols.items()}
-        dataset = Dataset(
-            self.name,
-            image_sets(root, table[:0])["train"],
-            protocols,
-            fingerprint_of(self.fingerprint(table), truth.text()),
-            self.metrics,
-            {part: {"images": number} for part, number in counts.items()},
-        )
-        self.check_counts(dataset.counts)
-        return dataset
 
-    def _truth(self, findings: Findings) -> Truth:
-        return read_truth(findings, f"gnd_{self.name}.pkl")
+    def fingerprint(self, table: pd.DataFrame) -> str:
+        """Return the digest of the index table and the ground truth."""
+        return fingerprint_of(super().fingerprint(table), self.truth.text())
+
+    def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
+        """Return the numbers of images, and of the queries of each protocol."""
+        counts = {"train": 0, "query": len(self.truth.queries), "gallery": len(self.truth.gallery)}
+        counts |= {name: len(protocol.query) for name, protocol in dataset.protocols.items()}
+        return {part: {"images": number} for part, number in counts.items()}
+
+    def _graded(
+        self,
+        queries: ImageSet,
+        gallery: ImageSet,
+        relevant_grades: Sequence[str],
+        ignored_grades: Sequence[str],
+    ) -> Protocol:
+        """Return the protocol in which images of some grades are relevant and of others ignored."""
+        truth = self.truth
+        relevant, ignored = truth.indices(relevant_grades), truth.indices(ignored_grades)
+        used = [number for number, indices in enumerate(relevant) if len(indices)]
+        paths = [queries.names[number] for number in used]
+        opener = CroppedOpener(Path(self.config.root), paths, truth.boxes[used])
+        judgements = Judgements(tuple(relevant[n] for n in used), tuple(ignored[n] for n in used))
+        return Protocol(ImageSet(queries.labels[used], paths, opener), gallery, judgements)
 
 
 @DATASETS.register("roxford5k", display="ROxford")
@@ -162,20 +172,3 @@ class CroppedOpener(Opener):
                 f"its box {box} lies outside; get the image and the ground truth again"
             )
         return image.crop((left, top, right, bottom))
-
-
-def _protocol(
-    root: Path,
-    truth: Truth,
-    relevant_grades: Sequence[str],
-    ignored_grades: Sequence[str],
-    queries: ImageSet,
-    gallery: ImageSet,
-) -> Protocol:
-    """Return the protocol in which images of some grades are relevant and of others ignored."""
-    relevant, ignored = truth.indices(relevant_grades), truth.indices(ignored_grades)
-    used = [number for number, indices in enumerate(relevant) if len(indices)]
-    paths = [queries.names[number] for number in used]
-    query = ImageSet(queries.labels[used], paths, CroppedOpener(root, paths, truth.boxes[used]))
-    judgements = Judgements(tuple(relevant[n] for n in used), tuple(ignored[n] for n in used))
-    return Protocol(query, gallery, judgements)

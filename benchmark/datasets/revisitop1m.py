@@ -7,14 +7,14 @@ images to a gallery.
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import ClassVar
 
 import pandas as pd
 
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive, Dataset, Protocol
-from benchmark.datasets.index import IndexedLoader, RootConfig, image_sets, index_rows
+from benchmark.datasets.base import Archive, Dataset, ImageSet, Protocol
+from benchmark.datasets.index import IndexedLoader, RootConfig, index_rows
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_rows, report_duplicates
 
@@ -45,17 +45,10 @@ class RevisitOp1M(IndexedLoader):
         report_duplicates(findings, LIST, rows["path"])
         return index_rows("jpg/" + rows["path"], rows["path"], "", "query", self.name)
 
-    def load(self) -> Dataset:
-        """Return the dataset, whose only images are the distractors, as queries of a protocol."""
-        table, root = self.table(), Path(self.config.root)
-        images = image_sets(root, table)["query"]
-        counts = {"distractors": {"images": len(images)}}
-        self.check_counts(counts)
-        return Dataset(
-            self.name,
-            image_sets(root, table[:0])["train"],
-            {self.name: Protocol(images)},
-            self.fingerprint(table),
-            self.metrics,
-            counts,
-        )
+    def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
+        """Return the protocol whose queries are the distractors, the only images."""
+        return Protocol(sets["query"])
+
+    def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
+        """Return the number of distractors."""
+        return {"distractors": {"images": len(table)}}

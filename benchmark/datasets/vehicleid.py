@@ -19,8 +19,7 @@ import pandas as pd
 from benchmark.core.options import option
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive, ImageSet, Protocol
-from benchmark.datasets.counts import Counts
+from benchmark.datasets.base import Archive, Dataset, ImageSet, Protocol
 from benchmark.datasets.index import IndexConfig, IndexedLoader, index_rows
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_rows, report_duplicates
@@ -76,10 +75,10 @@ class VehicleId(IndexedLoader):
         rows = read_rows(findings, file, ["path", "vehicle"])
         return index_rows("image/" + rows["path"] + ".jpg", rows["vehicle"], "", role, protocol)
 
-    def more_counts(self, table: pd.DataFrame) -> Counts:
-        """Return the number of models in the attribute file, used by listed vehicles or not."""
+    def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
+        """Return the counts, and that of the models in the attribute file, used or not."""
         models = self._models(Findings(self.name, Path(self.config.root)))
-        return {"models": {"categories": len(set(models.values()))}}
+        return {**dataset.counts, "models": {"categories": len(set(models.values()))}}
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol of a subset: each image queries the others, or random galleries."""

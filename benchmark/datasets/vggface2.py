@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 
 import pandas as pd
 
-from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, Dataset, fingerprint_of
@@ -20,7 +19,8 @@ from benchmark.datasets.counts import Counts
 from benchmark.datasets.faces import FaceConfig, FaceLoader
 from benchmark.datasets.index import IndexedLoader, index_rows
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.landmark_training import tried
+from benchmark.datasets.io.lists import read_table
+from benchmark.datasets.landmark_training import load_all
 
 
 @DATASETS.register("vggface2", display="VGGFace2")
@@ -47,24 +47,21 @@ class VggFace2(FaceLoader):
     )
     # Smooth-AP table 1, whose 3.31 million training images are those of both splits
     expected: ClassVar = {"train": {"classes": 8631}, "test": {"images": 169396, "classes": 500}}
-    box_columns = ("X", "Y", "W", "H")
+    further = ("X", "Y", "W", "H")
 
     def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
         """Return the index rows of one split: its names are ``<person>/<image>``."""
-        names = self.read_faces(findings, file, role, ["NAME_ID"])["NAME_ID"]
+        rows = read_table(findings, file, ["NAME_ID"], self.further)
+        names = rows["NAME_ID"]
         wrong = [repr(name)[:80] for name in names if name.count("/") != 1 or name.startswith("/")]
         findings.add_all(f"malformed names in {file}", wrong, "each must be <person>/<image>")
         person = [name.partition("/")[0] for name in names]
-        return index_rows(f"{self.above}{role}/" + names + ".jpg", person, "", role, protocol)
+        index = index_rows(f"{self.above}{role}/" + names + ".jpg", person, "", role, protocol)
+        return index.join(rows[list(self.further)])
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything wrong, IJB-C included."""
-        problems: list[str] = []
-        own = tried(super().load, problems)
-        others = [tried(loader.load, problems) for loader in self._others()]
-        if problems or own is None:
-            raise DataError("\n".join(problems))
-        loaded = [other for other in others if other is not None]
+        own, *loaded = load_all([super().load, *(one.load for one in self._others())])
         merged = {name: part for one in (own, *loaded) for name, part in one.protocols.items()}
         counts = {name: part for one in loaded for name, part in one.counts.items()}
         counts.pop("train", None)
