@@ -87,9 +87,9 @@ def prepare(
 
     Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --pack 256
     """
+    from benchmark.core.environment import available_cores
     from benchmark.datasets.prepare.digests import parse_digests
     from benchmark.datasets.prepare.install import Source
-    from benchmark.datasets.prepare.parallel import available_cores
     from benchmark.datasets.prepare.prepare import prepare as prepare_dataset
 
     sources = [Source(text) for text in source or []]
@@ -127,9 +127,9 @@ def check(
 
     Example: python -m benchmark data check cub --root data/cub --images
     """
+    from benchmark.core.environment import available_cores
     from benchmark.datasets.counts import count_differences, counts_table
     from benchmark.datasets.prepare.decode import broken_images
-    from benchmark.datasets.prepare.parallel import available_cores
     from benchmark.datasets.prepare.prepare import (
         load_with_any_counts,
         published_counts,

@@ -66,6 +66,11 @@ def is_server(uri: str) -> bool:
     return uri.startswith(("http://", "https://"))
 
 
+def available_cores() -> int:
+    """Return the CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def is_one_of_several() -> bool:
     """Whether torchrun started this process, to train a run with others."""
     names = ("RANK", "WORLD_SIZE", "MASTER_ADDR")

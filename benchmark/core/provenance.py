@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmark.core.environment import available_cores
 from benchmark.core.results import Hardware
 
 PACKAGES = (
@@ -47,8 +48,7 @@ def platform_label() -> str:
 
 def hardware() -> Hardware:
     """Return processor, cores (present and usable), memory in GB and the names of the GPUs."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return Hardware(_cpu_model(), os.cpu_count(), usable, _memory_gb(), _gpu_names())
+    return Hardware(_cpu_model(), os.cpu_count(), available_cores(), _memory_gb(), _gpu_names())
 
 
 def instructions() -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmark.core.errors import Problem, unknown_name
+from benchmark.core.errors import Problem
 from benchmark.core.options import build, problems, schema_of
 from benchmark.core.registry import Registry
 from benchmark.datasets.base import Dataset
@@ -25,9 +25,7 @@ def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
 
 
 def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[Problem]:
-    """Return what is wrong with a dataset's name or parameters, without reading its files."""
-    if name not in DATASETS.names():
-        return [Problem(unknown_name("dataset", name, DATASETS.names()))]
+    """Return what is wrong with the parameters of a dataset, without reading its files."""
     loader = DATASETS[name].target
     schema = schema_of(loader.Config)
     return problems(schema, with_root(name, loader, params or {}), f"dataset '{name}'")

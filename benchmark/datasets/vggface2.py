@@ -70,6 +70,7 @@ class VggFace2(FaceLoader):
             protocols=merged,
             fingerprint=fingerprint_of(own.fingerprint, *(one.fingerprint for one in loaded)),
             counts={**own.counts, **counts},
+            images_fingerprint="",  # the new fingerprint
         )
 
     def expected_counts(self) -> Counts:

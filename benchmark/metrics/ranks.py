@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from benchmark.core.environment import available_cores
 from benchmark.metrics.checks import EmbeddedSet
 from benchmark.metrics.rows import rank_rows
 
@@ -105,4 +106,4 @@ def default_threads() -> int:
     value = os.environ.get("OMP_NUM_THREADS", "")
     if value.isdecimal() and int(value) > 0:
         return int(value)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return available_cores()

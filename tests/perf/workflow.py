@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 import benchmark
+from benchmark.core.environment import available_cores
 from benchmark.core.records import PROVENANCE, RESULTS, SPEC
-from benchmark.datasets.prepare.parallel import available_cores
 from perf.interleave import seconds_of
 from perf.sections import Measurement, Section, load
 

@@ -18,6 +18,7 @@ import hashlib
 import io
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -126,20 +127,16 @@ class PackedImages:
             )
 
 
+@dataclass(eq=False)
 class PackedOpener:
     """Opens image number i out of its shard; worker processes receive it without open files."""
 
-    def __init__(
-        self,
-        folder: Path,
-        paths: list[str],
-        shards: np.ndarray,
-        offsets: np.ndarray,
-        sizes: np.ndarray,
-    ):
-        self.folder, self.paths = folder, paths
-        self.shards, self.offsets, self.sizes = shards, offsets, sizes
-        self._files: dict[int, io.FileIO] = {}
+    folder: Path
+    paths: list[str]
+    shards: np.ndarray
+    offsets: np.ndarray
+    sizes: np.ndarray
+    _files: dict[int, io.FileIO] = field(default_factory=dict, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_files": {}}

@@ -21,11 +21,6 @@ AHEAD = 4  # chunks per worker that may wait
 MIN_ITEMS = 500  # per worker; fewer take less time than starting it
 
 
-def available_cores() -> int:
-    """Return the CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def ordered_map(
     function: Callable[[Any], Any], items: Sequence[Any], workers: int
 ) -> Iterator[Any]:

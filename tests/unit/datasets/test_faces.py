@@ -54,6 +54,15 @@ def test_faces_are_cropped_to_their_box_and_a_margin(folder):
     np.testing.assert_allclose(box, [[5.0, 4.0, 35.0, 28.0]])
 
 
+def test_other_boxes_are_other_images(folder):
+    """Features of a frozen backbone are kept by this fingerprint."""
+    before = load(folder, "vggface2").images_fingerprint
+    assert load(folder, "vggface2", margin=0.0).images_fingerprint != before
+    path = folder / "ijbc" / TABLES["ijbc"]
+    path.write_text(path.read_text().replace("20,16", "20,15", 1))
+    assert load(folder, "vggface2").images_fingerprint != before
+
+
 def test_aligned_faces_are_read_as_they_are_from_a_folder_of_their_own(folder):
     for name in NAMES:
         brought_archives.MAKERS[name](folder / name / "aligned")

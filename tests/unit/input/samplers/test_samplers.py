@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmark.core.errors import DataError
+from benchmark.core.errors import ConfigError, DataError
 from benchmark.input.samplers import SAMPLERS, check, create_sampler
 
 LABELS = np.repeat(np.arange(40), [3, 4, 5, 8, 9] * 8)
@@ -213,4 +213,5 @@ def test_too_few_classes_for_one_batch_is_an_error():
 
 
 def test_unknown_sampler_names_the_nearest():
-    assert "did you mean 'm_per_class'" in str(check("m_per_clas", {}, 32)[0])
+    with pytest.raises(ConfigError, match="did you mean 'm_per_class'"):
+        check("m_per_clas", {}, 32)
