@@ -4,8 +4,6 @@ numpy trusts the shapes in a file, so that a small one can ask for all memory, a
 errors of zip and zlib.
 """
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Mapping

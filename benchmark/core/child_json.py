@@ -1,7 +1,5 @@
 """What only costly imports can tell, computed once in a process of its own and kept as JSON."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ have no part: two runs with one code version were computed by the same code, in 
 committed or not.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import hashlib

@@ -5,8 +5,6 @@ because they look so. Here lines fit the header, and every column has the type t
 have.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The environment variables of the suite: their names, meanings and defaults, all in one place."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The one family of exceptions: each says what is wrong, where, what is allowed, what to do."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import os

@@ -1,7 +1,5 @@
 """Writing files so that a reader never sees half of one, whatever kills the writer."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -3,8 +3,6 @@
 A scheduler of a cluster gives each job its own; on one machine runs share them out by locks.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -3,8 +3,6 @@
 Only this module judges a name that comes from a file, an archive or an address.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -5,8 +5,6 @@ aliases), a value that contains itself, a date or an object: all of them are ref
 parser raises RecursionError for deep nesting, and takes NaN and Infinity, which are no JSON.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any, NoReturn

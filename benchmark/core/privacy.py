@@ -1,7 +1,5 @@
 """Keep the machine out of what is published: no absolute paths, no names of hosts or people."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -3,8 +3,6 @@
 Importing this module does not import torch; a device is known only where torch is already loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import os

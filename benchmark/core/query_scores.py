@@ -4,8 +4,6 @@ A few numbers a query, from which its recall at any K and its average precision 
 younger than results that remain valid: a run without it counts, and has no intervals over queries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Each section is a dataclass whose JSON Schema validates study files. This module
 torch.
 """
 
-from __future__ import annotations
-
 import typing
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

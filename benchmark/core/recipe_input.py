@@ -1,7 +1,5 @@
 """The recipe's section ``input``: how images become tensors."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

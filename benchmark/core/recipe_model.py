@@ -1,7 +1,5 @@
 """The recipe's section ``model``: backbone, pooling and head."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

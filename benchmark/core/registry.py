@@ -4,8 +4,6 @@ A registry finds its entries by importing every module of its package, then ever
 the folders named in the environment variable ``BENCHMARK_PLUGINS`` (separated like ``PATH``).
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os

@@ -5,8 +5,6 @@ low to high, ``{"times": [0.1, 10.0]}`` from low to high times the published val
 and ``{"among": [2, 4, 8]}`` one of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

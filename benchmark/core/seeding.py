@@ -5,8 +5,6 @@ augmentations, and a resumed run needs no generator state: the seed of a step fo
 number.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 

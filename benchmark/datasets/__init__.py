@@ -1,7 +1,5 @@
 """Datasets: one file each, found by their registry. Nothing here imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ one of two layouts: all images in ``car_ims/``, or the halves of a split made fo
 train on the first 98 classes and test on the others (Oh Song et al., CVPR 2016, section 7).
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

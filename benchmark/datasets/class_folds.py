@@ -3,8 +3,6 @@
 The test images of the dataset are never shown, so that nothing can be chosen on them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Counts of images, classes and categories per split, compared with the published ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ education. Retrieval papers train on the first 100 classes and test on the other
 ``train_test_split.txt``, made for classification, is not used (ROADMAP, section 4).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Faces: images with a box around a face, cropped to it and a margin when they are opened."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar

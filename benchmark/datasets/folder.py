@@ -9,8 +9,6 @@ with fewer than ``min_images`` images are left out, and counted; otherwise a cla
 image, which has nothing to retrieve, is an error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 

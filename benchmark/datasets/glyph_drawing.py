@@ -7,8 +7,6 @@ Different characters may look alike (Latin A, Greek Alpha): such classes stay, s
 reach 100 percent.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import unicodedata
 from collections import Counter

@@ -11,8 +11,6 @@ glyphs_tiny 64 characters of the same kind, for smoke tests
 Which classes are drawn, and which half they fall in, follows from a fixed seed and never changes.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import dataclass
 from typing import ClassVar

@@ -6,8 +6,6 @@ trained on it. Its measure is the mean average precision over all images as quer
 code (eval/utils.py) leaves the query in the ranking, where it finds itself first: so does this.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import ClassVar

@@ -5,8 +5,6 @@ section 5.1 has it, a video is one instance, the mean of the vectors of its fram
 fewer than five instances are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ train on 5,690 species and test on 2,452. A path reads
 ``train_val2018/<kingdom>/<species number>/<image>.jpg``: category and class are its last folders.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

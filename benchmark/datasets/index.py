@@ -9,8 +9,6 @@ role      train; test (each image queries the others of its protocol); query or 
 protocol  name of the evaluation that the row belongs to, "" for train
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

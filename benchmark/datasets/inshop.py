@@ -5,8 +5,6 @@ research. Query images search the gallery; the category of a garment is two fold
 in ``WOMEN/Dresses``.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

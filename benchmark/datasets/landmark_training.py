@@ -1,7 +1,5 @@
 """Training sets of landmarks: all images train, and revisited landmark sets are searched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

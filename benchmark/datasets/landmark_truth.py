@@ -1,7 +1,5 @@
 """The ground truth of a revisited landmark set: ``gnd_<name>.pkl``, verified."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ hard    relevant: hard; ignored: junk and easy
 Queries without relevant images are left out of a protocol.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar

@@ -5,8 +5,6 @@ longer distributed: bring your own. Landmarks are classes, all of them for train
 evaluated on the landmark sets that ``landmarks`` names.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import pandas as pd

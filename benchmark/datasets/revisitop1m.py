@@ -5,8 +5,6 @@ evaluation only: the sets ``roxford_1m`` and ``rparis_1m`` of the landmark train
 images to a gallery.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ image is named by 32 hexadecimal digits and lies in three folders made of its la
 two first.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -4,8 +4,6 @@ From https://cvgl.stanford.edu/projects/lifted_struct/, with the split in its tw
 category of a product is the name of its folder without ``_final``.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import pandas as pd

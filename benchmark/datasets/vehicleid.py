@@ -6,8 +6,6 @@ vehicle is its model where ``attribute/model_attr.txt`` gives one (roughly half 
 vehicles), else ``unknown``, which is numbered after all models.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Cao et al., FG 2018. No longer distributed: bring your own. Each split is a fold
 each person, and a table of the boxes around the faces, which lists its images.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """The interface of an input."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 

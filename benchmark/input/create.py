@@ -1,7 +1,5 @@
 """One input per image set: pixels in memory or image files, with seeded augmentation."""
 
-from __future__ import annotations
-
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.recipe_input import InputConfig, check_input
 from benchmark.datasets.base import ImageSet

@@ -4,8 +4,6 @@ Workers start once and share the work of each batch: they decode pieces of it, w
 process as uint8 through shared memory and become floats directly in the batch.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Images in memory: one augmentation call for a whole batch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -5,8 +5,6 @@ be computed. Sizes and boxes are those of torchvision's Resize, CenterCrop, Rand
 RandomResizedCrop on PIL images.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Exact retrieval metrics on numpy arrays; importing them imports neither torch nor faiss."""
 
-from __future__ import annotations
-
 from benchmark.metrics.expansion import expand_queries
 from benchmark.metrics.landmarks import landmark_map, landmark_scores
 from benchmark.metrics.names import METRICS, check_metric, display_name, metric_of

@@ -1,7 +1,5 @@
 """Checks of embeddings and labels before any number is computed from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

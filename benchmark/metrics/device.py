@@ -1,7 +1,5 @@
 """Ranks of positives on a torch device: a stable sort of each block of scores (fast on a GPU)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """Alpha query expansion: a query searches a second time together with what it found first."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmark.metrics.checks import unit_rows

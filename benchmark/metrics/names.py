@@ -1,7 +1,5 @@
 """Names of the retrieval metrics: what is allowed, how each is shown, which way is better."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Recall@K, mAP@R and mAP need nothing but these ranks. The rank of item p in the 
 1 + #{j < p: s_j >= s_p} + #{j > p: s_j > s_p}: equal scores rank in the order of their index.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

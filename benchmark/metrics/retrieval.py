@@ -1,7 +1,5 @@
 """Recall@K, mAP@R and mAP of a set of embeddings, in one pass over blocks of scores."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 from collections.abc import Iterable, Sequence

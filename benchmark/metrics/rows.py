@@ -3,8 +3,6 @@
 Both ways give the range of ranks that items of equal score share; ties are then settled by index.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -3,8 +3,6 @@
 Galleries of a million images are searched in blocks, without a copy of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

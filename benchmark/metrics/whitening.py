@@ -1,7 +1,5 @@
 """PCA whitening of embeddings, learnt on images that are not evaluated on."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Embedding networks: a timm backbone, pooling, an optional head, unit-length rows."""
 
-from __future__ import annotations
-
 import torch
 
 from benchmark.core.recipe_model import ModelConfig

@@ -1,7 +1,5 @@
 """Backbones by name and weight tag, without classifiers: timm's, and torchvision's GoogLeNet."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable
 from typing import Any

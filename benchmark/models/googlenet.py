@@ -1,7 +1,5 @@
 """GoogLeNet (Inception-v1) of torchvision in the shape of a timm backbone; timm has none."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import torch

@@ -1,7 +1,5 @@
 """Learning rates that fall from the last layers of a backbone to the first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmark.core.errors import ConfigError

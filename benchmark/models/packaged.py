@@ -6,8 +6,6 @@ installed. They are named as in another implementation of the network, and are g
 here.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

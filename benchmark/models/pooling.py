@@ -1,7 +1,5 @@
 """From a feature map or a token sequence to one vector per image."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

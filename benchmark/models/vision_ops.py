@@ -5,8 +5,6 @@ operators is not loaded and the import fails on two of their schemas. No model h
 declaring the schemas is enough; where the library loads, nothing is touched.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What has to be known of pretrained weights before a recipe for them can be written."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Weights from a file or another network, fitted to a backbone without classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A directory of class folders: each file is an image of a class, or is reported."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Everything that is wrong with a dataset's files, gathered for one error message."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Pillow tries every format that it knows, whatever the suffix says, and starts Gh
 PostScript. Here it is told which formats to read.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text files that list images: lines of fields, or tables with a header; each bad line is named."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 scipy.io.loadmat trusts the sizes in a file, and a damaged one can end the whole process.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 import zlib

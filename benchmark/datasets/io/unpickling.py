@@ -4,8 +4,6 @@ numpy.dtype itself must stay out of reach: a pickle may set its state, and a str
 an object field over raw bytes is a pointer of the file's choice. Stubs stand for numpy's objects.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import pickletools

@@ -1,7 +1,5 @@
 """Decodes every image of a dataset and names the broken ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

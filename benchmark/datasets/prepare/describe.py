@@ -1,7 +1,5 @@
 """What people need to know about a dataset before they fetch it."""
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """Digests of files, and the expected ones that the user or a publisher gives."""
 
-from __future__ import annotations
-
 import hashlib
 import string
 from collections.abc import Mapping, Sequence

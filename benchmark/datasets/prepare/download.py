@@ -5,8 +5,6 @@ mark of this version (ETag or date), which is sent back as If-Range. When the se
 the whole file, another version or another size, the download starts over.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

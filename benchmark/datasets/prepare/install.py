@@ -1,7 +1,5 @@
 """Installs one source of a dataset into its root: a download, an archive, a file or a directory."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -5,8 +5,6 @@ A run that was killed continues after its last complete shard; the folder gets i
 everything is there.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

@@ -1,7 +1,5 @@
 """One function over many items in worker processes: ordered results, bounded memory."""
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import multiprocessing.connection

@@ -1,7 +1,5 @@
 """The steps of ``data prepare``: install the sources, check the counts, pack, write a record."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -4,8 +4,6 @@
 complete, and a run that finds it goes on moving its content into the root.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

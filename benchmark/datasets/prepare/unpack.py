@@ -5,8 +5,6 @@ folder that becomes the dataset's root, and could be led out of the target by li
 3.11.13.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import dataclass

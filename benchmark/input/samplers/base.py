@@ -1,7 +1,5 @@
 """The sampler's interface: an epoch of batches is a pure function of the data, seed and number."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """Batches of one category and of classes without one, as the FastAP code draws VehicleID."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hard batches from pairs of categories, as the ROADMAP code draws them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

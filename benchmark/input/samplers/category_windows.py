@@ -1,7 +1,5 @@
 """Hard batches of whole classes from pairs of categories, as the FastAP code draws them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batches of whole classes drawn from the entire training set, as FastAP's random sampling."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

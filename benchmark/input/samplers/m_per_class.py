@@ -1,7 +1,5 @@
 """Batches of m images of each of several classes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Triplets of an anchor, a positive and a hard negative, mined from a pool of embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

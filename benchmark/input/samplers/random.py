@@ -1,7 +1,5 @@
 """Batches of images drawn at random without replacement."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
