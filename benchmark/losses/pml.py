@@ -13,66 +13,56 @@ from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import ComparingLoss, widened
+from benchmark.losses.kernels.checks import check_classes, check_sizes
 from benchmark.losses.kernels.relation import Positives
 
 CPU = torch.device("cpu")
 # Whole numbers below this seed the library, which draws from torch's own generators.
 SEEDS = 2**31 - 1
 
-
-@dataclass(frozen=True)
-class LibrarySetting:
-    """A loss and a miner of the library, each ``{class, params}``.
-
-    ``needs_positives``: without a positive the formula is 0 with no gradient. Such a batch is an
-    error, as it is to a ranking loss. ``draws``: the miner or the loss draws random numbers.
-    """
-
-    loss: Mapping[str, Any]
-    miner: Mapping[str, Any] | None = None
-    needs_positives: bool = False
-    draws: bool = False
+Part = Mapping[str, Any]  # {class, params}, of a loss or a miner of the library
 
 
 class LibraryLoss(ComparingLoss):
-    """A loss of pytorch-metric-learning; subclasses define ``setting``.
+    """A loss of pytorch-metric-learning; subclasses define ``parts``.
 
     The library is imported when such a loss is created, because importing it takes seconds. Like
     the suite's own losses it computes in float32 at least, whatever autocast says. Proxies are
     drawn from ``seed`` alone; they are parameters, so that optimiser and checkpoint see them.
     """
 
+    # Whether without a positive the formula is 0 with no gradient. Such a batch is an error then,
+    # as it is to a ranking loss.
     needs_positives = False
+
+    # Whether the miner or the loss draws random numbers.
+    draws = False
 
     def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
         from benchmark.losses import pml_signatures as library
 
         super().__init__(config)
-        setting = self.setting()
-        self.name, self.draws = setting.loss["class"], setting.draws
-        self.needs_positives = setting.needs_positives
+        loss, miner = self.parts()
+        self.name = loss["class"]
         target = library.classes("losses")[self.name]
         self.takes_references = library.takes_references(target)
         needed = library.supplied_to(target)
         self.num_classes = num_classes if "num_classes" in needed else None
         sizes = {"num_classes": num_classes}
         sizes |= dict.fromkeys(("embedding_size", "descriptors_dim"), embedding_dim)
-        if needed and not (embedding_dim and num_classes):
-            raise RunError(
-                f"{self.name} has a proxy per class: pass embedding_dim and num_classes "
-                f"(got {embedding_dim} and {num_classes})"
-            )
+        if needed:
+            check_sizes(self.name, embedding_dim, num_classes)
         supplied = {name: sizes[name] for name in needed}
-        if self.name == "HistogramLoss" and "distance" not in setting.loss.get("params", {}):
+        if self.name == "HistogramLoss" and "distance" not in loss.get("params", {}):
             supplied["distance"] = inside_cosine()
         # the library draws from torch's global generator; it is put back as it was
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.inner = library.construct("losses", setting.loss, **supplied)
-            self.miner = setting.miner and library.construct("miners", setting.miner)
+            self.inner = library.construct("losses", loss, **supplied)
+            self.miner = miner and library.construct("miners", miner)
 
-    def setting(self) -> LibrarySetting:
-        """Return the classes and their parameters, from ``self.config``."""
+    def parts(self) -> tuple[Part, Part | None]:
+        """Return the loss, and its miner if it has one, from ``self.config``."""
         raise NotImplementedError
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
@@ -82,7 +72,8 @@ class LibraryLoss(ComparingLoss):
             others = other_labels = None  # the library draws other pairs from separate references
         if self.needs_positives:
             Positives.from_labels(labels, other_labels, CPU, own=own).require_positives()
-        self._check_classes(labels)
+        if self.num_classes is not None:
+            check_classes(labels, self.num_classes)
         device = embeddings.device
         devices = [device] if device.type == "cuda" and self.draws else []
         with torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices):
@@ -111,16 +102,6 @@ class LibraryLoss(ComparingLoss):
         # miners and hinges pass over NaN in silence; 0 x NaN brings it back
         return value + 0.0 * (queries.sum() + pool.sum())
 
-    def _check_classes(self, labels: Tensor) -> None:
-        if self.num_classes is None or labels.is_cuda or not len(labels):
-            return
-        last = self.num_classes - 1
-        if not 0 <= labels.min() <= labels.max() <= last:
-            raise RunError(
-                f"labels run from {labels.min()} to {labels.max()}; the loss has proxies for 0 to "
-                f"{last}: renumber the classes or set num_classes"
-            )
-
 
 @LOSSES.register(
     "pml",
@@ -134,6 +115,8 @@ class LibraryClass(LibraryLoss):
     losses:
       circle_hard: {loss: pml, class: CircleLoss, params: {m: 0.25}, miner: {class: BatchHardMiner}}
     """
+
+    draws = True
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
@@ -168,10 +151,8 @@ class LibraryClass(LibraryLoss):
             """Return the Config of options under the names of YAML, where ``class`` is one."""
             return cls(**{"class_" if key == "class" else key: values[key] for key in values})
 
-    def setting(self):
-        config = self.config
-        loss = {"class": config.class_, "params": config.params}
-        return LibrarySetting(loss, config.miner, draws=True)
+    def parts(self):
+        return {"class": self.config.class_, "params": self.config.params}, self.config.miner
 
 
 def inside_cosine() -> Any:

@@ -13,7 +13,7 @@ import yaml
 
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
-from benchmark.losses.pml import LibraryLoss, LibrarySetting
+from benchmark.losses.pml import LibraryLoss
 
 FILE = Path(__file__).with_name("pml_named.yaml")
 
@@ -44,15 +44,12 @@ def named_loss(entry: dict[str, Any]) -> type[LibraryLoss]:
     class NamedLoss(LibraryLoss):
         Config = cast(type[LibraryLoss.Config], made)
         needs_positives = entry.get("needs_positives", False)
+        draws = entry.get("stochastic", False)
 
-        def setting(self):
+        def parts(self):
             values = vars(self.config)
-            return LibrarySetting(
-                _part("losses", entry, values),
-                _part("miners", entry["miner"], values) if "miner" in entry else None,
-                entry.get("needs_positives", False),
-                entry.get("stochastic", False),
-            )
+            miner = _part("miners", entry["miner"], values) if "miner" in entry else None
+            return _part("losses", entry, values), miner
 
     NamedLoss.__doc__ = entry["source"]
     return NamedLoss

@@ -82,14 +82,13 @@ def takes_references(target: type) -> bool:
     )
 
 
-def part_schema(module: str, help: str, default: str | None = None) -> dict[str, Any]:
+def part_schema(module: str, help: str) -> dict[str, Any]:
     """Return the JSON Schema of ``{class, params}`` for a module of the library."""
     properties, rules = part_properties(module, help)
-    required = ["class"] if default is None else []
     return {
         "type": "object",
         "properties": properties,
-        "required": required,
+        "required": ["class"],
         "additionalProperties": False,
         "allOf": rules,
     }

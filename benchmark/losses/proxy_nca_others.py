@@ -11,6 +11,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import ComparingLoss, widened
+from benchmark.losses.kernels.checks import check_classes, check_sizes
 
 
 @LOSSES.register(
@@ -38,25 +39,16 @@ class ProxyNCAOthers(ComparingLoss):
 
     def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
         super().__init__(config)
-        if not embedding_dim or not num_classes:
-            raise RunError(
-                "proxy_nca_others has a proxy per class: pass embedding_dim and num_classes "
-                f"(got {embedding_dim} and {num_classes})"
-            )
+        check_sizes("proxy_nca_others", embedding_dim, num_classes)
         drawn = torch.randn(
             num_classes, embedding_dim, generator=torch.Generator().manual_seed(seed)
         )
         self.proxies = torch.nn.Parameter(drawn / 8)
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
-        last = len(self.proxies) - 1
         if others is not None:
             raise RunError("proxy_nca_others compares with its proxies and takes no references")
-        if not labels.is_cuda and len(labels) and not 0 <= labels.min() <= labels.max() <= last:
-            raise RunError(
-                f"labels run from {labels.min()} to {labels.max()}; the loss has proxies for 0 to "
-                f"{last}: renumber the classes or set num_classes"
-            )
+        check_classes(labels, len(self.proxies))
         with torch.autocast(embeddings.device.type, enabled=False):
             queries = F.normalize(widened(embeddings))
             proxies = F.normalize(self.proxies.to(queries.dtype))

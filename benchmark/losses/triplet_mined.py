@@ -9,7 +9,7 @@ import torch
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
-from benchmark.losses.base import Loss
+from benchmark.losses.base import Loss, widened
 
 OF_TRIPLET = 3  # images: anchor, positive, negative
 
@@ -52,7 +52,7 @@ class TripletMined(Loss):
                 "sampler 'mined_triplets'"
             )
         with torch.autocast(embeddings.device.type, enabled=False):
-            rows = embeddings if embeddings.dtype == torch.float64 else embeddings.float()
+            rows = widened(embeddings)
             anchors, positives, negatives = rows.unflatten(0, (-1, OF_TRIPLET)).unbind(1)
             near = (anchors - positives).square().sum(1)
             far = (anchors - negatives).square().sum(1)

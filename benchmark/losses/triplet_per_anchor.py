@@ -8,7 +8,7 @@ import torch
 
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
-from benchmark.losses.base import ComparingLoss
+from benchmark.losses.base import ComparingLoss, widened
 from benchmark.losses.kernels.relation import Positives
 
 
@@ -43,7 +43,7 @@ class TripletPerAnchor(ComparingLoss):
             labels, other_labels, torch.device("cpu"), own=own
         ).require_positives()
         with torch.autocast(embeddings.device.type, enabled=False):
-            queries = embeddings if embeddings.dtype == torch.float64 else embeddings.float()
+            queries = widened(embeddings)
             labels = labels.to(queries.device)
             pool, pool_labels = (queries, labels) if own else (queries[:0], labels[:0])
             if others is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, distributed, multiprocessing
+from torch import distributed, multiprocessing
 
 from benchmark.losses.conformance import cases
 from benchmark.losses.conformance.candidate import REFUSALS, in_words, load
@@ -21,18 +21,6 @@ from benchmark.losses.conformance.subject import Subject, differing_gradients, d
 NAME = "scaling over processes"
 PROCESSES = 2
 SECONDS = 120
-
-
-@dataclass(frozen=True)
-class Share:
-    """What one process is to do, and where its answer goes."""
-
-    source: str
-    loss: str
-    options: dict[str, Any]
-    embeddings: Tensor
-    labels: Tensor
-    folder: str
 
 
 def check_processes(subject: Subject) -> Finding:
@@ -84,17 +72,11 @@ def _run(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
     """
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
-        workers = []
-        for rank, half in enumerate(halves):
-            share = Share(
-                subject.candidate.source,
-                subject.reference.name,
-                dict(subject.reference.options),
-                half.embeddings,
-                half.labels,
-                folder,
-            )
-            workers.append(context.Process(target=_work, args=(rank, share), daemon=True))
+        named = subject.candidate.source, subject.reference.name, subject.reference.options
+        workers = [
+            context.Process(target=_work, args=(rank, half, Path(folder), *named), daemon=True)
+            for rank, half in enumerate(halves)
+        ]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -113,17 +95,17 @@ def _run(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
     return answers
 
 
-def _work(rank: int, share: Share) -> None:
-    """Answer for one half of the batch, in a process of its own."""
+def _work(
+    rank: int, half: Case, folder: Path, source: str, loss: str, options: Mapping[str, Any]
+) -> None:
+    """Answer for one half of the batch, in a process of its own; leave the answer in ``folder``."""
     torch.set_num_threads(1)
-    folder = Path(share.folder)
     distributed.init_process_group(
         "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=PROCESSES
     )
     result: Answer | Finding
     try:
-        candidate = load(share.source, share.loss, share.options)
-        result = candidate.answer(Case("half", share.embeddings, share.labels), FLOAT32)
+        result = load(source, loss, options).answer(half, FLOAT32)
     except REFUSALS as error:
         result = Finding(NAME, "not applicable", f"refused in two processes: {in_words(error)}")
     except Exception as error:

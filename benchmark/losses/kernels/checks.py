@@ -43,3 +43,24 @@ def check_inputs(
                 f"embeddings are {embeddings.shape[1]} wide, {name} {shape[1]}; both must come "
                 "from the same network"
             )
+
+
+def check_sizes(name: str, embedding_dim: int | None, num_classes: int | None) -> None:
+    """Raise RunError where the sizes that the proxies of a loss need are not given."""
+    if not embedding_dim or not num_classes:
+        raise RunError(
+            f"{name} has a proxy per class: pass embedding_dim and num_classes "
+            f"(got {embedding_dim} and {num_classes})"
+        )
+
+
+def check_classes(labels: Tensor, num_classes: int) -> None:
+    """Raise RunError for labels (B,) without a proxy; those on a GPU are not looked at."""
+    if labels.is_cuda or not len(labels):
+        return
+    last = num_classes - 1
+    if not 0 <= labels.min() <= labels.max() <= last:
+        raise RunError(
+            f"labels run from {labels.min()} to {labels.max()}; the loss has proxies for 0 to "
+            f"{last}: renumber the classes or set num_classes"
+        )

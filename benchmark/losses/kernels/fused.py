@@ -100,17 +100,34 @@ class Rows:
     together: Together | None = None
 
     def sums(self, start: int, stop: int, totals: Mapping[int, Tensor]) -> WeightedSum:
-        """Return the share of the loss of these rows and its derivative."""
-        relation = self.positives.rows(start, stop)
-        return _weighted_sum(
-            self.queries[start:stop],
-            self.pool,
-            self.components,
-            relation,
-            self.gradient,
-            self.generator,
-            totals,
-        )
+        """Return the share of the loss of these rows, and its derivatives."""
+        relation, queries = self.positives.rows(start, stop), self.queries[start:stop]
+        scores = queries @ self.pool.T
+        value, cosines, derivative = scores.new_zeros(()), None, None
+        radial: tuple[Tensor, Tensor] | None = None
+        for number, (weight, loss) in enumerate(self.components):
+            if loss.cosine and cosines is None:
+                per_query, per_reference = _inverse_lengths(queries), _inverse_lengths(self.pool)
+                cosines = scores * per_query.unsqueeze(1) * per_reference
+            if number in totals:
+                relation = replace(relation, totals=totals[number])
+            term, slope = loss.on_scores(
+                cosines if loss.cosine else scores, relation, self.gradient, self.generator
+            )
+            value = value + term * weight
+            if not self.gradient:
+                continue
+            if weight != 1.0:
+                slope *= weight
+            if loss.cosine:
+                # d(s / |q| / |r|): scaled pull towards the other row, minus the share along the row
+                pull = slope * cosines
+                along = pull.sum(1) * per_query.square(), pull.sum(0) * per_reference.square()
+                radial = along if radial is None else (radial[0] + along[0], radial[1] + along[1])
+                slope *= per_query.unsqueeze(1)
+                slope *= per_reference
+            derivative = slope if derivative is None else derivative.add_(slope)
+        return value, derivative, radial
 
     def totals(self, tiles: Sequence[tuple[int, int]]) -> dict[int, Tensor]:
         """Return the sums over all rows that some losses need first, by their number."""
@@ -199,42 +216,11 @@ def _in_tiles(
             of_pool -= radial[1][pulled].unsqueeze(1) * pool[pulled]
             of_queries[start:stop] -= radial[0].unsqueeze(1) * part
     value = rows.of_all(value)
-    if of_pool is not None:
-        rows.of_all(of_pool)
+    rows.of_all(of_pool)
     if needs[0] and not own:  # else they are a part of the pool's
         rows.of_all(of_queries)
     of_references = of_pool[own - pulled.start :] if needs[1] else None
     return value, of_queries if needs[0] else None, of_references
-
-
-def _weighted_sum(queries, pool, components, relation, gradient, generator, totals) -> WeightedSum:
-    """Return the value, its derivative with respect to the scores (Q, R), and what cosines take off
-    along queries (Q,) and references (M,), or None without cosines."""
-    scores = queries @ pool.T
-    value, derivative, radial, cosines = scores.new_zeros(()), None, None, None
-    for number, (weight, loss) in enumerate(components):
-        if loss.cosine and cosines is None:
-            per_query, per_reference = _inverse_lengths(queries), _inverse_lengths(pool)
-            cosines = scores * per_query.unsqueeze(1) * per_reference
-        if number in totals:
-            relation = replace(relation, totals=totals[number])
-        term, slope = loss.on_scores(
-            cosines if loss.cosine else scores, relation, gradient, generator
-        )
-        value = value + term * weight
-        if not gradient:
-            continue
-        if weight != 1.0:
-            slope *= weight
-        if loss.cosine:
-            # d(s / |q| / |r|): scaled pull towards the other row, minus the share along the row
-            pull = slope * cosines
-            along = pull.sum(1) * per_query.square(), pull.sum(0) * per_reference.square()
-            radial = along if radial is None else (radial[0] + along[0], radial[1] + along[1])
-            slope *= per_query.unsqueeze(1)
-            slope *= per_reference
-        derivative = slope if derivative is None else derivative.add_(slope)
-    return value, derivative, radial
 
 
 def _cosines(scores: Tensor, queries: Tensor, pool: Tensor) -> Tensor:

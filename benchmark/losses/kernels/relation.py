@@ -51,9 +51,9 @@ class Relation:
     Queries without a positive appear in no group. ``coarser``: levels of lower relevance, where
     labels have several.
 
-    The queries may be some rows of a batch, from ``start`` on: ``valid`` is then the number of
-    queries of the whole batch that have a positive, and ``totals`` are sums over all its rows that
-    a loss asked for.
+    The queries may be some rows of a batch: ``valid`` is then the number of queries of the whole
+    batch that have a positive, and ``totals`` are sums over all its rows that a loss asked for.
+    ``diagonal`` is the column of the first query in an own relation; those of the others follow.
     """
 
     groups: tuple[Group, ...]
@@ -62,21 +62,9 @@ class Relation:
     own: bool
     valid: int
     coarser: tuple[Level, ...] = ()
-    start: int = 0
+    diagonal: int = 0
     class_weights: Tensor | None = None
     totals: Tensor | None = None
-
-    @property
-    def diagonal(self) -> int:
-        """The column of the first query in an own relation; that of the others follow."""
-        return self.start
-
-    @staticmethod
-    def from_labels(
-        labels: Tensor, others: Tensor | None, device: torch.device, *, own: bool | None = None
-    ) -> Relation:
-        """Return the relation "same label" of all rows; see ``Positives.from_labels``."""
-        return Positives.from_labels(labels, others, device, own=own).rows(0, len(labels))
 
     @staticmethod
     def from_targets(targets: Tensor, own: bool, device: torch.device) -> Relation:

@@ -7,7 +7,7 @@ import torch
 
 from benchmark.losses import create_loss
 from benchmark.losses.kernels.panels import Grid, Kernel, Points, bell
-from benchmark.losses.kernels.relation import Relation
+from benchmark.losses.kernels.relation import Positives
 
 torch.set_num_threads(1)
 
@@ -100,12 +100,17 @@ def test_queries_of_many_and_few_positives_share_a_batch(monkeypatch, paths):
     assert torch.allclose(found[1], expected[1], rtol=1e-9, atol=1e-12)
 
 
+def one_class_of(count):
+    labels = torch.zeros(count, dtype=torch.long)
+    return Positives.from_labels(labels, None, labels.device).rows(0, count)
+
+
 def test_no_grid_where_expansions_do_not_pay():
     rows, labels = batch(3.0)
     scores = rows @ rows.T
-    relation = Relation.from_labels(labels, None, rows.device)
+    relation = Positives.from_labels(labels, None, rows.device).rows(0, len(labels))
     assert Grid.over(scores, relation, 0.01) is None, "no class is large enough"
-    large = Relation.from_labels(torch.zeros(200, dtype=torch.long), None, rows.device)
+    large = one_class_of(200)
     spread = torch.linspace(-1, 1, 40_000, dtype=torch.float64).view(200, 200)
     assert Grid.over(spread, large, 0.01) is not None
     assert Grid.over(spread, large, 1e-6) is None, "too many panels"
@@ -120,7 +125,7 @@ def test_sums_over_panels_equal_sums_over_pairs(rising, bend):
     sources, places = (
         20 * torch.rand(3, count, generator=generator, dtype=torch.float64) for count in (50, 31)
     )
-    large = Relation.from_labels(torch.zeros(200, dtype=torch.long), None, sources.device)
+    large = one_class_of(200)
     grid = Grid.over(torch.cat([sources, places], dim=1), large, 1.0, bend)
     kernel = Kernel(grid, bell, lambda gap: 0.3 * gap - 2.0)
     points, at = Points(grid, sources), Points(grid, places)

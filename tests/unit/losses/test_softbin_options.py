@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchmark.core.errors import ConfigError
 from benchmark.losses import create_loss
-from benchmark.losses.kernels.relation import Relation
+from benchmark.losses.kernels.relation import Positives
 
 torch.set_num_threads(1)
 OPTIONS = [
@@ -162,7 +162,8 @@ def test_tie_aware_ap_lies_between_zero_and_one_which_is_a_perfect_ranking():
 
 def test_every_class_has_the_same_share_of_the_weights():
     labels = torch.tensor([5, 3, 5, 3, 3, 9, 5, 5, 7, 7, 5])
-    weights = Relation.from_labels(labels, None, torch.device("cpu")).class_weights
+    positives = Positives.from_labels(labels, None, torch.device("cpu"))
+    weights = positives.rows(0, len(labels)).class_weights
     counts = Counter(labels.tolist())
     assert weights.tolist() == pytest.approx(
         [0 if y == 9 else 1 / (3 * counts[y]) for y in labels.tolist()]
@@ -172,7 +173,8 @@ def test_every_class_has_the_same_share_of_the_weights():
 
 def test_class_weights_count_queries_and_not_references():
     labels, pool = torch.tensor([0, 0, 0, 1, 2]), torch.tensor([1, 1, 1, 1, 0, 4])
-    weights = Relation.from_labels(labels, pool, torch.device("cpu")).class_weights
+    positives = Positives.from_labels(labels, pool, torch.device("cpu"))
+    weights = positives.rows(0, len(labels)).class_weights
     assert weights.tolist() == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2, 0])
 
 
@@ -194,7 +196,8 @@ def test_unknown_choices_are_refused_with_what_is_allowed():
 
 def test_class_weights_are_those_of_the_batch_when_it_queries_a_memory_too():
     labels, memory = torch.tensor([2, 0, 0, 5, 1]), torch.tensor([1, 0, 4, 0, 1])
-    weights = Relation.from_labels(labels, memory, torch.device("cpu"), own=True).class_weights
+    positives = Positives.from_labels(labels, memory, torch.device("cpu"), own=True)
+    weights = positives.rows(0, len(labels)).class_weights
     assert weights.tolist() == pytest.approx([0, 1 / 4, 1 / 4, 0, 1 / 2])
     rows = unit(10, 4, 2)
     loss = create_loss("softbin_ap", query_weights="class")
