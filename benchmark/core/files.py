@@ -2,6 +2,8 @@
 
 import contextlib
 import errno
+import fcntl
+import glob
 import json
 import os
 import shutil
@@ -14,20 +16,23 @@ from typing import Any
 from benchmark.core.errors import RunError
 
 DEVICES = "/dev"
+RANDOM = "?" * 8  # what mkstemp adds to a name
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, which takes the place of ``path`` on success and else vanishes."""
+    """Yield a temporary path, which takes the place of ``path`` on success and else vanishes.
+
+    What killed writers of ``path`` left is removed first.
+    """
     path = Path(path)
     temporary = None
     try:
         if os.path.realpath(path.parent) == DEVICES:  # root would replace the device by a file
             raise OSError(errno.EINVAL, "a device, not a file", str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
+        remove_abandoned(path)
+        handle, temporary = _new_temporary(path)
         os.chmod(temporary, 0o666 & ~_umask())
         yield temporary
         with open(temporary, "rb") as stream:
@@ -37,6 +42,7 @@ def replacing(path: Path) -> Iterator[Path]:
         raise cannot_write(path, error) from error
     finally:
         if temporary is not None:
+            os.close(handle)
             with contextlib.suppress(OSError):
                 # a writer that failed may hold it open, and its room until it is let go
                 os.truncate(temporary, 0)
@@ -77,7 +83,38 @@ def copy_file(source: Path | str, target: Path | str) -> None:
 def leftovers(path: Path) -> list[Path]:
     """Return the temporary files of ``path``: of writers that were killed, or still write."""
     path = Path(path)
-    return sorted(path.parent.glob(f".{path.name}.*"))
+    return sorted(path.parent.glob(f".{glob.escape(path.name)}.*"))
+
+
+def _new_temporary(path: Path) -> tuple[int, Path]:
+    """Make a temporary file of ``path``, locked until its handle is closed or its writer dies."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        _lock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # another writer took it for abandoned before it was locked
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove the temporary files of ``path`` that nobody writes: a dead writer's lock is free."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.{RANDOM}"):
+        with contextlib.suppress(OSError):  # another user's, or another writer removes it
+            handle = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if _lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    temporary.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int, operation: int) -> bool:
+    """Lock an open file; return False where another holds it, or its disk knows no locks."""
+    try:
+        fcntl.flock(handle, operation)
+    except OSError:
+        return False
+    return True
 
 
 def prepare_folder(folder: Path) -> None:

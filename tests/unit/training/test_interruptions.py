@@ -127,7 +127,7 @@ def test_a_run_may_die_before_and_after_each_of_its_files_takes_its_place(
 def test_what_a_killed_writer_left_is_gone_when_the_run_is_finished(whole, tmp_path):
     path = write_spec_in(tmp_path, SPEC_OF())
     for name in (CHECKPOINT, RESULT):
-        left = (tmp_path / name).parent / f".{(tmp_path / name).name}.x1y2z3"
+        left = (tmp_path / name).parent / f".{(tmp_path / name).name}.x1y2z3a4"
         left.parent.mkdir(exist_ok=True)
         left.write_bytes(b"half of it")
     train(path)

@@ -1,0 +1,84 @@
+"""A killed writer leaves its temporary file; the next writer of the same file removes it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmark.core.files import replacing, write_text
+
+WRITER = """
+import sys
+from pathlib import Path
+from benchmark.core.files import replacing
+
+with replacing(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    print("writing", flush=True)
+    sys.stdin.read()
+    temporary.write_text("whole")
+"""
+
+
+@pytest.fixture
+def writing():
+    """Return a function that starts a writer, which has its temporary file and waits."""
+    started = []
+
+    def start(path: Path) -> subprocess.Popen:
+        command = [sys.executable, "-c", WRITER, str(path)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout.readline() == b"writing\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("name", ["runs.csv", "[a]*?.csv"])
+def test_the_next_writer_removes_what_a_killed_one_left(name, number, tmp_path, writing):
+    path = tmp_path / name
+    process = writing(path)
+    process.send_signal(number)
+    process.wait()
+    assert len(list(tmp_path.iterdir())) == 1
+    write_text(path, "new")
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_the_file_of_a_writer_that_is_at_work_stays(tmp_path, writing):
+    path = tmp_path / "runs.csv"
+    process = writing(path)
+    write_text(path, "new")
+    assert path.read_text() == "new" and len(list(tmp_path.iterdir())) == 2
+    process.communicate()
+    assert path.read_text() == "whole" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_files_of_other_names_stay(tmp_path):
+    others = [".runs.csv.swp", ".runs.csv", ".runs.csv.abcdefgh-journal", ".scores.csv.abcdefgh"]
+    for name in others:
+        (tmp_path / name).touch()
+    (tmp_path / ".runs.csv.pipe4you").mkdir()
+    write_text(tmp_path / "runs.csv", "new")
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, ".runs.csv.pipe4you", "runs.csv"])
+
+
+def test_a_disk_without_locks_is_written_to(tmp_path, monkeypatch):
+    def refused(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    (tmp_path / ".runs.csv.abcdefgh").touch()
+    with replacing(tmp_path / "runs.csv") as temporary:
+        temporary.write_text("new")
+    assert sorted(os.listdir(tmp_path)) == [".runs.csv.abcdefgh", "runs.csv"]
