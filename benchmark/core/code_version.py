@@ -85,8 +85,11 @@ def _walk(value: object, parts: list[str]) -> None:
     if isinstance(value, ast.AST):
         parts.append(f"({type(value).__name__}")
         hidden = _hidden_keywords(value)
+        documented = (
+            isinstance(value, _WITH_DOCSTRING) and ast.get_docstring(value, clean=False) is not None
+        )
         for name, part in ast.iter_fields(value):
-            if name == "body" and isinstance(value, _WITH_DOCSTRING) and _is_text(part[:1]):
+            if name == "body" and documented:
                 part = part[1:]
             elif name == "keywords" and hidden:
                 part = [keyword for keyword in part if keyword.arg not in hidden]
@@ -106,15 +109,6 @@ def _hidden_keywords(node: ast.AST) -> set[str]:
         return set()
     name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
     return WORDS.get(str(name), set())
-
-
-def _is_text(statements: list[ast.stmt]) -> bool:
-    return any(
-        isinstance(each, ast.Expr)
-        and isinstance(each.value, ast.Constant)
-        and isinstance(each.value.value, str)
-        for each in statements
-    )
 
 
 def _digest(files: list[tuple[str, Path]]) -> str:

@@ -6,6 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -196,17 +197,6 @@ class DatasetLoader(ABC):
         return self.expected
 
 
-class PixelOpener:
-    """Makes an image of pixels in memory; a class, so that worker processes can receive it."""
-
-    def __init__(self, pixels: np.ndarray):
-        self.pixels = pixels
-
-    def __call__(self, index: int) -> Image.Image:
-        pixels = self.pixels[index]
-        return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
-
-
 def pixel_set(
     pixels: np.ndarray,
     labels: np.ndarray,
@@ -214,7 +204,13 @@ def pixel_set(
     categories: np.ndarray | None = None,
 ) -> ImageSet:
     """Return an in-memory set of uint8 pixels (N, H, W, C), C = 1 or 3."""
-    return ImageSet(labels.astype(np.int64), names, PixelOpener(pixels), categories, pixels)
+    opener = partial(_image_of, pixels)  # other processes can receive it
+    return ImageSet(labels.astype(np.int64), names, opener, categories, pixels)
+
+
+def _image_of(pixels: np.ndarray, index: int) -> Image.Image:
+    image = pixels[index]
+    return Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
 
 
 def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:

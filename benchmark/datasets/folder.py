@@ -57,7 +57,7 @@ class Folder(DatasetLoader):
         self._check_root(findings)
         table = (self._read_csv if self.config.split_csv else self._read_folders)(findings)
         findings.stop()
-        large = enough_images(table["label"], self.config.min_images)
+        large = table["label"].map(table["label"].value_counts()) >= self.config.min_images
         left_out, table = table[~large], table[large].copy()
         if not self.config.split_csv:
             self._split(findings, table)
@@ -139,8 +139,3 @@ class Folder(DatasetLoader):
             )
         paths = pd.Series([PurePosixPath(path).as_posix() for path in rows["path"]], dtype=object)
         return index_rows(paths, rows["label"], rows["category"], rows["split"], "")
-
-
-def enough_images(labels: pd.Series, min_images: int) -> pd.Series:
-    """Return, for each image, whether its class has at least ``min_images`` images."""
-    return labels.map(labels.value_counts()) >= min_images

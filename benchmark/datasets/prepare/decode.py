@@ -1,7 +1,7 @@
 """Decodes every image of a dataset and names the broken ones."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 from PIL import Image
 
@@ -21,7 +21,7 @@ def broken_images(dataset: Dataset, workers: int) -> tuple[list[str], int]:
     for number, image_set in enumerate(sets):
         for index, name in enumerate(image_set.names):
             images.setdefault(name, (number, index))
-    decoder = _Decoder([image_set.opener for image_set in sets])
+    decoder = partial(_error_of, [image_set.opener for image_set in sets])
     with Meter("decoding", len(images), "images") as meter:
         errors = []
         for error in ordered_map(decoder, list(images.values()), workers):
@@ -30,16 +30,11 @@ def broken_images(dataset: Dataset, workers: int) -> tuple[list[str], int]:
     return errors, len(images)
 
 
-@dataclass(frozen=True)
-class _Decoder:
-    """Opens one image of one set; returns its error, or None."""
-
-    openers: list[Callable[[int], Image.Image]]
-
-    def __call__(self, image: tuple[int, int]) -> str | None:
-        number, index = image
-        try:
-            self.openers[number](index)
-        except DataError as error:
-            return str(error)
-        return None
+def _error_of(openers: list[Callable[[int], Image.Image]], image: tuple[int, int]) -> str | None:
+    """Return the error of one image, given by the number of its opener and its own, or None."""
+    number, index = image
+    try:
+        openers[number](index)
+    except DataError as error:
+        return str(error)
+    return None

@@ -5,6 +5,7 @@ A run that was killed continues after its last complete shard; the folder gets i
 everything is there.
 """
 
+import contextlib
 import io
 import os
 import shutil
@@ -38,14 +39,6 @@ SHARD_BYTES = 256_000_000
 PLAN = "plan.txt"
 
 
-def is_packed(root: Path, side: int, paths: Sequence[str]) -> bool:
-    """Say whether there is a complete packed copy with all these images."""
-    try:
-        return not PackedImages(root, side).missing(paths)
-    except DataError:
-        return False
-
-
 def pack(
     root: Path, side: int, paths: Sequence[str], workers: int, *, compressed: bool = True
 ) -> Path:
@@ -55,8 +48,9 @@ def pack(
     the broken images; the shards before the first of them stay for the next run.
     """
     folder = packed_folder(root, side)
-    if is_packed(root, side, paths):
-        return folder
+    with contextlib.suppress(DataError):  # there is none, or it is damaged
+        if not PackedImages(root, side).missing(paths):
+            return folder
     work = root / f".packing-{side}"
     plan = plan_of(side, paths, compressed=compressed)
     advice = "free some space and start the same command again: complete shards are kept"
