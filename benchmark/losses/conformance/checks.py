@@ -135,12 +135,10 @@ def _small_if_random(subject: Subject, batches: list[Case]) -> list[Case]:
 def _wrong_factor(subject: Subject, case: Case) -> Mismatch | None:
     """Return how the gradient of -3 x loss is not -3 x the gradient."""
     expected = subject.expected(case, FLOAT32)
-    if expected.answer.gradient is None:
+    if expected.gradient is None:
         return None
     gradient = subject.fresh_answer(case, FLOAT32, factor=-3.0).gradient
-    found = differing_gradients(
-        gradient, -3.0 * expected.answer.gradient, 3.0 * expected.of_gradient
-    )
+    found = differing_gradients(gradient, -3.0 * expected.gradient, expected.of_gradient, 3.0)
     return found and replace(found, text=f"of -3 x loss: {found.text}")
 
 
@@ -149,10 +147,10 @@ def _changed(subject: Subject, case: Case, transform: Transform) -> Mismatch | N
     other, moved = transform(case)
     before, after = subject.answer(case, FLOAT32), subject.answer(other, FLOAT32)
     allowed = subject.expected(case, FLOAT32)
-    found = differing_values(after.value, before.value, 2 * allowed.of_value)
+    found = differing_values(after.value, before.value, allowed.of_value, 2.0)
     if found is None and before.gradient is not None:
         gradient = moved(before.gradient)
-        found = differing_gradients(after.gradient, gradient, 2 * allowed.of_gradient)
+        found = differing_gradients(after.gradient, gradient, allowed.of_gradient, 2.0)
     return found
 
 

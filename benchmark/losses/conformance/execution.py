@@ -21,6 +21,7 @@ from benchmark.losses.conformance.subject import (
     SEEDS,
     Mismatch,
     Subject,
+    Tolerance,
     differing_values,
 )
 
@@ -49,8 +50,9 @@ def _autocast(subject: Subject, batch: Case) -> Finding:
     finding = examine(name, [batch], lambda case: _rounds(subject, case), crash="not applicable")
     if finding.result != "passed":
         return finding
-    off = abs(_under_autocast(subject, batch)[0] - subject.reference.answer(batch).value)
-    full = off <= subject.expected(batch, FLOAT32).of_value
+    value = subject.reference.answer(batch, gradient=False).value
+    off = abs(_under_autocast(subject, batch)[0] - value)
+    full = subject.expected(batch, FLOAT32).of_value.allows(off)
     return replace(finding, note=f"in {'full' if full else 'bfloat16'} precision")
 
 
@@ -68,10 +70,11 @@ def _under_autocast(subject: Subject, case: Case) -> tuple[float, Tensor | None]
 def _rounds(subject: Subject, case: Case) -> Mismatch | None:
     """Return how autocast to bfloat16 does more than round, None if it does not."""
     value, gradient = _under_autocast(subject, case)
-    expected = subject.reference.answer(case).value
-    noisy = [subject.reference.answer(case, BFLOAT16_NOISE, seed).value for seed in SEEDS]
-    allowed = BFLOAT16_FLOOR + 4 * max(abs(other - expected) for other in noisy)
-    if found := differing_values(value, expected, allowed):
+    of_value = partial(subject.reference.answer, case, gradient=False)
+    expected = of_value().value
+    noisy = [of_value(BFLOAT16_NOISE, seed).value for seed in SEEDS]
+    noise = 4 * max(abs(other - expected) for other in noisy)
+    if found := differing_values(value, expected, Tolerance(BFLOAT16_FLOOR, lambda: noise)):
         return found
     if gradient is None:
         return Mismatch("no gradient reaches the embeddings")

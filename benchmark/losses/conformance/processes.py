@@ -46,18 +46,19 @@ def check_processes(subject: Subject) -> Finding:
     expected = subject.expected(whole, FLOAT32)
     alone = [subject.expected(half, FLOAT32) for half in halves]
     own = [
-        differing_values(answer.value, half.answer.value, half.of_value)
+        differing_values(answer.value, half.value, half.of_value)
         for answer, half in zip(answers, alone, strict=True)
     ]
     if own == [None] * PROCESSES:
-        wanted = torch.cat([h.answer.gradient for h in alone if h.answer.gradient is not None])
-        found = differing_gradients(gradient, wanted, max(half.of_gradient for half in alone))
+        wanted = torch.cat([half.gradient for half in alone if half.gradient is not None])
+        allowed = max((half.of_gradient for half in alone), key=lambda allowed: allowed.whole)
+        found = differing_gradients(gradient, wanted, allowed)
         if found:
             return Finding(NAME, "failed", f"each process on its own half: {found.text}", halves[0])
         return Finding(NAME, "not applicable", "each process ranks its own half of the batch")
-    found = differing_values(value, expected.answer.value, expected.of_value)
+    found = differing_values(value, expected.value, expected.of_value)
     found = found or differing_gradients(
-        gradient / PROCESSES, expected.answer.gradient, expected.of_gradient
+        gradient / PROCESSES, expected.gradient, expected.of_gradient
     )
     if found:
         return Finding(NAME, "failed", f"mean over {PROCESSES} processes: {found.text}", whole)

@@ -47,13 +47,16 @@ class Reference:
         """Whether the gradient is a difference quotient, which a factor on the loss may change."""
         return hasattr(self.config, "lambda_val")
 
-    def answer(self, case: Case, noise: float = 0.0, seed: int = 0) -> Answer:
-        """Return value and gradient of a batch, after disturbing its scores by ``noise`` x normal.
+    def answer(
+        self, case: Case, noise: float = 0.0, seed: int = 0, *, gradient: bool = True
+    ) -> Answer:
+        """Return the value of a batch, and its gradient where that is asked for.
 
-        The value is NaN when no query has a positive.
+        Its scores are disturbed by ``noise`` x normal. The value is NaN when no query has a
+        positive.
         """
         generator = torch.Generator().manual_seed(seed)
-        free = case.embeddings.clone().requires_grad_()
+        free = case.embeddings.clone().requires_grad_(gradient)
         queries = torch.nn.functional.normalize(free, dim=1)
         pool, pool_labels = queries, case.labels
         if case.reference_labels is not None:
@@ -65,10 +68,10 @@ class Reference:
         if case.references is None:
             ranked.fill_diagonal_(False)
         value = self.of_scores(scores, positives, ranked)
-        if not value.isfinite():
+        if not gradient or not value.isfinite():
             return Answer(float(value), None)
-        (gradient,) = torch.autograd.grad(value + 0.0 * free.sum(), free)
-        return Answer(value.item(), gradient)
+        (found,) = torch.autograd.grad(value + 0.0 * free.sum(), free)
+        return Answer(value.item(), found)
 
 
 def reference(name: str, options: Mapping[str, Any]) -> Reference:

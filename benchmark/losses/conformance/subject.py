@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
@@ -24,20 +25,87 @@ STANDARD_ERRORS = 6.0
 
 
 @dataclass(frozen=True)
-class Expected:
-    """The reference's answer to a batch, and how far another answer may be from it."""
-
-    answer: Answer
-    of_value: float
-    of_gradient: float
-
-
-@dataclass(frozen=True)
 class Mismatch:
     """What is wrong in words, and how many times what is allowed."""
 
     text: str
     times: float = math.inf
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far apart two answers may be: ``floor`` and ``more()``, which takes long to find out."""
+
+    floor: float
+    more: Callable[[], float]
+
+    @cached_property
+    def whole(self) -> float:
+        """The largest difference that is allowed."""
+        return self.floor + self.more()
+
+    def allows(self, off: float, times: float = 1.0) -> bool:
+        """Say whether a difference is at most ``times`` what is allowed; False for NaN."""
+        return off <= times * self.floor or off <= times * self.whole
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The reference's answer to a batch, and how far another answer in ``dtype`` may be from it.
+
+    Each part is found out when it is first asked for: many batches are asked for values alone, and
+    gradients take most of the time.
+    """
+
+    reference: Reference
+    case: Case
+    dtype: torch.dtype
+
+    @cached_property
+    def value(self) -> float:
+        """The value, the mean of many draws where the loss is random."""
+        return self._drawn[0].value if self.reference.random else self._answer(gradient=False).value
+
+    @cached_property
+    def gradient(self) -> Tensor | None:
+        """The gradient (B, D), None where the value is not finite."""
+        return self._drawn[0].gradient if self.reference.random else self._answer().gradient
+
+    @cached_property
+    def of_value(self) -> Tolerance:
+        """How far another value may be."""
+        return Tolerance(FLOOR[self.dtype][0], self._noise_of_value)
+
+    @cached_property
+    def of_gradient(self) -> Tolerance:
+        """How far a number of another gradient may be."""
+        largest = 1.0 if self.gradient is None else max(0.3, float(self.gradient.abs().max()))
+        return Tolerance(FLOOR[self.dtype][1] * largest, self._noise_of_gradient)
+
+    def _noise_of_value(self) -> float:
+        if self.reference.random:
+            return self._drawn[1][0]
+        if self.case.exact or not math.isfinite(self.value):
+            return 0.0  # scores of an exact batch are not rounded
+        others = [self._answer(seed, gradient=False).value for seed in SEEDS]
+        return MARGIN * max(abs(other - self.value) for other in others)
+
+    def _noise_of_gradient(self) -> float:
+        if self.reference.random:
+            return self._drawn[1][1]
+        if self.gradient is None:
+            return 0.0
+        others = [self._answer(seed).gradient for seed in SEEDS]
+        return MARGIN * max(_largest(other, self.gradient) for other in others)
+
+    def _answer(self, seed: int = 0, *, gradient: bool = True) -> Answer:
+        """Return the reference's answer, with noise for a seed other than 0."""
+        noise = NOISE[self.dtype] if seed else 0.0
+        return self.reference.answer(self.case, noise, seed, gradient=gradient)
+
+    @cached_property
+    def _drawn(self) -> tuple[Answer, tuple[float, float]]:
+        return mean_of_draws(lambda: self.reference.answer(self.case), random=True)
 
 
 @dataclass(frozen=True)
@@ -49,29 +117,15 @@ class Subject:
 
     candidate: Candidate
     reference: Reference
-    _expected: dict[tuple[int, torch.dtype], tuple[Case, Expected]] = field(default_factory=dict)
+    _expected: dict[tuple[int, torch.dtype], Expected] = field(default_factory=dict)
     _answers: dict[tuple[int, torch.dtype], tuple[Case, Answer]] = field(default_factory=dict)
 
     def expected(self, case: Case, dtype: torch.dtype) -> Expected:
         """Return the reference's answer and what rounding in ``dtype`` may change of it."""
         key = id(case), dtype
         if key not in self._expected:
-            self._expected[key] = case, self._expect(case, dtype)
-        return self._expected[key][1]
-
-    def _expect(self, case: Case, dtype: torch.dtype) -> Expected:
-        answer, errors = self._mean(lambda seed: self.reference.answer(case))
-        of_value, share = FLOOR[dtype]
-        if answer.gradient is None:
-            return Expected(answer, of_value, share)
-        of_gradient = share * max(0.3, float(answer.gradient.abs().max()))
-        if self.reference.random:
-            return Expected(answer, of_value + errors[0], of_gradient + errors[1])
-        others = [self.reference.answer(case, NOISE[dtype], seed) for seed in SEEDS]
-        if not case.exact:  # scores of an exact batch are not rounded
-            of_value += MARGIN * max(abs(other.value - answer.value) for other in others)
-        of_gradient += MARGIN * max(_largest(other.gradient, answer.gradient) for other in others)
-        return Expected(answer, of_value, of_gradient)
+            self._expected[key] = Expected(self.reference, case, dtype)
+        return self._expected[key]
 
     def answer(self, case: Case, dtype: torch.dtype) -> Answer:
         """Return the candidate's answer, the mean of many draws where the loss is random."""
@@ -82,23 +136,8 @@ class Subject:
 
     def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
         """Return the same from new calls, with the gradient of ``factor`` x value."""
-        return self._mean(lambda seed: self.candidate.answer(case, dtype, factor))[0]
-
-    def _mean(self, draw: Callable[[int], Answer]) -> tuple[Answer, tuple[float, float]]:
-        """Return an answer, or the mean of many and STANDARD_ERRORS of the difference of two."""
-        torch.manual_seed(0)
-        first = draw(0)
-        if not self.reference.random:
-            return first, (0.0, 0.0)
-        answers = [first, *(draw(seed) for seed in range(1, DRAWS))]
-        values = torch.tensor([answer.value for answer in answers], dtype=torch.float64)
-        gradients = [answer.gradient for answer in answers if answer.gradient is not None]
-        if len(gradients) < DRAWS:
-            return Answer(float(values.mean()), None), (0.0, 0.0)
-        stacked = torch.stack(gradients)
-        unit = STANDARD_ERRORS * (2.0 / DRAWS) ** 0.5
-        errors = unit * float(values.std()), unit * float(stacked.std(0).max())
-        return Answer(float(values.mean()), stacked.mean(0)), errors
+        answer = partial(self.candidate.answer, case, dtype, factor)
+        return mean_of_draws(answer, random=self.reference.random)[0]
 
     def wrong_value(
         self, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
@@ -109,7 +148,7 @@ class Subject:
         """
         expected = self.expected(case, precision or dtype)
         value = self.answer(case, dtype).value
-        return differing_values(value, expected.answer.value, expected.of_value)
+        return differing_values(value, expected.value, expected.of_value)
 
     def wrong_gradient(
         self, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
@@ -117,39 +156,66 @@ class Subject:
         """Return how the candidate's gradient differs from the reference's, None if not."""
         expected = self.expected(case, precision or dtype)
         gradient = self.answer(case, dtype).gradient
-        return differing_gradients(gradient, expected.answer.gradient, expected.of_gradient)
+        return differing_gradients(gradient, expected.gradient, expected.of_gradient)
 
 
-def differing_values(value: float, expected: float, allowed: float) -> Mismatch | None:
-    """Return how far a value is from the expected one, None if it may be."""
+def mean_of_draws(
+    draw: Callable[[], Answer], *, random: bool
+) -> tuple[Answer, tuple[float, float]]:
+    """Return an answer, or the mean of many and STANDARD_ERRORS of the difference of two."""
+    torch.default_generator.manual_seed(0)  # torch's own seeds GPUs too, and takes 1 ms
+    first = draw()
+    if not random:
+        return first, (0.0, 0.0)
+    answers = [first, *(draw() for _ in range(1, DRAWS))]
+    values = torch.tensor([answer.value for answer in answers], dtype=torch.float64)
+    gradients = [answer.gradient for answer in answers if answer.gradient is not None]
+    if len(gradients) < DRAWS:
+        return Answer(float(values.mean()), None), (0.0, 0.0)
+    stacked = torch.stack(gradients)
+    unit = STANDARD_ERRORS * (2.0 / DRAWS) ** 0.5
+    errors = unit * float(values.std()), unit * float(stacked.std(0).max())
+    return Answer(float(values.mean()), stacked.mean(0)), errors
+
+
+def differing_values(
+    value: float, expected: float, allowed: Tolerance, times: float = 1.0
+) -> Mismatch | None:
+    """Return how far a value is from the expected one, None if it may be.
+
+    It may be ``times`` what is allowed.
+    """
     off = abs(value - expected)
-    if off <= allowed:  # False for NaN
+    if allowed.allows(off, times):
         return None
-    return Mismatch(f"value {value:.7g}, expected {expected:.7g} (+-{allowed:.1g})", off / allowed)
+    limit = times * allowed.whole
+    return Mismatch(f"value {value:.7g}, expected {expected:.7g} (+-{limit:.1g})", off / limit)
 
 
 def differing_gradients(
-    gradient: Tensor | None, expected: Tensor | None, allowed: float
+    gradient: Tensor | None, expected: Tensor | None, allowed: Tolerance, times: float = 1.0
 ) -> Mismatch | None:
     """Return how far a gradient (B, D) is from the expected one, None if it may be."""
     if expected is None:
         return None
     largest = float(expected.abs().max())
     if gradient is None:
-        none = Mismatch("no gradient reaches the embeddings", largest / allowed)
-        return none if largest > allowed else None
+        if allowed.allows(largest, times):
+            return None
+        return Mismatch("no gradient reaches the embeddings", largest / (times * allowed.whole))
     off = (gradient - expected).abs()
-    if off.max() <= allowed:  # False for NaN
+    if allowed.allows(float(off.max()), times):
         return None
+    limit = times * allowed.whole
     row, column = divmod(int(off.nan_to_num(torch.inf).argmax()), expected.shape[1])
     text = (
         f"gradient of row {row}, column {column} is {gradient[row, column]:.7g}, expected "
-        f"{expected[row, column]:.7g} (+-{allowed:.1g})"
+        f"{expected[row, column]:.7g} (+-{limit:.1g})"
     )
-    if largest > allowed:
+    if largest > limit:
         share = float((gradient * expected).sum() / expected.square().sum())
         text += f"; along the expected gradient it is {share:.4g} of it"
-    return Mismatch(text, float(off.max()) / allowed)
+    return Mismatch(text, float(off.max()) / limit)
 
 
 def _largest(first: Tensor | None, second: Tensor | None) -> float:
