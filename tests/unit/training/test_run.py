@@ -7,13 +7,13 @@ import dataclasses
 import json
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from held_runs import held, train_command
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
+from workplace import STUCK
 
 from benchmark.core.errors import RunError
 from benchmark.core.query_scores import read_query_scores
@@ -160,22 +160,13 @@ def long(tmp_path_factory) -> Path:
     ("kind", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, EXIT_INTERRUPTED)]
 )
 def test_killed_process_continues_to_the_same_bits(kind, status, long, tmp_path):
-    whole, killed = long, tmp_path / "killed"
-    command = [
-        sys.executable,
-        "-m",
-        "benchmark",
-        "train",
-        "--spec",
-        str(write_spec_in(killed, LONG)),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not (killed / CHECKPOINT).exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(kind)
-    assert process.wait(30) == status
+    killed = tmp_path / "killed"
+    with held(killed, LONG) as (process, go_on):
+        process.send_signal(kind)
+        go_on()
+        assert process.wait(STUCK) == status
     assert not (killed / RESULT).exists()
+    command = train_command(killed / "spec.json")
     assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
-    assert (killed / RESULT).read_bytes() == (whole / RESULT).read_bytes()
-    assert curve(killed) == curve(whole)
+    assert (killed / RESULT).read_bytes() == (long / RESULT).read_bytes()
+    assert curve(killed) == curve(long)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from held_runs import held, train_command, wait_for
 from tiny_runs import curve, tiny_spec, write_spec_in
 from workplace import STUCK, small_study
 
 from benchmark.core.records import RESULT
-from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.fork_server.client import step_forked, train_forked
 from benchmark.training.fork_server.protocol import READ_AT_START, VARIABLE
 from benchmark.training.fork_server.starter import ForkServer
@@ -32,40 +32,47 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the fork 
 
 
 @pytest.fixture(scope="module")
-def forking() -> Iterator[dict[str, str]]:
-    """Yield the environment in which commands find a server."""
+def server() -> Iterator[ForkServer]:
+    """Yield a server that commands with this process's variables find."""
     before = os.environ.pop(VARIABLE, None)
-    server = ForkServer()
-    server.start()
-    yield dict(os.environ)
-    server.stop()
+    started = ForkServer()
+    started.start()
+    yield started
+    started.stop()
     os.environ.pop(VARIABLE)
     if before is not None:
         os.environ[VARIABLE] = before
 
 
-def command(spec: Path) -> list[str]:
-    return [sys.executable, "-m", "benchmark", "train", "--spec", str(spec)]
+@pytest.fixture(scope="module")
+def forking(server) -> dict[str, str]:
+    """Return the environment in which commands find the server."""
+    return dict(os.environ)
 
 
 def run(spec: Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
     return subprocess.run(
-        command(spec), env=environment, capture_output=True, text=True, check=False
+        train_command(spec), env=environment, capture_output=True, text=True, check=False
     )
 
 
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def only_fork(server: ForkServer) -> int:
+    """Return the id of the one process that the server has forked, once it has no other."""
+    path = Path(f"/proc/{server._process.pid}/task/{server._process.pid}/children")
+    wait_for(lambda: len(path.read_text().split()) == 1)
+    return int(path.read_text())
 
 
-def start_until_checkpoint(folder: Path, spec, environment: dict[str, str]) -> subprocess.Popen:
-    process = subprocess.Popen(
-        command(write_spec_in(folder, spec)), env=environment, stdout=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + STUCK
-    while not (folder / CHECKPOINT).exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return process
+def freeze(pid: int) -> None:
+    """Stop a process, and wait until it stands still."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: fact(pid, "State") == "T")
+
+
+def fact(pid: int, name: str) -> str:
+    """Return what the system says of a process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return re.findall(rf"^{name}:\s+(\w+)", status, re.MULTILINE)[0]
 
 
 def test_a_server_that_says_nothing_is_not_waited_for(tmp_path, monkeypatch):
@@ -105,12 +112,17 @@ def whole(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_to_the_command_reaches_the_run_which_continues_later(
-    kind, forking, whole, tmp_path
+    kind, server, forking, whole, tmp_path
 ):
     stopped = tmp_path / "stopped"
-    process = start_until_checkpoint(stopped, tiny_spec("smooth_ap", training=LONG), forking)
-    process.send_signal(kind)
-    assert process.wait(STUCK) == (-kind if kind == signal.SIGKILL else EXIT_INTERRUPTED)
+    with held(stopped, tiny_spec("smooth_ap", training=LONG), forking) as (process, go_on):
+        fork = only_fork(server)
+        freeze(fork)  # the signal has to be there before the run goes on
+        process.send_signal(kind)
+        wait_for(lambda: int(fact(fork, "ShdPnd"), 16))
+        go_on()
+        os.kill(fork, signal.SIGCONT)
+        assert process.wait(STUCK) == (-kind if kind == signal.SIGKILL else EXIT_INTERRUPTED)
     assert not (stopped / RESULT).exists()
     assert run(stopped / "spec.json", forking).returncode == 0
     assert (stopped / RESULT).read_bytes() == (whole / RESULT).read_bytes()
@@ -130,15 +142,15 @@ def own_server(monkeypatch) -> Iterator[ForkServer]:
 
 def test_a_killed_run_says_so_and_a_run_goes_on_when_the_server_dies(own_server, tmp_path):
     killed, spared = tmp_path / "killed", tmp_path / "spared"
-    process = start_until_checkpoint(killed, tiny_spec("smooth_ap", training=LONG), os.environ)
-    (fork,) = children(own_server._process.pid)
-    os.kill(fork, signal.SIGKILL)
-    assert process.wait(STUCK) == 128 + signal.SIGKILL
+    with held(killed, tiny_spec("smooth_ap", training=LONG)) as (process, _):
+        os.kill(only_fork(own_server), signal.SIGKILL)
+        assert process.wait(STUCK) == 128 + signal.SIGKILL
     assert not (killed / RESULT).exists()
 
-    process = start_until_checkpoint(spared, tiny_spec("smooth_ap", training=LONG), os.environ)
-    own_server._process.kill()
-    assert process.wait(STUCK) == 0
+    with held(spared, tiny_spec("smooth_ap", training=LONG)) as (process, go_on):
+        own_server._process.kill()
+        go_on()
+        assert process.wait(STUCK) == 0
     assert (spared / RESULT).exists()
     # the next one starts by itself
     spec = write_spec_in(tmp_path / "next", tiny_spec("smooth_ap", training=QUICK))
@@ -237,9 +249,7 @@ def test_a_step_has_the_files_the_output_and_the_status_of_one_started_by_itself
     monkeypatch.delenv(VARIABLE, raising=False)
     server = ForkServer()
     server.start(runs=False)
-    deadline = time.monotonic() + STUCK
-    while not Path(os.environ[VARIABLE]).exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(Path(os.environ[VARIABLE]).exists)
     try:
         for results, words in (("forked", ["collect"]), ("missing", ["stats"])):
             arguments = [*words, study.name, "--results", results]
