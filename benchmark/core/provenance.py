@@ -4,6 +4,7 @@ Importing this module does not import torch; a device is known only where torch 
 """
 
 import hashlib
+import functools
 import importlib.metadata
 import os
 import platform
@@ -102,6 +103,7 @@ def _memory_gb() -> float | None:
         return None
 
 
+@functools.cache
 def _version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)

@@ -35,7 +35,9 @@ def environment(quick: bool) -> dict[str, str]:
         "TERM": "xterm",
         "COLUMNS": "80",
     }
-    return {**os.environ, **variables, **({} if quick else {"REAL_TRAINING": "1"})}
+    # runs that take no time are not worth a process from which they are forked
+    variables |= {"BENCHMARK_FORK_SERVER": "off"} if quick else {"REAL_TRAINING": "1"}
+    return {**os.environ, **variables}
 
 
 def on_terminal(

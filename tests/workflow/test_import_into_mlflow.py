@@ -14,6 +14,13 @@ BROKEN = "/smooth_ap_wide/bs32/seed1"
 THE_IMPORT = "results/small/imported.txt"
 
 
+@pytest.fixture(autouse=True)
+def nothing_else(monkeypatch) -> None:
+    """Leave out what has no part in the import; runs that take no time need no fork server."""
+    monkeypatch.setenv("BENCHMARK_FORK_SERVER", "off")
+    monkeypatch.setenv("QUICK_STEPS", "register-analysis finish")
+
+
 def in_mlflow(place: Workplace) -> list[str]:
     """Returns the run_id of every run of the study in the store, sorted, doubled ones twice."""
     results = place.folder / "results"

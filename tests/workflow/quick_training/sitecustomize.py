@@ -72,6 +72,7 @@ OUTPUTS = {
     "analyse": ("analyses/{}/summary.json",),
     "register-analysis": ("registration.json",),
     "track": (),
+    "finish": (),
 }
 
 
