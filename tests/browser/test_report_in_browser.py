@@ -1,20 +1,15 @@
 """The report in headless Chromium: no errors, no requests, nothing too wide, sorting works.
 
-A picture of it is kept for people in results/test-artifacts (or BENCHMARK_TEST_ARTIFACTS).
+``tests/workflow/test_end_to_end.py`` looks at that of a study that has really been run.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from made_up_inputs import WENT_WRONG, made_up_inputs, written_page
-from workplace import ROOT, STUCK, small_study
 
 from benchmark.core.files import write_text
 
@@ -35,28 +30,6 @@ def report(tmp_path_factory) -> Path:
     inputs = made_up_inputs(bad=WENT_WRONG, references=True)
     write_text(path, written_page(inputs, folder))
     return path
-
-
-@pytest.fixture(scope="module")
-def real_report(tmp_path_factory) -> Path:
-    """The report of a small study that has really been run."""
-    folder = tmp_path_factory.mktemp("study")
-    (folder / "small.yaml").write_text(
-        yaml.safe_dump(small_study("small", ["smooth_ap", "roadmap"]))
-    )
-    command = ["-m", "benchmark", "run", "small.yaml", "--cores", "2", "--results", "results"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=STUCK,
-        check=False,
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    return folder / "results" / "small" / "report" / "index.html"
 
 
 def sort_keys(page) -> list[float]:
@@ -101,24 +74,6 @@ def test_dark_scheme_exchanges_ink_and_paper(report, visit):
     assert paper > 0.9 > 0.4 > ink
     ink, paper = lightness("dark")
     assert paper < 0.2 < 0.6 < ink
-
-
-@pytest.mark.slow
-def test_the_report_of_a_real_study_logs_no_error_and_asks_for_nothing_else(
-    real_report, visit, pictures
-):
-    seen = visit()
-    seen.open(real_report.as_uri())
-    page = seen.page
-    page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true })")
-    page.evaluate("document.querySelectorAll('th button').forEach((node) => node.click())")
-    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-    page.wait_for_load_state("networkidle")
-    assert seen.errors == []
-    assert seen.requests == [real_report.as_uri()]
-    page.evaluate("window.scrollTo(0, 0)")
-    page.screenshot(path=pictures / "report.png")
-    assert (pictures / "report.png").stat().st_size > 20_000
 
 
 def test_a_page_that_logs_an_error_or_asks_for_a_file_is_noticed(report, visit, tmp_path):

@@ -1,4 +1,7 @@
-"""The real thing in miniature: real training, from a study file to the report."""
+"""The real thing in miniature: real training, from a study file to the report.
+
+A picture of the report is kept for people in results/test-artifacts (or BENCHMARK_TEST_ARTIFACTS).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,8 @@ class PullTogether(Loss):
 """
 
 
-def snakemake(folder: Path, profile: str, *arguments: str) -> subprocess.CompletedProcess:
+def run_smoke(folder: Path) -> subprocess.CompletedProcess:
+    """Run the study of a folder with the profile of the smoke study."""
     command = [
         sys.executable,
         "-m",
@@ -51,8 +55,13 @@ def snakemake(folder: Path, profile: str, *arguments: str) -> subprocess.Complet
         "--cores",
         "2",
     ]
-    command += ["--profile", str(ROOT / "workflow" / "profiles" / profile), *arguments]
-    everything = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command += ["--profile", str(ROOT / "workflow" / "profiles" / "smoke")]
+    command += ["--config", "study=./smoke.yaml"]
+    everything = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "BENCHMARK_PLUGINS": str(folder / "plugins"),
+    }
     return subprocess.run(
         command,
         cwd=folder,
@@ -73,25 +82,27 @@ def long_table(path: Path) -> list[dict[str, str]]:
 SHORT = ["smooth_ap", "sup_ap", "roadmap", "blackbox_ap", "proxy_nca", "untrained"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("losses", [SHORT, pytest.param(None, marks=pytest.mark.stress)])
-def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(
-    losses, tmp_path, monkeypatch
-):
-    plugins = tmp_path / "plugins"
-    write_paper(plugins)
-    (plugins / "pull_together.py").write_text(TOY_LOSS)
-    monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
+@pytest.fixture(scope="module", params=[SHORT, pytest.param(None, marks=pytest.mark.stress)])
+def smoke(request, tmp_path_factory) -> Path:
+    """Return a folder in which the smoke study has been run, with a loss and a paper of its own."""
+    place = tmp_path_factory.mktemp("smoke")
+    write_paper(place / "plugins")
+    (place / "plugins" / "pull_together.py").write_text(TOY_LOSS)
     content = yaml.safe_load((ROOT / "workflow" / "config" / "smoke.yaml").read_text())
-    content["blocks"][0]["losses"] = list(losses or content["blocks"][0]["losses"])
+    content["blocks"][0]["losses"] = list(request.param or content["blocks"][0]["losses"])
     content["blocks"][0]["losses"].append("pull_together")
     content["references"] = {"published": ["roadmap2021v2/table1", "toy2030"]}
-    (tmp_path / "smoke.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
-    chosen = ("smoke", "--config", "study=./smoke.yaml")
-    done = snakemake(tmp_path, *chosen)
+    (place / "smoke.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    done = run_smoke(place)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    study = load_study(str(tmp_path / "smoke.yaml"))
-    folder = tmp_path / "results" / "smoke"
+    return place
+
+
+@pytest.mark.slow
+def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(smoke, monkeypatch):
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(smoke / "plugins"))
+    study = load_study(str(smoke / "smoke.yaml"))
+    folder = smoke / "results" / "smoke"
     rows = long_table(folder / "runs.csv")
     assert {row["run_id"] for row in rows} == set(expand(study))
     assert {row["status"] for row in rows} == {"ok"}
@@ -116,5 +127,27 @@ def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(
     assert row.count("|") == next(line for line in table if "|" in line).count("|")
     assert str(len(rows)) in (folder / "imported.txt").read_text()
 
-    again = snakemake(tmp_path, *chosen)
+    again = run_smoke(smoke)
     assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_report_of_a_real_study_logs_no_error_and_asks_for_nothing_else(
+    smoke,
+    visit,
+    pictures,
+):
+    report = smoke / "results" / "smoke" / "report" / "index.html"
+    seen = visit()
+    seen.open(report.as_uri())
+    page = seen.page
+    page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true })")
+    page.evaluate("document.querySelectorAll('th button').forEach((node) => node.click())")
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_load_state("networkidle")
+    assert seen.errors == []
+    assert seen.requests == [report.as_uri()]
+    page.evaluate("window.scrollTo(0, 0)")
+    page.screenshot(path=pictures / "report.png")
+    assert (pictures / "report.png").stat().st_size > 20_000

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 
+import fabricated
 import pytest
 from fabricated import make_epochs, make_spec, write_epochs, write_run
 
 from benchmark.runs.tracking import mirror_process, store
 from benchmark.training import mirror as mirror_module
 from benchmark.training.mirror import CLOSING_SHARE, Mirror
+
+HELPERS = Path(fabricated.__file__).parent
 
 
 def patience(helper, monkeypatch) -> list[float]:
@@ -108,6 +112,9 @@ def test_runs_reach_a_real_server_while_they_train_and_an_outage_is_made_good_on
         mirror_module, "CLOSING_SHARE", 9.9
     )  # these runs take no time, so no share of it
     monkeypatch.setattr(mirror_module, "CLOSING_SECONDS", 60.0)
+    monkeypatch.setattr(mirror_module, "HELPER", "impatient_mirror")
+    monkeypatch.setenv("PYTHONPATH", str(HELPERS))
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     server = real_server(tmp_path / "server")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.start())
     monkeypatch.setenv("BENCHMARK_STUDY", "toy")
