@@ -3,8 +3,8 @@
 Importing this module does not import torch; a device is known only where torch is already loaded.
 """
 
-import hashlib
 import functools
+import hashlib
 import importlib.metadata
 import os
 import platform
