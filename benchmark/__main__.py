@@ -1,7 +1,5 @@
 """``python -m benchmark``: every step of the suite as a command, usable without Snakemake."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import os

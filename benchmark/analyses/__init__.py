@@ -8,8 +8,6 @@ numbers it is compared with. Only ``cli`` imports this package; the report reads
 ``benchmark.analyses.write`` leaves.
 """
 
-from __future__ import annotations
-
 from benchmark.core.registry import Registry
 
 ANALYSES = Registry("analysis", "benchmark.analyses")

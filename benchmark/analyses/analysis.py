@@ -1,7 +1,5 @@
 """What an analysis is before it becomes files, and the numbers and words that several print."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """How far each AP loss is from the AP it stands for, along an epoch and against its smoothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

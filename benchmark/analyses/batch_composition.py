@@ -1,7 +1,5 @@
 """What hard and random sampling put into a batch: neighbours, hard and easy negatives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How much better the AP looks in batches than over the whole test set, by loss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

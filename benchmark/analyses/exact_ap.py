@@ -1,7 +1,5 @@
 """Average precision by counting, for the scores of a batch or of one query."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

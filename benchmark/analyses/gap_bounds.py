@@ -1,7 +1,5 @@
 """The decomposability gap of one query and its two upper bounds (ROADMAP v2, Eq. 6, 8 and 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations

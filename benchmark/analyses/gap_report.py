@@ -1,7 +1,5 @@
 """The table and the figure of the decomposability gap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

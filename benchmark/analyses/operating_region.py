@@ -1,7 +1,5 @@
 """How much of the difference matrix the sigmoid of SmoothAP still gives a gradient."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

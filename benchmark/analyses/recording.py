@@ -4,8 +4,6 @@ Runs leave no weights behind, so an analysis trains what it looks at, once per s
 code version.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import tempfile

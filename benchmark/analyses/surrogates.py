@@ -1,7 +1,5 @@
 """What each AP loss puts in place of the step, and the derivative that comes with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The toy ranking of ROADMAP: what each smooth rank does with two positives below a negative."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How close SmoothAP's AP is to the AP in networks that were trained with it, one for each tau."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from benchmark.analyses import ANALYSES

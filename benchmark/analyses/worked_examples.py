@@ -1,7 +1,5 @@
 """The small examples that the papers reason with, worked out: no network is trained."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

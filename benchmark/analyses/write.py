@@ -1,7 +1,5 @@
 """Make analyses and leave their files: figure.svg, .pdf, .csv, table.csv, .md, .html, summary."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmark.analyses import ANALYSES

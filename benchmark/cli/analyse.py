@@ -1,7 +1,5 @@
 """``python -m benchmark analyse``: the analyses behind the losses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

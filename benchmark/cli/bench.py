@@ -1,7 +1,5 @@
 """``python -m benchmark bench``: speed and memory of the suite's parts beside the alternatives."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

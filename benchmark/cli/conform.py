@@ -1,7 +1,5 @@
 """``python -m benchmark conform``: an implementation of a ranking loss against its formula."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """``python -m benchmark data``: list datasets, prepare one on the disk, check one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

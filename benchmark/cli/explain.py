@@ -1,7 +1,5 @@
 """The verbs that explain: a verdict step by step, two runs side by side, recipes beside papers."""
 
-from __future__ import annotations
-
 import difflib
 from pathlib import Path
 from typing import Annotated

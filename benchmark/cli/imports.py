@@ -1,7 +1,5 @@
 """What commands import, for the process that a workflow forks them from."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

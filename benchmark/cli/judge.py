@@ -1,7 +1,5 @@
 """``python -m benchmark judge``: is a published number reproduced? From the figures alone."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """The verbs that make statistics, gallery, tables, figures and the report page of a study."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

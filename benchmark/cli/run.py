@@ -1,7 +1,5 @@
 """The verbs of a whole study: run, finish, select its settings by trials, challenge the field."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 from typing import Annotated

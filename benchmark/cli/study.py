@@ -1,7 +1,5 @@
 """The verbs around studies: their plan, analysis, looks, specifications and collected runs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``python -m benchmark train | fill``: one run, as the workflow calls it; and many short ones."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """ApproxNDCG: the smooth NDCG of learning to rank."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from benchmark.core.options import option

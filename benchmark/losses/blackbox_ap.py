@@ -1,7 +1,5 @@
 """BlackBoxAP: exact ranks, differentiated by perturbing the ranker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

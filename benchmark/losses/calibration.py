@@ -1,7 +1,5 @@
 """Calibration: the pair term of ROADMAP, which makes scores comparable between batches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -6,8 +6,6 @@ of all sources it depends on; the content has a digest of its own, and a file th
 is built again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from contextlib import suppress

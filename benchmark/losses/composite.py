@@ -1,7 +1,5 @@
 """Weighted sums of score losses, described as data: names, weights, hyperparameters."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from benchmark.losses import create_loss

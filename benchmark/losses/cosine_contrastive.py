@@ -1,7 +1,5 @@
 """Contrastive loss on cosines, as the cross-batch memory was trained with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

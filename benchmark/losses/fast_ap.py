@@ -1,7 +1,5 @@
 """FastAP: AP of a soft histogram of squared distances."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from benchmark.core.options import option

@@ -3,8 +3,6 @@
 They are data: ``pml_named.yaml`` gives class, miner, options and their source for each name.
 """
 
-from __future__ import annotations
-
 from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any, cast

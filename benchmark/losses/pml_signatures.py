@@ -4,8 +4,6 @@ A part of the library is named by its class: ``{class: LpDistance, params: {powe
 parts are given in the same way, for example a distance among the ``params`` of a loss.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """PNP: penalties of the negatives before each positive."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

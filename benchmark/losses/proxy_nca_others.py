@@ -1,7 +1,5 @@
 """ProxyNCA with the sum over the proxies of other classes, as its paper has it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

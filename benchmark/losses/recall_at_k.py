@@ -1,7 +1,5 @@
 """The Recall@k surrogate, with similarity mixup."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

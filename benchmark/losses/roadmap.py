@@ -1,7 +1,5 @@
 """ROADMAP: SupAP plus calibration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from benchmark.core.errors import ConfigError

@@ -1,7 +1,5 @@
 """SmoothAP: ranks counted with a sigmoid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from benchmark.core.options import option

@@ -1,7 +1,5 @@
 """Smooth recall: Recall@k with ranks counted by a sigmoid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from benchmark.core.options import option

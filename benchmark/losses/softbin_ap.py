@@ -1,7 +1,5 @@
 """SoftBinAP: the listwise quantised AP."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

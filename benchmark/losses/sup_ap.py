@@ -1,7 +1,5 @@
 """SupAP: an upper bound of 1 - AP with a gradient wherever the ranking is wrong."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from benchmark.core.options import option

@@ -1,7 +1,5 @@
 """SupRank recall: Recall@k with SupAP's bound in the ranks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from benchmark.losses import LOSSES

@@ -1,7 +1,5 @@
 """Triplet loss of batches that a sampler has laid out as triplets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

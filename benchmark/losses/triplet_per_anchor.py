@@ -1,7 +1,5 @@
 """Triplet loss with one sampled triplet for each anchor, as Roth and Brattoli's code draws it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

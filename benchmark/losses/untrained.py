@@ -1,7 +1,5 @@
 """No loss: the row of a network that is evaluated as it starts."""
 
-from __future__ import annotations
-
 from benchmark.core.errors import RunError
 from benchmark.core.recipe import UNTRAINED
 from benchmark.losses import LOSSES

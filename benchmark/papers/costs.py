@@ -1,7 +1,5 @@
 """What training cost, as claims and printed tables measure it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

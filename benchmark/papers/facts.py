@@ -3,8 +3,6 @@
 The file lies in a paper's folder. The one beside this module holds values of no paper.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path

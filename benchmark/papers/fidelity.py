@@ -4,8 +4,6 @@ What the paper states and what its authors' code does are facts of the paper's f
 from the recipe, so that no row can go out of date unnoticed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal

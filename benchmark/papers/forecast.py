@@ -1,7 +1,5 @@
 """Before the runs: what will the planned seeds say of each printed table?"""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Every single value is kept, never only a mean, so that a later comparison has bo
 has one row per run, split and metric, scores in [0, 1]; a diverged run has one row without a value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path

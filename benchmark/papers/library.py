@@ -1,7 +1,5 @@
 """What all papers together know: numbers by name, claims, figures, and how a place is cited."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

@@ -1,7 +1,5 @@
 """The equivalence margins, which are data: ``margins.yaml`` beside this file."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A published number: one row of a paper's ``results.csv``, in the suite's own names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 package and in the folders named by ``BENCHMARK_PLUGINS``.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace

@@ -1,7 +1,5 @@
 """Read a paper's files into typed records: all problems at once, with file, line and key."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

@@ -1,7 +1,5 @@
 """The names that people read, for losses, metrics, datasets and conditions; the same everywhere."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Numbers as people read them. Scores are in [0, 1] inside and percent (or points) in text."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rows and columns that tables share: losses by condition, and paired tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

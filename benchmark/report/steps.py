@@ -1,7 +1,5 @@
 """The steps ``tables`` and ``plots``: make what a study asks for, and leave a record of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The last words of a workflow: runs by status, verdicts, and where the report lies."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

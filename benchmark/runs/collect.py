@@ -1,7 +1,5 @@
 """From run folders to a study's tables, ``runs.csv`` and ``scores.csv``, and its provenance."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator

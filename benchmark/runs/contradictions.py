@@ -1,7 +1,5 @@
 """What the tables of a study cannot hold: rows that contradict each other or themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

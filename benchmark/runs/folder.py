@@ -1,7 +1,5 @@
 """The folder of all runs while a workflow writes to it: is it still the one that was there?"""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """The plan of a study: how many runs there are, what is done, and how long the rest should take."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Writing ``spec.json``, where a run's identity meets its folder and old results are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

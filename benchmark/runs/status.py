@@ -1,7 +1,5 @@
 """What became of one run, read from its folder: finished, diverged, missing, failed or stale."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

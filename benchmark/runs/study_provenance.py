@@ -1,7 +1,5 @@
 """Where the numbers of a study come from, over all its runs, and what deserves a warning."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from dataclasses import asdict

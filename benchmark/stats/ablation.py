@@ -1,7 +1,5 @@
 """The ablation, step by step, and the relative gain of its last step per batch size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

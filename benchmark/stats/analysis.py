@@ -37,8 +37,6 @@ An interval over queries (query_low, query_high; over so many queries and classe
 whole classes: of the mean over seeds, or of its difference, with the trained networks as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

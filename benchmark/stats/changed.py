@@ -1,7 +1,5 @@
 """The queries whose scores differ between two runs, or between the means of two cells."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two runs, or two cells, side by side: settings, origin and scores."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

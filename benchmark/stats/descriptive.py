@@ -1,7 +1,5 @@
 """What tables and figures show beside tests: learning curves, best epochs, differences, costs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Divergence is an outcome: a rate with its interval, and a test of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

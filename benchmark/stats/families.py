@@ -1,7 +1,5 @@
 """Correction for many tests: Holm over a family of numbers, false discovery rate over claims."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control

@@ -1,7 +1,5 @@
 """Student's t intervals of a handful of runs; the bootstrap, whose draws serve all losses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

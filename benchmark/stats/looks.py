@@ -7,8 +7,6 @@ alike, and the true rate smaller. O'Brien and Fleming (1979) spend nearly all of
 look, so that the first ones could decide nothing; ``simulate --looks`` compares the two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache

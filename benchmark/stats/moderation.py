@@ -23,8 +23,6 @@ separates are then judged on their own spread and teach their sisters nothing; i
 differ, no cell is set aside.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -9,8 +9,6 @@ interaction: how much the effect of one seed depends on the others.
     E(mean square of a source) = interaction + k * variance of the source
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Paired t-tests: under one seed, losses share split, initial weights, batches, augmentation."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Power follows from the noncentral t distribution; ``docs/statistics.md`` compare
 simulation.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import lru_cache

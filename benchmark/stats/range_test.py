@@ -1,7 +1,5 @@
 """Does a mean lie in a range? Two one-sided t-tests on one number per seed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

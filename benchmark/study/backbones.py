@@ -4,8 +4,6 @@ Importing timm takes seconds: the first is asked of its source text, the second 
 process of its own makes once.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import math

@@ -1,7 +1,5 @@
 """The blocks of a study file: each part checked, and resolved when nothing in it is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Everything that can be wrong with a study, found in one pass, and the study when nothing is."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ Every step loads, and thereby checks, all that is known of the papers. Here stan
 follow from, so that a changed claim judges no published number again.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """YAML documents that remember the line of every value, so that problems can be found."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any

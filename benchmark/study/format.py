@@ -3,8 +3,6 @@
 ``python -m benchmark validate --write-schemas`` writes these to ``workflow/schemas``, for editors.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The grid: a study expands to its runs, each with a complete specification."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What Ctrl-C does to a workflow."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a study may name: asked of the registries and catalogues, none of which imports torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

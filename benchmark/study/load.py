@@ -1,7 +1,5 @@
 """Finding and loading a study by its name or its path."""
 
-from __future__ import annotations
-
 import difflib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A validated study: what the steps after loading work with. None is never an accident here."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Recipe files: found beside the study or in the repository, validated, overlaid and completed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace

@@ -19,8 +19,6 @@ and nothing else:
   arrange tables: none is judged
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from pathlib import Path

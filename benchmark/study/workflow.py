@@ -1,7 +1,5 @@
 """What the Snakefile needs: the study that its configuration names, its runs, and their paths."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shlex

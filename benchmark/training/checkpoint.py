@@ -1,7 +1,5 @@
 """The rolling checkpoint: the whole state of a run, written atomically, read without code."""
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 import zipfile

@@ -1,7 +1,5 @@
 """Everything that a run needs, made from its specification and reproducible from its seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

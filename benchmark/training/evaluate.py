@@ -1,7 +1,5 @@
 """Embed a dataset's evaluation images and measure retrieval."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

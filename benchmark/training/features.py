@@ -5,8 +5,6 @@ images and how they are shown, the code between them, packages, machine and thre
 at the same time share the work: each computes the parts that no other is computing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict

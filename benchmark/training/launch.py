@@ -4,8 +4,6 @@ Each is ``python -m benchmark train`` with torchrun's variables (RANK, WORLD_SIZ
 ``torchrun --nproc-per-node 4 -m benchmark train --spec ...`` does the same.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

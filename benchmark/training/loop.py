@@ -1,7 +1,5 @@
 """The training loop of one run: epochs, evaluations, checkpoints; resumable after any step."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import dataclass

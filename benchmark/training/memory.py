@@ -5,8 +5,6 @@ differ little, so that an embedding of some steps ago is nearly the one that the
 now, at no cost.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

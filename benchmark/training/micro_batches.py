@@ -6,8 +6,6 @@ then embed again, one micro-batch after the other, and send each one's gradient 
 Costs a second forward pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

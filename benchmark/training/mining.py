@@ -1,7 +1,5 @@
 """The batches of an epoch: the sampler's, or mined from embeddings of the network of now."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmark.input.create import create_input

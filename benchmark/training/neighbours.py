@@ -1,7 +1,5 @@
 """neighbours.npz: what a sample of queries found, for the gallery of the report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where and how a run computes: device, threads, deterministic kernels, autocast."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """The optimiser over backbone, head and loss parameters, each with its own multiple of the rate."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -1,7 +1,5 @@
 """What a finished run leaves behind: provenance.json and result.json."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Learning-rate schedules as pure functions of progress: resuming needs no state of them."""
 
-from __future__ import annotations
-
 import math
 
 from benchmark.core.recipe import ScheduleConfig

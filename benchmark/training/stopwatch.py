@@ -1,7 +1,5 @@
 """Time spent in a part of a step, without making the device wait for the clock."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

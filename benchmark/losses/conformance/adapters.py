@@ -3,8 +3,6 @@
 The libraries are not dependencies of this suite: install one to hold it against a formula.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """The implementation under examination: where it comes from, and how it is called."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

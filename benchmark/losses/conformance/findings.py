@@ -1,7 +1,5 @@
 """What a check found, and the smallest batch that shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -5,8 +5,6 @@ them are positives, boolean (R,). ``queries`` is the number of queries that the 
 only BlackBoxAP's gradient depends on it. They are written to be read; nothing here is fast.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bytes of tensors that a call holds, counted from the allocator's events."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 

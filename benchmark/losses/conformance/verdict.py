@@ -1,7 +1,5 @@
 """All checks on one implementation, as text and as data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Ranking losses that autograd differentiates: a function of scores and targets, query by query."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Blocks of queries with equally many positives, small enough for a cache or a GPU's memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import torch

@@ -1,7 +1,5 @@
 """Whether what a loss is given fits together."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from benchmark.core.errors import RunError

@@ -1,7 +1,5 @@
 """From embeddings to loss and gradient in one step: no score matrix outlives it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

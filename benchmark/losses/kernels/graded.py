@@ -1,7 +1,5 @@
 """NDCG of several levels of relevance: the sum of a loss of ranks for each level."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

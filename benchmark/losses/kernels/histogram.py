@@ -1,7 +1,5 @@
 """Average precision of a soft histogram of scores: the core that FastAP and SoftBinAP share."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

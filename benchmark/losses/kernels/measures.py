@@ -1,7 +1,5 @@
 """What losses make of ranks: average precision, recall, discounted gain, penalties."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

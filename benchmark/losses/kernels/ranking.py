@@ -5,8 +5,6 @@ A loss is given by two things: the steps that count how many items rank above a 
 (``benchmark.losses.kernels.measures``).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

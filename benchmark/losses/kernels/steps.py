@@ -6,8 +6,6 @@ replace it, because its derivative is 0 wherever there is one. Each step comes i
 compared pair by pair (``count``), and expanded on panels (``expand``).
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ are the paper's. Of other runs, such as those on a stand-in, the same comparison
 any verdict: not asked.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -14,8 +14,6 @@ are the sample. Batch sizes enter as their logarithm to base 2, so that slopes a
 | cost_ratio | first x second x batch size | log of first / second | inside ``between`` |
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The numbers that a claim compares: one value per seed for an arm under a condition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

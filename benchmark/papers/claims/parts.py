@@ -12,8 +12,6 @@ loses its comparison without any test.
 - not_run: no part has runs; inconclusive: everything else. One seed gives no test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ equal losses for ``beats``, flat scores for ``monotone``, two levels exactly the
 limit, set before any run: either verdict in at most 5%.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Claims as people read them in a terminal, and everything that the verdict on one rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Our side of the cells of printed tables: verdicts, or what else the runs measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

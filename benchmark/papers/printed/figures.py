@@ -1,7 +1,5 @@
 """The marks of papers' figures: our runs at each x, and published values beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The decrease of the decomposability gap, as 'analyse decomposability_gap' left it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The cells of a study and their scores, as the panels of figures ask for them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The numbers behind the sweeps: each value's score, and its paired test against the default."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

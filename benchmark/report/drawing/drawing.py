@@ -1,7 +1,5 @@
 """What a figure is before it becomes files: the drawing, its words, and the numbers behind it."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Small multiples: the panels of a figure, and series that stand beside each other in one."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Hashable, Iterable, Sequence, Sized
 from typing import Any, NamedTuple, TypeVar

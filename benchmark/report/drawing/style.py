@@ -4,8 +4,6 @@ The named colours start from the Okabe-Ito palette (without its yellow, too fain
 black, the text's colour). Markers and dashes differ as well, so that figures survive greyscale.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Iterator

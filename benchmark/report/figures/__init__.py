@@ -6,8 +6,6 @@ draw. This folder holds nothing else. matplotlib is imported when a figure is dr
 name is asked for.
 """
 
-from __future__ import annotations
-
 from benchmark.core.registry import Registry
 
 FIGURES = Registry("figure", "benchmark.report.figures")

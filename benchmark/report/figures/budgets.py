@@ -1,7 +1,5 @@
 """Scores against the number of trials: a row of panels per dataset, a column per kind of loss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

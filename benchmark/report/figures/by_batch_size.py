@@ -1,7 +1,5 @@
 """Scores, and what the last step of the ablation gains, against batch size."""
 
-from __future__ import annotations
-
 import itertools
 
 import pandas as pd

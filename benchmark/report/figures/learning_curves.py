@@ -1,7 +1,5 @@
 """Test score against epoch: does training still move at its end, and where do losses part?"""
 
-from __future__ import annotations
-
 from benchmark.report.drawing.drawing import Drawing, legend_below
 from benchmark.report.drawing.panels import (
     keys_of,

@@ -1,7 +1,5 @@
 """Time inside the loss against batch size."""
 
-from __future__ import annotations
-
 from benchmark.report.drawing.drawing import Drawing, legend_below
 from benchmark.report.drawing.panels import (
     by_batch_size,

@@ -1,7 +1,5 @@
 """The share of each source of chance in the variance of a run, with its interval."""
 
-from __future__ import annotations
-
 from benchmark.report.drawing.drawing import Drawing, legend_below
 from benchmark.report.drawing.panels import (
     dodge,

@@ -1,7 +1,5 @@
 """Losses over datasets: average ranks on one axis, and the share of runs that reach a score."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

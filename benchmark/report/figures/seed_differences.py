@@ -1,7 +1,5 @@
 """Differences to the baseline, seed by seed: a steady advantage, or one lucky run?"""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """All measured references in one figure: difference and interval against the margin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmark.papers.library import cite

@@ -1,7 +1,5 @@
 """Which two runs and which queries are shown: by rules fixed before anybody had seen them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a run recorded of some of its queries: the nearest items, and the ranks of all positives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

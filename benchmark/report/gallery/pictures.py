@@ -1,7 +1,5 @@
 """One query as pictures: its nearest items in a strip, and its precision-recall curves."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Make the gallery of a study: pictures, curves, the numbers of every query, and their record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

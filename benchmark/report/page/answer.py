@@ -1,7 +1,5 @@
 """What a reader sees first: the answer in a few sentences, and the counts of runs and verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What the page embeds of other steps: the retrieval gallery as far as it fits, the analyses."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ handlers, styles and links to elsewhere do not. What remains needs no inline sty
 page's content security policy can forbid it.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import xml.etree.ElementTree as ElementTree

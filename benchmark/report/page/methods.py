@@ -1,7 +1,5 @@
 """How every number was made, in words that follow from the study itself and from its recipes."""
 
-from __future__ import annotations
-
 from benchmark.metrics.names import metric_of
 from benchmark.papers.fidelity import study_ledger
 from benchmark.papers.verdicts.vocabulary import shown

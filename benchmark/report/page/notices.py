@@ -1,7 +1,5 @@
 """Every reason for caution that a reader must know before the tables."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from benchmark.papers.verdicts.vocabulary import NOT_RUN

@@ -1,7 +1,5 @@
 """Put the page together: sections, inlined style, script and figures, and files to download."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections import defaultdict

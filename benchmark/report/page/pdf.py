@@ -1,7 +1,5 @@
 """The report as PDF, printed by a headless browser with the page's own print styles."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

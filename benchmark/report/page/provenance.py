@@ -1,7 +1,5 @@
 """Provenance for the page: code, packages, hardware and data; mixed versions are named."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any

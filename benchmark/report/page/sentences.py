@@ -5,8 +5,6 @@ setting and split, names its batch sizes; another counts conditions. Nothing is 
 conditions: each keeps its own test.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

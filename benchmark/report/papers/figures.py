@@ -1,7 +1,5 @@
 """The papers' figures of one study: which belong to it, and each drawn panel by panel."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """How each kind of panel is drawn. Every function draws the marks of one panel into axes."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The simulation as a figure: errors and power of the verdict rule by number of seeds."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure

@@ -1,7 +1,5 @@
 """The sweeps as one table: each value beside the default of its sweep, with papers' claims."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby

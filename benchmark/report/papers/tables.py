@@ -1,7 +1,5 @@
 """Every printed table: our value, below it the published one, the difference, the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

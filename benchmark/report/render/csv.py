@@ -1,7 +1,5 @@
 """Table -> CSV with full precision: a column per number or word behind a cell, sections first."""
 
-from __future__ import annotations
-
 import csv
 import io
 from itertools import chain

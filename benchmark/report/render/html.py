@@ -1,7 +1,5 @@
 """Table -> HTML: a ``figure`` element for the report, and the same in a small page of its own."""
 
-from __future__ import annotations
-
 import functools
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template

@@ -1,7 +1,5 @@
 r"""Table -> LaTeX: a fragment to ``\input``; needs booktabs, longtable and graphicx."""
 
-from __future__ import annotations
-
 from benchmark.report.render.table import Table, TableCell
 
 LONG = 45  # rows that still fit on one page

@@ -1,7 +1,5 @@
 """Table -> Markdown (GitHub flavour). Header levels are joined, sections become bold rows."""
 
-from __future__ import annotations
-
 from benchmark.report.render.table import Table, TableCell
 
 _MARKS = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}

@@ -5,8 +5,6 @@ A table is registered with ``@TABLES.register("name", display="Title")`` on a fu
 print. This folder holds nothing else.
 """
 
-from __future__ import annotations
-
 from benchmark.core.registry import Registry
 
 TABLES = Registry("table", "benchmark.report.tables")

@@ -1,7 +1,5 @@
 """What has no result, each with the reason: runs of the study, and published numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from benchmark.papers.library import cite, countable_numbers

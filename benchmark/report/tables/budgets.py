@@ -1,7 +1,5 @@
 """Losses at equal budgets: scores and ranks, how sure the order is, and which options mattered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """How sure each score is: over seeds, over queries, by the epoch, and how often there is none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmark.report.inputs import DIVERGENCE_CELL, Inputs

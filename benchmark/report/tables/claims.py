@@ -1,7 +1,5 @@
 """The papers' sentences as tests: on the paper's whole condition, and on what of it was run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

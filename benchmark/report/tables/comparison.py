@@ -4,8 +4,6 @@ An option of the recipe that one loss alone was run with ("dim512") is a row of 
 losses as they stand: columns for it would be empty for all others.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any

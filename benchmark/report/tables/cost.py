@@ -1,7 +1,5 @@
 """What training costs, and how much of it is the loss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmark.report.inputs import Inputs

@@ -1,7 +1,5 @@
 """Where the spread between runs comes from: the share of each source of chance."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmark.report.inputs import Inputs, records

@@ -1,7 +1,5 @@
 """What the networks of a study were pretrained on, and whether that may hold the test images."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 

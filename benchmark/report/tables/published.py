@@ -1,7 +1,5 @@
 """Reference numbers beside ours with their verdicts: published tables first, then frozen runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmark.papers.verdicts.words import rule

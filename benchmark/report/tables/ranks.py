@@ -1,7 +1,5 @@
 """Average ranks of the losses over datasets, and which of them differ from the best."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmark.report.inputs import Inputs, records

@@ -1,7 +1,5 @@
 """Paired tests: every loss against the baseline, all pairs, and the ablation step by step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmark.report.inputs import Inputs

@@ -4,8 +4,6 @@ A run is *complete* when it carries the tag ``result_digest``, set as the very l
 interrupts a writer earlier leaves a run that the next import finds incomplete and completes.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterable, Iterator

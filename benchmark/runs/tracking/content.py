@@ -5,8 +5,6 @@ Metric names: ``recall_at_1`` is the headline (last epoch, logged only when the 
 Scores are in [0, 1]. A split other than ``test`` stands before the metric: ``small/recall_at_1``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

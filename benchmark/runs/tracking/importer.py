@@ -1,7 +1,5 @@
 """Bring finished runs into MLflow: each once, however often called, whatever stopped it before."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping

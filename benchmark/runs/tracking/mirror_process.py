@@ -7,8 +7,6 @@ however it did. The first failure ends the helper: a server that is away must no
 over, and the import completes what is missing.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

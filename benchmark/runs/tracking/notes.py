@@ -4,8 +4,6 @@ No folder of this machine is named: reports and runs are where they are below th
 results.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How long a server may take: for each call as a whole, not only between two of its bytes."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import http.client

@@ -6,8 +6,6 @@ absolute path, so that a results folder can be moved, and the database names no 
 machine that wrote it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -17,8 +17,6 @@ test classes |
 flipped, best_kept |
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property

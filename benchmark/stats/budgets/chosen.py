@@ -1,7 +1,5 @@
 """The scores of trials on held-out training classes, and the settings that they choose."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from benchmark.core.cells import Setting

@@ -1,7 +1,5 @@
 """What trials tell: the expected best, what each option explains, how sure the order is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

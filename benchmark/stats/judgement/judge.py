@@ -1,7 +1,5 @@
 """The verdict on a question, its sensitivity, and what would decide it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

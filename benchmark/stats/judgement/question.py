@@ -1,7 +1,5 @@
 """What is asked: the figures as people type them, checked all at once."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

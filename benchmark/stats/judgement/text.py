@@ -1,7 +1,5 @@
 """A judgement in words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmark.stats.judgement.judge import GIVEN, OWN, PUBLISHED, Decision, Judgement

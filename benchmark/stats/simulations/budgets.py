@@ -6,8 +6,6 @@ is that of the best scores, which stand ``GAP`` points apart. Nothing is trained
 with the same test: five seeds on the test classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

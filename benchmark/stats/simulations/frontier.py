@@ -6,8 +6,6 @@ when the cells are pairs of losses. Smyth's estimate (limma's ``fitFDist``) is t
 between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

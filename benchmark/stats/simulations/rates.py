@@ -1,7 +1,5 @@
 """How often a rule is wrong in a world, and how often it sees what is there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

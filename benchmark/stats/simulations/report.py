@@ -8,8 +8,6 @@ five printed runs, a margin of one point, and equal published spreads:
 - a drift of 3 points at spread 0.3 called in at least 80 % with 3 seeds and 95 % with 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product

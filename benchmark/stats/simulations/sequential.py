@@ -1,7 +1,5 @@
 """Adding seeds until a number is decided: the error rates of a study with several looks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product

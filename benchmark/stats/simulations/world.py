@@ -4,8 +4,6 @@ Everything is in points and the margin is one point. Our runs are normal with sp
 so is the one value that a paper prints, unless the world says otherwise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the settings of a folder study depend on: what the directory holds, and the network."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ The rules follow what the sampler, the time and the evaluation demand:
 - recall is measured at numbers of neighbours well below the number of test images
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

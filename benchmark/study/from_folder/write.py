@@ -1,8 +1,6 @@
 """The two files of a folder study: their text, with comments for the person who changes them, their
 names, and a check that the suite accepts what was written."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

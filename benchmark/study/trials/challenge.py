@@ -1,7 +1,5 @@
 """A study of one loss against the frozen results of others: the same rules, fewer trials."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import yaml

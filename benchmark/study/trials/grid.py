@@ -1,7 +1,5 @@
 """From a study with rules to its trials: what they vary, the settings they draw, their blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path

@@ -5,8 +5,6 @@ own: where data and caches lie, the study, proxies, the prompt of a shell. Not s
 read when Python starts or a library is imported, because the server has done that already.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ server, and nothing that happens to the server reaches a command. It ends with i
 which is when the workflow that started it does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import gc

@@ -1,7 +1,5 @@
 """Keep a fork server beside a workflow, which never waits for it and never fails because of it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
