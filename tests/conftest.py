@@ -3,6 +3,7 @@ skipping."""
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib.util
 import os
@@ -47,6 +48,19 @@ def benchmark_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir(exist_ok=True)
     os.environ["BENCHMARK_CACHE"] = str(folder)
     return folder
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep the tests themselves, a million objects, away from the garbage collector."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tests_kept_from_the_garbage_collector() -> None:
+    """Do the same after a test of what measures memory, which ends with ``gc.unfreeze``."""
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
