@@ -35,6 +35,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+# Nothing that is imported and collected is garbage: looking for it takes a second and more.
+gc.disable()
+
 # What takes longest, started first: two processes that share the tests then end together.
 LONG = ("workflow", "browser", "unit/runs/tracking", "unit/training", "unit/losses/conformance")
 
@@ -54,6 +57,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Keep the tests themselves, a million objects, away from the garbage collector."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)
