@@ -112,7 +112,6 @@ def challenge(
     Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
     """
     import os
-    import subprocess
     import sys
 
     import pandas as pd
@@ -130,11 +129,27 @@ def challenge(
     field = field or ROOT / "results" / "reference" / FIELD
     study = write_challenge(name, trials, field, folder)
     command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
-    done = subprocess.run([*command, "--results", str(results)], check=False)
-    if done.returncode:
-        raise typer.Exit(done.returncode)
+    if status := _status_of([*command, "--results", str(results)]):
+        raise typer.Exit(status)
     final = results / f"{study.stem}-selected"
     with derived_files(final):
         told = standing(pd.read_csv(final / "stats" / "budget_ranks.csv"), name)
     echo("\n".join(told))
     echo(f"page: {final / 'report' / 'index.html'}")
+
+
+def _status_of(command: list[str]) -> int:
+    """Run a program and return its status; on a signal to stop, it ends in its own good order."""
+    import subprocess
+
+    from benchmark.training.interrupt import handling_stop_signals
+
+    signals: list[int] = []
+    with handling_stop_signals(lambda number, _: signals.append(number)) as before:
+        process = subprocess.Popen(command)
+        for number in before:
+            signal.signal(number, lambda number, _: process.send_signal(number))
+        for number in signals:  # came before there was a process
+            process.send_signal(number)
+        status = process.wait()
+    return 128 - status if status < 0 else status
