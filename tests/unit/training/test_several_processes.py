@@ -82,7 +82,7 @@ def test_a_run_survives_a_kill_and_a_stop_and_goes_on_in_one_process(tmp_path):
 def test_what_is_wrong_is_said_once(tmp_path):
     process = start(write_spec_in(tmp_path, tiny_spec()))
     said, errors = process.communicate(timeout=SECONDS)
-    assert process.returncode == 2 and not said
+    assert process.returncode == 2 and not said, (said, errors)
     assert errors.count("model.freeze_batch_norm: true") == 1 and errors.count("error:") == 1
     assert "Traceback" not in errors
 
