@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from benchmark.cli import Results, StudyName, app, echo, load
+from benchmark.core.files import prepare_folder
 from benchmark.core.records import RESULTS
 
 STEPS = (
@@ -31,7 +32,10 @@ def run(
     # Ctrl-C needs no words until the Snakefile is read
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from snakemake.cli import main
+    from snakemake.common import get_appdirs
 
+    for folder in (".snakemake", get_appdirs().user_cache_dir):
+        prepare_folder(Path(folder))  # where it cannot write, Snakemake shows a traceback
     main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
 
 
