@@ -15,14 +15,25 @@ from benchmark.training.processes import Processes
 
 COUNTS = (4, 2)
 # Imported once for all of them.
-PRELOADED = ("benchmark.training.components", "benchmark.losses.pml")
+PRELOADED = (
+    "process_groups",
+    "benchmark.training.components",
+    "benchmark.losses.pml",
+    "benchmark.losses.conformance.processes",
+)
 SECONDS = 240
+
+
+def quick_context() -> multiprocessing.context.ForkServerContext:
+    """Return what starts processes that have everything imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*PRELOADED])
+    return context
 
 
 def together(work: Callable[[Processes], Any]) -> dict[int, list[Any]]:
     """Return {number of processes: what ``work`` returned in each}; ``work`` must be importable."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["process_groups", *PRELOADED])
+    context = quick_context()
     with tempfile.TemporaryDirectory() as folder:
         workers = [
             context.Process(target=_work, args=(rank, work, folder), daemon=True)

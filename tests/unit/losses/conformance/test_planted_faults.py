@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from process_groups import quick_context
 
 from benchmark.losses import LOSSES
-from benchmark.losses.conformance import cases
+from benchmark.losses.conformance import cases, processes
 from benchmark.losses.conformance.candidate import load
 from benchmark.losses.conformance.checks import check_agreement, check_unusual
 from benchmark.losses.conformance.reference import reference, reference_names
@@ -127,7 +128,14 @@ def test_a_right_implementation_passes(name):
     )
 
 
-def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes():
+@pytest.fixture
+def quick_start(monkeypatch):
+    """Start the two processes from one that has imported what they need."""
+    context = quick_context()
+    monkeypatch.setattr(processes.multiprocessing, "get_context", lambda _: context)
+
+
+def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes(quick_start):
     *_, found = findings("right_losses.py", "gathered", processes=True)
     assert (found.check, found.result) == ("scaling over processes", "passed"), found.note
 
@@ -138,7 +146,7 @@ def test_a_planted_fault_is_caught(name):
 
 
 @pytest.mark.parametrize("name", FAULTS_IN_PROCESSES)
-def test_a_fault_that_shows_in_two_processes_only_is_caught_there(name):
+def test_a_fault_that_shows_in_two_processes_only_is_caught_there(name, quick_start):
     found = list(findings("planted_faults.py", name, processes=True))
     assert [item.check for item in found if item.result == "failed"] == ["scaling over processes"]
 
