@@ -2,10 +2,12 @@
 
 import contextlib
 import errno
-import fcntl
+import functools
 import glob
+import hashlib
 import json
 import os
+import platform
 import shutil
 import stat
 import tempfile
@@ -31,8 +33,11 @@ def replacing(path: Path) -> Iterator[Path]:
         if os.path.realpath(path.parent) == DEVICES:  # root would replace the device by a file
             raise OSError(errno.EINVAL, "a device, not a file", str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(path)
-        handle, temporary = _new_temporary(path)
+        _remove_abandoned(path)
+        prefix = f".{path.name}.{_machine()}-{os.getpid()}-"
+        handle, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
         os.chmod(temporary, 0o666 & ~_umask())
         yield temporary
         with open(temporary, "rb") as stream:
@@ -42,7 +47,6 @@ def replacing(path: Path) -> Iterator[Path]:
         raise cannot_write(path, error) from error
     finally:
         if temporary is not None:
-            os.close(handle)
             with contextlib.suppress(OSError):
                 # a writer that failed may hold it open, and its room until it is let go
                 os.truncate(temporary, 0)
@@ -86,34 +90,35 @@ def leftovers(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f".{glob.escape(path.name)}.*"))
 
 
-def _new_temporary(path: Path) -> tuple[int, Path]:
-    """Make a temporary file of ``path``, locked until its handle is closed or its writer dies."""
-    while True:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        _lock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
-            return handle, Path(name)
-        os.close(handle)  # another writer took it for abandoned before it was locked
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary files of ``path`` whose writers, on this machine, are dead.
+
+    A lock on them would say so, too, but on shared disks it can shut out the writer's own library.
+    """
+    own = f".{path.name}.{_machine()}-"
+    for temporary in path.parent.glob(f"{glob.escape(own)}*-{RANDOM}"):
+        writer = temporary.name.removeprefix(own).partition("-")[0]
+        if writer.isdecimal() and not _is_alive(int(writer)):
+            with contextlib.suppress(OSError):  # another user's, or another writer removes it
+                temporary.unlink()
 
 
-def remove_abandoned(path: Path) -> None:
-    """Remove the temporary files of ``path`` that nobody writes: a dead writer's lock is free."""
-    for temporary in path.parent.glob(f".{glob.escape(path.name)}.{RANDOM}"):
-        with contextlib.suppress(OSError):  # another user's, or another writer removes it
-            handle = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                if _lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                    temporary.unlink()
-            finally:
-                os.close(handle)
+@functools.cache
+def _machine() -> str:
+    """Return a word for this machine and its process numbers, which a container may have anew."""
+    processes = ""
+    with contextlib.suppress(OSError):
+        processes = os.readlink("/proc/self/ns/pid")
+    return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:6]
 
 
-def _lock(handle: int, operation: int) -> bool:
-    """Lock an open file; return False where another holds it, or its disk knows no locks."""
+def _is_alive(process: int) -> bool:
     try:
-        fcntl.flock(handle, operation)
-    except OSError:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
         return False
+    except PermissionError:  # another user's
+        pass
     return True
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from benchmark.core.errors import RunError
-from benchmark.core.files import prepare_folder, remove_abandoned
+from benchmark.core.files import leftovers, prepare_folder
 from benchmark.core.query_scores import write_query_scores
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, RunSpec
 from benchmark.core.results import Result
@@ -52,6 +52,7 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
         return finished
     if processes.main:
         prepare_folder(folder)
+    abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
     with StopRequest() as stop:
 
         def report(text: str) -> None:
@@ -74,8 +75,8 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
                 progress.close()
             result = _write(trainer, last, startup, reason) if processes.main else None
         if processes.main:
-            for name in WRITTEN:
-                remove_abandoned(folder / name)
+            for path in abandoned:  # still there after a whole run: nobody writes them any more
+                path.unlink(missing_ok=True)
             remove_checkpoint(folder)
         result = processes.told(result)
         processes.leave()

@@ -64,21 +64,18 @@ def test_the_file_of_a_writer_that_is_at_work_stays(tmp_path, writing):
     assert path.read_text() == "whole" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_files_of_other_names_stay(tmp_path):
-    others = [".runs.csv.swp", ".runs.csv", ".runs.csv.abcdefgh-journal", ".scores.csv.abcdefgh"]
-    for name in others:
-        (tmp_path / name).touch()
-    (tmp_path / ".runs.csv.pipe4you").mkdir()
-    write_text(tmp_path / "runs.csv", "new")
-    assert sorted(os.listdir(tmp_path)) == sorted([*others, ".runs.csv.pipe4you", "runs.csv"])
-
-
-def test_a_disk_without_locks_is_written_to(tmp_path, monkeypatch):
-    def refused(*_: object) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr("fcntl.flock", refused)
-    (tmp_path / ".runs.csv.abcdefgh").touch()
+def test_files_of_other_names_and_machines_stay(tmp_path):
     with replacing(tmp_path / "runs.csv") as temporary:
-        temporary.write_text("new")
-    assert sorted(os.listdir(tmp_path)) == [".runs.csv.abcdefgh", "runs.csv"]
+        own, dead = temporary.name.rsplit("-", 2)[0], 2**22 + 1  # the largest number is 2**22
+    names = [
+        ".runs.csv.swp", ".runs.csv", ".runs.csv.abcdefgh", f".scores{own[5:]}-{dead}-abcdefgh",
+        f"{own}-{dead}-abcdefgh-journal", f".runs.csv.000000-{dead}-abcdefgh",
+        f"{own}-x-abcdefgh", f"{own}-1-abcdefgh",
+    ]  # fmt: skip
+    for name in names:
+        (tmp_path / name).touch()
+    (tmp_path / f"{own}-{dead}-ijklmnop").mkdir()
+    (tmp_path / f"{own}-{dead}-qrstuvwx").touch()
+    write_text(tmp_path / "runs.csv", "new")
+    left = [*names, f"{own}-{dead}-ijklmnop", "runs.csv"]
+    assert sorted(os.listdir(tmp_path)) == sorted(left)
