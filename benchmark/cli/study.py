@@ -1,6 +1,8 @@
 """The verbs around studies: their plan, analysis, looks, specifications and collected runs."""
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -18,13 +20,14 @@ def validate(
         typer.Option("--write-schemas", help="write workflow/schemas from the code, then validate"),
     ] = False,
 ) -> None:
-    """Check study files; every problem of every study is printed.
+    """Check study files, and the papers' files; every problem is printed.
 
     Example: python -m benchmark validate embedded
     """
-    from benchmark.core.errors import ConfigError, shown
+    from benchmark.core.errors import BenchmarkError, shown
     from benchmark.core.files import write_text
-    from benchmark.study import load_study, study_names
+    from benchmark.papers.paper import load_papers
+    from benchmark.study import Study, load_study, study_names
     from benchmark.study.format import schema_files
     from benchmark.study.grid import expand
 
@@ -33,14 +36,17 @@ def validate(
             write_text(path, text)
             echo(f"wrote {path}")
     failed = False
-    for name in studies or study_names():
+    names = studies or study_names()
+    checks: list[Callable[[], Any]] = [load_papers, *(partial(load_study, name) for name in names)]
+    for check in checks:
         try:
-            study = load_study(name)
-        except ConfigError as error:
+            checked = check()
+        except BenchmarkError as error:
             failed = True
             echo(f"error: {shown(error)}", err=True)
         else:
-            echo(f"{study.path}: valid, {len(expand(study))} runs")
+            if isinstance(checked, Study):
+                echo(f"{checked.path}: valid, {len(expand(checked))} runs")
     if failed:
         raise typer.Exit(2)
 

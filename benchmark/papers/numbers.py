@@ -39,6 +39,8 @@ def _printed(value: Any) -> Any:
 
 
 Text = Annotated[str, Field(min_length=1)]
+# A table, figure or version of a paper: part of the names of files.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}$")]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
 MaybeNumber = Annotated[Number | None, BeforeValidator(empty_as_none)]
@@ -59,7 +61,7 @@ class PublishedNumber:
     outside     why no study covers it, or ""; ``stand_in``: whether a stand-in dataset has it
     """
 
-    table: Text
+    table: Name
     row_label: str
     method: Text
     provenance: Literal["own", "retrained", "copied", "unclear"]

@@ -17,7 +17,7 @@ from benchmark.papers.arrangements import Figure, FootnoteRule, PrintedTable
 from benchmark.papers.checks import folder_problems
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.facts import Fact, read_facts
-from benchmark.papers.numbers import PublishedNumber, Text
+from benchmark.papers.numbers import Name, PublishedNumber, Text
 from benchmark.papers.reading import Closed, read_csv, read_yaml
 from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
 from benchmark.study.data_files import PAPER, paper_folders
@@ -43,7 +43,7 @@ class PaperFile(Closed):
     name: Text
     citation: Text
     title: Text
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[Name, str] = field(default_factory=dict)
     epoch: EpochRule | None = None
     deviations: tuple[str, ...] = ()
     methods: Mapping[str, Method] = field(default_factory=dict)
@@ -119,7 +119,12 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
     found = {paper.key: paper for paper in papers if paper is not None}
     tables = {f"{each.source}/{each.table}" for paper in found.values() for each in paper.numbers}
     owners: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for key, paper in found.items():
+        for source in paper.names:
+            if (owner := sources.setdefault(source, key)) != key:
+                words = f"'{source}' is a version of {owner}, too; rename the folder"
+                problems.append(f"{paper.folder / PAPER}: {words}")
         problems += [
             f"{paper.folder / 'footnotes.yaml'}: footnotes.{number}.also  "
             f"{unknown_name('published table', rule.also, tables)}"
@@ -166,7 +171,7 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
 
 def read_figures(path: Path, source: str, problems: list[str]) -> tuple[Figure, ...]:
     """Return the figures of a file by name; ``source`` is the paper that prints them."""
-    figures: Mapping[str, Figure] = read_yaml(path, dict[str, Figure], problems) or {}
+    figures: Mapping[str, Figure] = read_yaml(path, dict[Name, Figure], problems) or {}
     prefix = f"{source}_" if source else ""
     return tuple(
         replace(each, name=f"{prefix}{name}", source=source) for name, each in figures.items()

@@ -5,11 +5,11 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError, shown
@@ -23,6 +23,8 @@ from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
 from benchmark.study.stand_in import stand_in_name
 from benchmark.study.trials.selection import selected_path
+
+T = TypeVar("T")
 
 DEFAULT_STUDY = "embedded"
 SETTINGS = ("study", "results", "dataset")
@@ -262,10 +264,10 @@ def _misread(config: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def load_for_workflow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
-    """Return ``load_flow(...)``; end with the message alone when the study is wrong."""
+def or_end(load: Callable[[], T]) -> T:
+    """Return ``load()``; end the program with the message alone when something is wrong."""
     try:
-        return load_flow(config, configfiles)
+        return load()
     except BenchmarkError as error:
         print(f"error: {shown(error)}", file=sys.stderr)
         sys.exit(2)

@@ -23,7 +23,7 @@ from benchmark.runs.tracking.store import ARTIFACTS
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 from benchmark.study.trials.challenge import copied_loss
-from benchmark.study.workflow import load_for_workflow
+from benchmark.study.workflow import load_flow
 from hostile.run_targets import finish
 from hostile.study_targets import small_study
 
@@ -70,7 +70,7 @@ def test_a_workflow_writes_its_logs_through_no_link_and_into_no_pipe(
     logs[1].parent.mkdir(parents=True)
     for path in logs:
         os.symlink(outside / "file", path) if kind == "link" else os.mkfifo(path)
-    load_for_workflow({"study": "./x.yaml", "results": "./results"}).clear_logs()
+    load_flow({"study": "./x.yaml", "results": "./results"}).clear_logs()
     assert not any(os.path.lexists(path) for path in logs)
 
 

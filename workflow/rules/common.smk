@@ -8,13 +8,16 @@ from pathlib import Path
 from snakemake.logging import logger
 
 from benchmark.core.gpus import visible_gpus
+from benchmark.papers.paper import load_papers
 from benchmark.runs.folder import RunsFolder
 from benchmark.runs.specs import outdated, write_spec
 from benchmark.study.interrupt import Interrupt
-from benchmark.study.workflow import load_for_workflow
+from benchmark.study.workflow import load_flow, or_end
 from snakemake_logger_plugin_runs import StudyFacts
 
-FLOW = load_for_workflow(config, workflow.overwrite_configfiles)
+FLOW = or_end(lambda: load_flow(config, workflow.overwrite_configfiles))
+if workflow.is_main_process:
+    or_end(load_papers)  # what is wrong with them is said before anything is trained
 RUNS = FLOW.runs
 RESULTS = FLOW.results
 OUT = FLOW.folder

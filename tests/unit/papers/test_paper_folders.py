@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from paper_folders import FILES, METHODS, load_paper, write_paper
 
@@ -9,6 +13,7 @@ from benchmark.core.errors import ConfigError, ReferenceDataError
 from benchmark.papers.library import arranged_tables, asked_numbers, cite, cite_statement
 from benchmark.papers.paper import load_papers
 from benchmark.study.data_files import paper_folders, published_names
+from benchmark.study.format import ROOT
 
 
 def problems(tmp_path, **files: str | None) -> str:
@@ -192,6 +197,48 @@ def test_two_folders_of_one_name_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
     with pytest.raises(ConfigError, match="'roadmap2021' is there twice"):
         load_papers()
+
+
+def test_names_that_files_are_called_after_are_no_paths(tmp_path):
+    way = "table1/../../../../elsewhere"
+    for number, (name, old, new) in enumerate(
+        (
+            ("results", "table1", way),
+            ("figures", "fig2", "fig2/../../../../elsewhere"),
+            ("figures", "fig2", "f" * 300),
+            ("paper", "title: A toy\n", "title: A toy\nversions: {v1/../../x: Toy}\n"),
+        )
+    ):
+        file = next(each for each in FILES if each.partition(".")[0] == name)
+        text = problems(tmp_path / str(number), **{name: changed(file, old, new)})
+        assert "should match pattern" in text and file in text, text
+
+
+def test_a_folder_named_like_a_version_of_another_paper_is_refused(tmp_path, monkeypatch):
+    write_paper(tmp_path / "mine", "roadmap2021v2")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
+    with pytest.raises(ReferenceDataError, match="'roadmap2021v2' is a version of"):
+        load_papers()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["benchmark", "validate", "smoke"], ["snakemake", "-n", "--config", "study=smoke"]],
+    ids=["validate", "workflow"],
+)
+def test_mistakes_in_papers_are_said_before_anything_starts(command, tmp_path):
+    write_paper(tmp_path / "mine", paper=FILES["paper.yaml"] + "odd: 1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        env={**os.environ, "BENCHMARK_PLUGINS": str(tmp_path / "mine")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "paper.yaml" in done.stderr and "'odd'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_what_papers_share_is_checked_over_all_of_them(tmp_path, monkeypatch):
