@@ -1,5 +1,6 @@
 """The steps ``tables`` and ``plots``: make what a study asks for, and leave a record of each."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from benchmark.report.render.latex import to_latex
 from benchmark.report.render.markdown import to_markdown
 from benchmark.report.render.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
+
+# Characters of texts from outside that would steer a terminal, or end a line of LaTeX.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def write_tables(inputs: Inputs, folder: Path) -> list[Artefact]:
@@ -77,10 +81,9 @@ def _write_table(
     if isinstance(table, NothingToShow):
         write_text(folder / f"{name}.md", f"### {title}\n\n{table}\n")
         return Artefact(name, title, group, reason=str(table))
-    write_text(folder / f"{name}.csv", to_csv(table))
-    write_text(folder / f"{name}.md", to_markdown(table))
-    write_text(folder / f"{name}.tex", to_latex(table, name))
-    write_text(folder / f"{name}.html", to_page(table, name))
+    texts = to_csv(table), to_markdown(table), to_latex(table, name), to_page(table, name)
+    for kind, text in zip(("csv", "md", "tex", "html"), texts, strict=True):
+        write_text(folder / f"{name}.{kind}", _CONTROL.sub("\ufffd", text))
     cells = (cell for section in table.sections for row in section.rows for cell in row)
     measured = any(cell.numbers and cell.numbers[0] is not None for cell in cells)
     html = to_html(table, name)

@@ -15,6 +15,7 @@ from benchmark.report.drawing.style import FAINT, GRID, INK, styled
 
 POINTS = 72  # in an inch
 KINDS = ("svg", "pdf", "csv")
+TICK = "$\\mathdefault"  # of the numbers that matplotlib writes at an axis
 _SIZE = re.compile(r'class="wide-(\d+)"')
 _ON_THE_PAGE = {
     INK: "currentColor",
@@ -39,6 +40,18 @@ class Drawing:
     alt: str
     figure: Any
     data: pd.DataFrame
+
+    def __post_init__(self) -> None:
+        from matplotlib.text import Text
+
+        for text in self.figure.findobj(Text):
+            if not text.get_text().startswith(TICK):
+                text.set_text(plain(text.get_text()))
+
+
+def plain(words: str) -> str:
+    """Return words in which no dollar sign starts a formula: matplotlib would read it as TeX."""
+    return re.sub(r"(?<!\\)\$", r"\\$", words)
 
 
 def new_figure(

@@ -24,6 +24,7 @@ from benchmark.report.records import (
     RunPair,
     RunSide,
 )
+from benchmark.report.render.csv import as_text
 from benchmark.report.render.table import NothingToShow
 
 TABLE = "queries.csv"
@@ -68,18 +69,13 @@ def _table(pair: RunPair, sides: Mapping[RunSide, Neighbours]) -> pd.DataFrame:
         {
             "dataset": pair.dataset,
             "query": first.queries,
-            "name": [_as_text(without_paths(str(name))) for name in first.names],
+            "name": [as_text(without_paths(str(name))) for name in first.names],
             "category": first.categories,
             pair.first.loss: values[0],
             pair.second.loss: values[1],
             "change": values[1] - values[0],
         }
     )
-
-
-def _as_text(name: str) -> str:
-    """Return a name that no spreadsheet takes for a formula."""
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 def _show(

@@ -8,6 +8,7 @@ from typing import Any
 from benchmark.papers.arrangements import BATCH_SIZE, Panel, TestSet
 from benchmark.papers.printed.figures import OURS, PUBLISHED, Mark
 from benchmark.papers.vocabulary import load_vocabulary
+from benchmark.report.drawing.drawing import plain
 from benchmark.report.drawing.style import INK, SERIES, line
 from benchmark.report.labels import loss_label, metric_label
 from benchmark.study import Study
@@ -61,7 +62,7 @@ def sweep(axes: Axes, drawn: Drawn) -> None:
         if panel.baseline:
             _baseline(axes, drawn, number)
     if panel.words:
-        labels = [words.replace(" ", "\n", 1) for words in panel.words.values()]
+        labels = [plain(words).replace(" ", "\n", 1) for words in panel.words.values()]
         axes.set_xticks(range(len(labels)), labels)
         axes.set_xlim(-0.5, len(labels) - 0.5)
     elif panel.x == BATCH_SIZE or panel.scale == "log":
@@ -112,7 +113,7 @@ def effect(axes: Axes, drawn: Drawn) -> None:
     axes.axhline(0, color=INK, linewidth=0.7)
     if drawn.marks:
         _errorbar(axes, drawn.marks, {**line(drawn.panel.loss), "linestyle": "none"})
-    labels = [name_of_test_set(each).replace(", ", "\n") for each in drawn.panel.test_sets]
+    labels = [plain(name_of_test_set(each)).replace(", ", "\n") for each in drawn.panel.test_sets]
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.5, len(labels) - 0.5)
     axes.set_ylabel(f"difference in {metric_label(drawn.panel.metric)} (points)")

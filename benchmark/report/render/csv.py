@@ -2,9 +2,12 @@
 
 import csv
 import io
+import re
 from itertools import chain
 
 from benchmark.report.render.table import Column, Table, TableCell
+
+_HARMLESS = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?\Z|(?![=+\-@\t\r])")
 
 
 def to_csv(table: Table) -> str:
@@ -24,8 +27,13 @@ def to_csv(table: Table) -> str:
             fields = [section.title] * sectioned
             for column, note, cell in zip(table.columns, noted, row, strict=True):
                 fields.extend(_fields(column, note, cell))
-            writer.writerow(fields)
+            writer.writerow(map(as_text, fields))
     return stream.getvalue()
+
+
+def as_text(words: str) -> str:
+    """Return words that no spreadsheet takes for a formula; numbers stay as they are."""
+    return words if _HARMLESS.match(words) else f"'{words}"
 
 
 def _names(column: Column, noted: bool) -> list[str]:

@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
+import pandas as pd
 import pytest
 from made_up_inputs import (
     WENT_WRONG,
@@ -13,7 +14,15 @@ from made_up_inputs import (
 )
 from made_up_results import LOSSES, made_up_runs, made_up_study
 
-from benchmark.report.drawing.drawing import inline_svg, save, to_svg
+from benchmark.report.drawing.drawing import (
+    Drawing,
+    inline_svg,
+    legend_below,
+    new_figure,
+    plain,
+    save,
+    to_svg,
+)
 from benchmark.report.drawing.style import (
     COLOURS,
     DOUBLE,
@@ -218,6 +227,21 @@ def test_inlined_figures_have_unique_ids_resolved_references_and_page_colours(dr
         assert tree.attrib["aria-label"] == 'An "alternative" & more' and "width" not in tree.attrib
         assert INK not in element and GRID not in element and "#ffffff" not in element
         assert "currentColor" in element
+
+
+def test_a_dollar_sign_of_a_text_starts_no_formula():
+    figure, axes = new_figure(3.0, 2.0)
+    odd = r"$\frac{1}{$"
+    panel = axes[0, 0]
+    panel.plot([1, 10], [1, 1000], label=odd)
+    panel.set_yscale("log")
+    panel.set_title(odd)
+    panel.set_xlabel(r"10 \$ or $5$")
+    panel.set_xticks([1, 10], [plain(odd), "b"])
+    legend_below(figure)
+    drawing = Drawing("t", "c", "a", figure, pd.DataFrame())
+    assert "<svg" in to_svg(drawing)
+    assert panel.get_title() == r"\$\frac{1}{\$" and panel.get_xlabel() == r"10 \$ or \$5\$"
 
 
 def test_a_figure_without_data_takes_its_old_files_away_and_leaves_the_reason(tmp_path):
