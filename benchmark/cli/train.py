@@ -75,6 +75,7 @@ def fill(
     from benchmark.runs.specs import write_specs
     from benchmark.runs.status import status_of
     from benchmark.study.grid import expand
+    from benchmark.training.interrupt import handling_stop_signals
 
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
@@ -84,8 +85,9 @@ def fill(
     left = [run for run in runs.values() if status_of(run, results).status not in done]
     specs = [results / run.spec.folder / SPEC for run in left]
     failed = 0
-    # spawned, not forked: torch's threads do not survive a fork
-    with ProcessPoolExecutor(workers, get_context("spawn"), _leave_ctrl_c_to_the_parent) as pool:
+    spawn = get_context("spawn")  # torch's threads do not survive a fork
+    stopping = handling_stop_signals(signal.default_int_handler)
+    with stopping, ProcessPoolExecutor(workers, spawn, _leave_signals_to_the_parent) as pool:
         try:
             for number, error in enumerate(pool.map(_train_quietly, specs), 1):
                 failed += bool(error)
@@ -104,9 +106,13 @@ def fill(
     raise typer.Exit(1 if failed else 0)
 
 
-def _leave_ctrl_c_to_the_parent() -> None:
+def _leave_signals_to_the_parent() -> None:
     """Let a worker end its run, which takes seconds; the parent starts no other."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from benchmark.training.launch import die_with_parent
+
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    die_with_parent(signal.SIGKILL)
 
 
 def _train_quietly(spec: Path) -> str:

@@ -87,8 +87,7 @@ def take_part(train: Callable[[], int]) -> int:
 
     The process ends when the one that started it does.
     """
-    with suppress(AttributeError, OSError):  # Linux alone has it
-        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGTERM)
+    die_with_parent(signal.SIGTERM)
     try:
         return train()
     except Exception as error:
@@ -102,6 +101,12 @@ def take_part(train: Callable[[], int]) -> int:
             return print_error(error)
         traceback.print_exc()
         return EXIT_SILENT
+
+
+def die_with_parent(number: int) -> None:
+    """Ask for a signal when the process ends that started this one."""
+    with suppress(AttributeError, OSError):  # Linux alone has it
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, number)
 
 
 def _is_first() -> bool:

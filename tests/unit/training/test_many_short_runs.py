@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -47,6 +52,55 @@ def test_a_killed_process_is_one_message(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["fill", str(study), "--results", str(tmp_path / "results")])
     assert done.exit_code == 1, done.exception
     assert "a process was killed" in done.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_to_stop_ends_the_pool_in_good_order(number, tmp_path, monkeypatch):
+    ended = []
+
+    class Pool:
+        def map(self, *_):
+            os.kill(os.getpid(), number)
+            time.sleep(60)
+
+        def shutdown(self, cancel_futures):
+            ended.append(cancel_futures)
+
+    monkeypatch.setattr(train, "ProcessPoolExecutor", lambda *_: nullcontext(Pool()))
+    study = tmp_path / "own.yaml"
+    study.write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
+    done = CliRunner().invoke(app, ["fill", str(study), "--results", str(tmp_path / "results")])
+    assert done.exit_code == 1 and ended == [True], done.exception
+    assert "finished runs are kept" in done.output
+
+
+WORKER = """
+import os, sys, time
+from multiprocessing import get_context
+from benchmark.cli.train import _leave_signals_to_the_parent
+
+def work():
+    _leave_signals_to_the_parent()
+    os.write(1, b"%d\\n" % os.getpid())
+    time.sleep(600)
+
+if __name__ == "__main__":
+    get_context("fork").Process(target=work).start()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells a process of its parent")
+def test_the_processes_of_a_killed_fill_end():
+    command = [sys.executable, "-c", WORKER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+        worker = int(parent.stdout.readline())
+        parent.kill()
+        try:
+            parent.communicate(timeout=60)  # ends when no process holds the other end
+        except subprocess.TimeoutExpired:
+            os.kill(worker, signal.SIGKILL)
+            pytest.fail("the worker has outlived its parent")
 
 
 def test_a_plugin_that_ends_the_program_has_not_finished_its_run(tmp_path, monkeypatch):
