@@ -1,4 +1,4 @@
-"""What Ctrl-C does to a workflow."""
+"""What Ctrl-C and a closed terminal do to a workflow."""
 
 import atexit
 import os
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Interrupt:
-    """Ctrl-C: the first ends the workflow in good order, further ones do not disturb that.
+    """Ctrl-C or SIGHUP: the first ends the workflow in good order, others do not disturb that.
 
     On this machine the runs under way receive the signal from the terminal themselves and save
     their state; Snakemake takes it as SIGTERM: it starts nothing more and registers what its jobs
@@ -23,16 +23,21 @@ class Interrupt:
         self.happened = False
         self._last_words = last_words
         self._local = local
-        signal.signal(signal.SIGINT, self._note)
+        self._numbers = [signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+            self._numbers.append(signal.SIGHUP)
+        for number in self._numbers:
+            signal.signal(number, self._note)
         atexit.register(self._say)
 
-    def _note(self, *_: object) -> None:
+    def _note(self, received: int, _: object) -> None:
         self.happened = True
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in self._numbers:
+            signal.signal(number, signal.SIG_IGN)
         # Snakemake handles SIGTERM once it schedules jobs
         has_jobs = signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
         if not (has_jobs and self._local()):
-            raise SystemExit(128 + signal.SIGINT)
+            raise SystemExit(128 + received)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _say(self) -> None:
