@@ -38,6 +38,9 @@ sys.dont_write_bytecode = False
 # Nothing that is imported and collected is garbage: looking for it takes a second and more.
 gc.disable()
 
+# One browser a process, whichever tests ask for it.
+pytest_plugins = ["browser_visits"]
+
 # What takes longest, started first: two processes that share the tests then end together.
 LONG = ("workflow", "browser", "unit/runs/tracking", "unit/training", "unit/losses/conformance")
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_visits import chromium, pictures, visit  # noqa: F401
 from dry_runs import DryRuns
 from workplace import Workplace, small_study
 

@@ -100,17 +100,25 @@ def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(
 
 
 def test_a_failed_checkpoint_gives_its_room_back_before_the_error_is_told(tmp_path, full_disk):
+    def unlinked() -> dict[int, int]:
+        """Return the room of each file that this process holds open and no folder names."""
+        held = [os.stat(place) for place in Path("/proc/self/fd").iterdir() if place.exists()]
+        here = tmp_path.stat().st_dev
+        return {
+            found.st_ino: found.st_blocks
+            for found in held
+            if found.st_nlink == 0 and found.st_dev == here
+        }
+
+    before = unlinked()  # of other tests
     full_disk(100_000)
     try:
         save_checkpoint(tmp_path, IDENTITY, {"weights": torch.zeros(1_000_000)})
     except RunError:  # the failed writer is still part of it, and may hold the file open
-        held = [os.stat(place) for place in Path("/proc/self/fd").iterdir() if place.exists()]
-        unlinked = [
-            found
-            for found in held
-            if found.st_nlink == 0 and found.st_dev == tmp_path.stat().st_dev
-        ]
-        assert sum(found.st_blocks for found in unlinked) == 0
+        left = unlinked()
+        assert not any(left[inode] for inode in left.keys() - before.keys())
+    else:
+        pytest.fail("the disk was not full")
 
 
 def test_a_log_without_room_is_a_clear_error(monkeypatch):
