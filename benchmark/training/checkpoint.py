@@ -13,6 +13,7 @@ import torch
 from benchmark.core.files import replacing, require_folder
 from benchmark.core.paths import open_regular
 from benchmark.core.records import STATE
+from benchmark.core.zip_file import open_zip
 
 CHECKPOINT = f"{STATE}/checkpoint.pt"
 # What reading damaged or foreign content raises, here or inside torch.
@@ -91,7 +92,7 @@ def _check_sums(path: Path) -> None:
     at. One that calls its content a folder would let torch read nothing and continue with whatever
     the memory held.
     """
-    with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
+    with open_regular(path) as stream, open_zip(stream) as archive:
         for entry in archive.infolist():
             stored = (zipfile.ZIP_STORED, 0, entry.file_size)
             if (entry.compress_type, entry.external_attr, entry.compress_size) != stored:

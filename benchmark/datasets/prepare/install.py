@@ -27,6 +27,8 @@ from benchmark.datasets.prepare.staging import (
 )
 from benchmark.datasets.prepare.unpack import Unpacked, check_links, unpack
 
+MAX_NAME = 200  # bytes of a source's name, which names its record
+
 
 @dataclass(frozen=True)
 class Source:
@@ -46,7 +48,7 @@ class Source:
             return self.path.name
         name = Path(unquote(split_url(self.text).path)).name
         usable = not leaves_root(name) and is_text(name) and not name.startswith(".")
-        return name if usable and len(name.encode()) < 200 else "download"
+        return name if usable and len(name.encode()) <= MAX_NAME else "download"
 
     @property
     def path(self) -> Path:
@@ -75,6 +77,10 @@ class Source:
         if not self.path.exists():
             raise DataError(
                 f"no file or directory {self.path}; give a path or an http(s) address as --source"
+            )
+        if not is_text(self.file) or len(os.fsencode(self.file)) > MAX_NAME:
+            raise DataError(
+                f"the name {self.file!a} is not text, or longer than {MAX_NAME} bytes; rename it"
             )
         return self.path
 
@@ -192,6 +198,7 @@ class Installer:
                     os.symlink(entry, whole / entry.name)
             else:
                 self._copy(base, whole)
+                check_links(path, whole)
             move_into_root(whole, self.root, source.file, {"from": source.origin()})
         self.say(f"{base}: {'linked' if link else 'copied'}")
 
@@ -205,7 +212,7 @@ class Installer:
                 if source.is_dir():
                     ignore = shutil.ignore_patterns("._*", *JUNK)
                     shutil.copytree(
-                        source, target, copy_function=copy, ignore=ignore, dirs_exist_ok=True
+                        source, target, True, ignore, copy_function=copy, dirs_exist_ok=True
                     )
                 else:
                     copy(str(source), str(target))

@@ -17,6 +17,7 @@ from typing import IO, Any, Literal
 
 from benchmark.core.errors import DataError
 from benchmark.core.paths import is_text, leaves_root, open_regular
+from benchmark.core.zip_file import BOUNDED, open_zip
 from benchmark.datasets.prepare.meter import Meter
 
 JUNK = ("__MACOSX", ".DS_Store")  # what macOS adds to archives; files '._*' as well
@@ -27,7 +28,12 @@ COMPRESSIONS: dict[bytes, Any] = {
 }
 MAX_HEADER = 1_000_000  # bytes of a long name or of PAX fields, which tarfile reads at once
 MAX_DEPTH = 64  # folders of a name
+MAX_NAME = 255  # bytes of one part of a name, on nearly all disks
 MAX_GLOBAL_FIELDS = 100  # PAX fields that hold for all members
+MAX_DIRECTORY = (
+    200_000_000  # bytes of the list of a zip file's members, which zipfile reads at once
+)
+MAX_JUNK = 100_000_000  # bytes that are passed over: behind the end, or one file of macOS
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def zip_size(path: Path) -> int:
     with open(path, "rb") as raw:
         if raw.read(2) != b"PK":
             return 0
-        with zipfile.ZipFile(raw) as archive:
+        with open_zip(raw) as archive:
             return sum(info.file_size for info in archive.infolist())
 
 
@@ -79,6 +85,8 @@ def members(path: Path) -> Iterator[Member]:
             name = member.name
             if not name.name.startswith("._") and not any(part in JUNK for part in name.parts):
                 yield member
+            elif member.size > MAX_JUNK:
+                raise _refused(path, str(name), f"of macOS has {member.size:,} bytes")
 
 
 def _member_name(name: str, path: Path) -> PurePosixPath:
@@ -87,6 +95,8 @@ def _member_name(name: str, path: Path) -> PurePosixPath:
         raise _refused(path, name, "would be written outside the target")
     if not is_text(name) or len(relative.parts) > MAX_DEPTH:
         raise _refused(path, name[:200], f"is not text, or lies more than {MAX_DEPTH} folders deep")
+    if any(len(part.encode()) > MAX_NAME for part in relative.parts):
+        raise _refused(path, name[:200], f"has a part of more than {MAX_NAME} bytes")
     return relative
 
 
@@ -146,14 +156,20 @@ def _tar_members(path: Path, raw: IO[bytes], meter: Meter) -> Iterator[Member]:
             # tarfile collects the headers: gigabytes for millions of images
             archive.members.clear()  # type: ignore[attr-defined]
             meter.add(raw.tell() - meter.done)
-    while content.read(1 << 20):  # damage after the last member shows in the checksum at the end
-        pass
+    behind = 0
+    while rest := content.read(1 << 20):  # damage behind the last member shows in a checksum
+        behind += len(rest)
+        if behind > MAX_JUNK:
+            raise tarfile.ReadError(f"more than {MAX_JUNK:,} bytes behind its end")
 
 
 def _zip_members(path: Path, raw: IO[bytes], meter: Meter) -> Iterator[Member]:
-    with zipfile.ZipFile(raw) as archive:
+    with open_zip(raw) as archive:
         for info in archive.infolist():
             name = _member_name(info.filename, path)
+            if info.compress_type not in BOUNDED:
+                words = f"cannot unpack {info.filename!r}: compression {info.compress_type}"
+                raise DataError(f"{path}: {words} can take any memory; unpack it yourself")
             kind = stat.S_IFMT(info.external_attr >> 16)
             if info.is_dir():
                 yield Member(name, "folder")
@@ -172,7 +188,7 @@ def _zip_members(path: Path, raw: IO[bytes], meter: Meter) -> Iterator[Member]:
 def _opened(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     try:
         return archive.open(info)
-    except (RuntimeError, NotImplementedError) as error:  # encrypted, or an unknown compression
+    except (RuntimeError, NotImplementedError) as error:  # encrypted
         raise DataError(
             f"{path}: cannot unpack {info.filename!r}: {error}; unpack it yourself"
         ) from error

@@ -70,11 +70,12 @@ def _check_link(archive: Path, top: Path, link: Path, target: str) -> None:
         or os.path.isabs(target)
         or not straight
         or top not in path.parents
+        or link.is_relative_to(path)  # a circle
         or not path.exists()
     ):
         raise DataError(
             f"{archive}: link '{link.relative_to(top)}' points outside the archive or to nothing "
-            f"({target!r}); such an archive is not unpacked: get it from its publisher"
+            f"({target!r}); it is not installed: put what belongs there in the place of the link"
         )
 
 
@@ -140,6 +141,8 @@ class _Unpacking:
             else:
                 source = Path(os.path.normpath(self.into / member.link))
                 _check_link(self.archive, self.into, target, os.path.relpath(source, target.parent))
+                if not source.is_file():
+                    raise DataError(f"{self.archive}: hard link '{member.name}' is not to a file")
                 os.link(source, target)
         except FileExistsError as error:
             raise self._twice(target) from error

@@ -3,11 +3,13 @@ files."""
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import io
 import random
 import stat
+import struct
 import tarfile
 import tracemalloc
 import zipfile
@@ -15,7 +17,9 @@ import zipfile
 import pytest
 from archive_files import FILES, FORMATS, link, made, refused, tar_file, zip_file
 
+from benchmark.core.array_file import read_arrays
 from benchmark.core.errors import DataError
+from benchmark.datasets.prepare import members
 from benchmark.datasets.prepare import unpack as unpacking
 from benchmark.datasets.prepare.unpack import check_links, unpack
 
@@ -45,6 +49,59 @@ def test_links_that_leave_are_refused(tmp_path, into, kind, target):
         into,
         "points outside the archive",
     )
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("kind", [stat.S_IFREG, stat.S_IFLNK])
+def test_a_zip_file_of_unbounded_compression_is_not_unpacked(tmp_path, into, method, kind):
+    info = zipfile.ZipInfo("set/a")
+    info.external_attr, info.compress_type = (kind | 0o644) << 16, method
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
+        archive.writestr(info, b"1")
+    refused(tmp_path / "a.zip", into, f"compression {method} can take any memory")
+
+
+def test_a_zip_file_whose_directory_is_a_hole_is_refused_before_it_is_read(tmp_path, into):
+    path, size = tmp_path / "a.zip", 3 << 30
+    end64 = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, size, 4)
+    place = struct.pack("<4sLQL", b"PK\x06\x07", 0, 4 + size, 1)
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, *[0xFFFF] * 2, *[0xFFFFFFFF] * 2, 0)
+    with open(path, "wb") as stream:
+        stream.write(b"PK\x03\x04")
+        stream.seek(4 + size)
+        stream.write(end64 + place + end)
+    refused(path, into, f"a part of {size:,} bytes")
+    with pytest.raises(ValueError, match="a part of"):
+        read_arrays(path, {})
+
+
+def test_a_tar_that_goes_on_behind_its_end_is_given_up(tmp_path, into, monkeypatch):
+    monkeypatch.setattr(members, "MAX_JUNK", 2_000_000)
+    good = made(tmp_path, "tar").read_bytes()
+    path = tmp_path / "b.tar.bz2"
+    path.write_bytes(bz2.compress(good + bytes(1_000_000)))
+    unpack(path, into)
+    path.write_bytes(bz2.compress(good) + bz2.compress(bytes(5_000_000)))
+    (into / "other").mkdir()
+    with pytest.raises(DataError, match="bytes behind its end"):
+        unpack(path, into / "other")
+
+
+def test_what_macos_adds_is_small(tmp_path, into, monkeypatch):
+    monkeypatch.setattr(members, "MAX_JUNK", 1000)
+    path = tar_file(tmp_path / "a.tar", [("._a", bytes(1001)), ("a", b"1")])
+    refused(path, into, "of macOS has 1,001 bytes")
+
+
+def test_a_name_that_no_disk_takes_is_refused(tmp_path, into):
+    refused(made(tmp_path, "zip", [("a/" + "x" * 256, b"1")]), into, "more than 255 bytes")
+
+
+def test_a_hard_link_to_a_folder_is_refused(tmp_path, into):
+    members = [("d/a", b"1"), ("d/b", link(tarfile.LNKTYPE, "d/c")), ("e", b"")]
+    (into / "d" / "c").mkdir(parents=True)
+    with pytest.raises(DataError, match="'d/b' is not to a file"):
+        unpack(tar_file(tmp_path / "a.tar", members), into)
 
 
 def test_nothing_is_written_through_a_link(tmp_path, into):

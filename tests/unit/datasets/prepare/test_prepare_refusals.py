@@ -50,6 +50,29 @@ def test_a_link_of_an_archive_cannot_show_what_lies_beside_the_root(command, fil
     assert content(tmp_path / "root") == {}
 
 
+@pytest.mark.parametrize("target", ["..", ".", "/etc", "../../private"])
+def test_a_link_of_a_directory_is_not_followed_out_of_it(target, command, files, tmp_path):
+    (path,) = files("cub")
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path / "cub", filter="data")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "a.jpg").touch()
+    images = next((tmp_path / "cub").rglob("images"))
+    (images / "odd").symlink_to(target)
+    root = tmp_path / "root"
+    with pytest.raises(BenchmarkError, match=r"link .*odd' points outside"):
+        command("prepare", "cub", "--source", tmp_path / "cub", "--root", root, "--allow-counts")
+    assert content(root) == {}
+
+
+@pytest.mark.parametrize("name", ["x" * 220 + ".tar", "a\udcff.tar"])
+def test_a_source_whose_name_makes_no_record_is_refused_at_once(name, command, files, tmp_path):
+    (path,) = files("cub")
+    odd = path.rename(path.with_name(name))
+    with pytest.raises(BenchmarkError, match="rename it"):
+        command("prepare", "cub", "--source", odd, "--root", tmp_path / "root", "--allow-counts")
+
+
 def test_files_of_an_archive_named_like_our_own_are_left_out(command, files, tmp_path):
     (path,) = files("sop")
     own = {name: tmp_path / "empty" for name in (staging.RECORD, f"{staging.SOURCES}/x.json")}
