@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from benchmark.cli import Results, StudyName, app, echo, load
+from benchmark.core.errors import ConfigError
 from benchmark.core.files import prepare_folder
 from benchmark.core.records import RESULTS
 
@@ -50,8 +51,21 @@ def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
 
 
 def _setting(key: str, path: Path) -> str:
-    """Return a setting for --config, which reads the folder 1.10 as 1.1, but not ./1.10."""
-    return f"{key}={path if path.is_absolute() else f'./{path}'}"
+    """Return a setting for --config, which reads the folder 1.10 as 1.1, but not ./1.10.
+
+    Raise ConfigError for a path that is another one in YAML, as Snakemake reads it.
+    """
+    import yaml
+
+    text = str(path) if path.is_absolute() else f"./{path}"
+    try:
+        read = yaml.safe_load(text)
+    except yaml.YAMLError:
+        read = None
+    if read != text:
+        words = f"the path {text!r} cannot be handed to Snakemake; rename it, without '#' and ':'"
+        raise ConfigError(key, [f"{words}, blanks at its ends and line breaks"])
+    return f"{key}={text}"
 
 
 @app.command()

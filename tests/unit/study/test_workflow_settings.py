@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 from workplace import small_study
 
+from benchmark.cli.run import snakemake_words
 from benchmark.core.errors import ConfigError
 from benchmark.study.workflow import load_flow
 
@@ -50,3 +53,19 @@ def test_a_file_of_gigabytes_beside_an_analysis_is_not_read(tmp_path):
     with (folder / "figure.svg").open("wb") as stream:
         stream.truncate(2**40)
     assert load_flow({"study": "smoke", "results": str(tmp_path)}).analysed() != before
+
+
+@pytest.mark.parametrize("name", ["a #b", "a ", " ", "a\nb", "x: y", "a:"])
+def test_a_folder_that_yaml_reads_as_another_is_refused(name):
+    with pytest.raises(ConfigError, match="cannot be handed to Snakemake"):
+        snakemake_words(Path("small.yaml"), "2", Path(name))
+
+
+def test_a_study_that_yaml_reads_as_another_is_refused():
+    with pytest.raises(ConfigError, match="cannot be handed to Snakemake"):
+        snakemake_words(Path("dir #2/small.yaml"), "2", Path("results"))
+
+
+@pytest.mark.parametrize("name", ["1.10", "[a", "*a", "with blank", "naïve"])
+def test_another_folder_is_handed_over_as_it_is(name):
+    assert snakemake_words(Path("small.yaml"), "2", Path(name))[-1] == f"results=./{name}"
