@@ -104,7 +104,7 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
         body = body.replace(drawn, on_the_page)
     # A class with limits replaces the size: a figure scales with the page, its text does not.
     head, rest = body.split(">", 1)
-    width = re.search(r'viewBox="0 0 ([\d.]+)', head)
+    width = re.search(r'viewBox="0 0 (\d{1,6}(\.\d+)?) ', head)
     inches = float(width[1]) / POINTS if width else 0.0
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
     label = f'role="img" aria-label="{escape(alt, quote=True)}"'

@@ -244,6 +244,11 @@ def test_a_dollar_sign_of_a_text_starts_no_formula():
     assert panel.get_title() == r"\$\frac{1}{\$" and panel.get_xlabel() == r"10 \$ or \$5\$"
 
 
+def test_a_picture_of_endless_width_is_shown_at_some_size():
+    svg = f'<svg viewBox="0 0 {"9" * 400} 10" width="1"><g/></svg>'
+    assert 'class="wide-0"' in inline_svg(svg, "a", "b")
+
+
 def test_a_figure_without_data_takes_its_old_files_away_and_leaves_the_reason(tmp_path):
     chosen = {"seeds": (0, 1), "figures": ("seed_differences",)}
     inputs = made_up_inputs(made_up_study(losses=("smooth_ap", "sup_ap"), **chosen))
