@@ -10,6 +10,7 @@ from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import defaults_of, problems
 from benchmark.core.paths import leaves_root
 from benchmark.core.records import RESERVED, RESERVED_START
+from benchmark.metrics.names import check_metric
 from benchmark.study.blocks import BlockReader
 from benchmark.study.grid import conflicts, written
 from benchmark.study.looks import looks_problem
@@ -43,6 +44,7 @@ class Checker(BlockReader):
             self.add("looks", problem)
         elif looks and self.file.rules:
             self.add("looks", "a study with rules takes one look: its settings are chosen once")
+        self.check_unmeasured()
         self.check_names("tables", self.file.tables, "table")
         self.check_names("figures", self.file.figures, "figure")
         if (frozen := self.file.references.frozen) and leaves_root(frozen):
@@ -138,6 +140,14 @@ class Checker(BlockReader):
                     words = f"label '{label}' is used twice; give one of them another label"
                     self.add(f"blocks.{number}.datasets.{position}", words)
                 labels.add(label)
+
+    def check_unmeasured(self) -> None:
+        """Check the names of metrics that no block measures; blocks check those of their own."""
+        if all(block.metrics is not None for block in self.file.blocks):
+            measured = {name for block in self.file.blocks for name in block.metrics or ()}
+            for position, metric in enumerate(self.file.metrics):
+                if metric and metric not in measured and (problem := check_metric(metric)):
+                    self.add(f"metrics.{position}", problem)
 
     def check_comparison(self) -> None:
         """Check that the losses to be compared are losses that some block asks for."""

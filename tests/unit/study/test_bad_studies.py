@@ -129,6 +129,13 @@ def test_unknown_metric(study_data, problems_of):
     assert "unknown metric 'map_at_k'" in only(problems_of(study_data))
 
 
+def test_an_unknown_metric_that_no_block_measures(study_data, problems_of):
+    study_data["metrics"] = ["xyz", "recall_at_1"]
+    for each in study_data["blocks"]:
+        each["metrics"] = ["recall_at_1"]
+    assert "unknown metric 'xyz'" in only(problems_of(study_data))
+
+
 def test_recall_that_the_recipe_does_not_measure(study_data, problems_of):
     study_data["metrics"] = ["recall_at_4"]
     message = only(problems_of(study_data))
