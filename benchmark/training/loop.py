@@ -206,6 +206,8 @@ class Trainer:
         """Raise ValueError for a position that this run never has."""
         if self.state.epoch > self.epochs:
             raise ValueError(f"epoch {self.state.epoch} of {self.epochs}")
+        if self.state.mined and not self.components.sampler.pooled:
+            raise ValueError("mined batches, which this run's sampler does not make")
         images = len(self.components.labels)
         if max((max(batch, default=0) for batch in self.state.mined), default=0) >= images:
             raise ValueError(f"a mined batch with images that are not among the {images}")

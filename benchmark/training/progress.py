@@ -6,6 +6,7 @@ import sys
 
 from tqdm import tqdm
 
+from benchmark.core.errors import printable
 from benchmark.core.files import cannot_write
 from benchmark.core.results import EpochRecord
 
@@ -26,7 +27,8 @@ class Progress:
         if self.quiet:
             return
         try:
-            tqdm.write(f"{self.title}  {text}", file=sys.stdout)
+            words = printable(" ".join(text.splitlines()))  # a checkpoint's may steer a terminal
+            tqdm.write(f"{self.title}  {words}", file=sys.stdout)
             sys.stdout.flush()
         except OSError as error:
             raise cannot_write("the log", error) from error

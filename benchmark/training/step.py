@@ -20,6 +20,8 @@ from benchmark.training.optimizer import create_optimizer
 from benchmark.training.processes import ALONE, Processes
 from benchmark.training.stopwatch import Stopwatch
 
+ADAM_STATE = {"step", "exp_avg", "exp_avg_sq"}  # what Adam and AdamW keep of a parameter
+
 
 class DivergedError(Exception):
     """The loss or an embedding stopped being a finite number: a result, not a failure."""
@@ -253,6 +255,8 @@ class Stepper:
 
 
 def _belongs(state: dict[str, Any], parameter: torch.Tensor) -> bool:
-    """Say whether what an optimiser keeps of a parameter has its shape, or is one number."""
+    """Say whether what Adam keeps of a parameter is all there, of its shape or one number."""
+    whole = state.keys() == ADAM_STATE
     tensors = [value for value in state.values() if value is not None]
-    return all(torch.is_tensor(t) and (t.ndim == 0 or t.shape == parameter.shape) for t in tensors)
+    shapes = (torch.is_tensor(t) and (t.ndim == 0 or t.shape == parameter.shape) for t in tensors)
+    return whole and all(shapes)

@@ -34,6 +34,7 @@ from benchmark.datasets.io.images import Divisor, open_image
 
 COLUMNS = ("path", "shard", "offset", "size")
 MAX_BYTES = 1 << 50  # of a shard
+MAX_IMAGE = 200_000_000  # bytes of one image, which is read at once
 INDEX, COMPLETE = "index.csv", "complete.json"
 
 
@@ -109,6 +110,8 @@ class PackedImages:
                 f"{path} must have each path once, and numbers from 0 to {MAX_BYTES:,}; write it "
                 "again"
             )
+        if (table["size"] > MAX_IMAGE).any():
+            raise DataError(f"{path} has an image of more than {MAX_IMAGE:,} bytes; write it again")
         return table.set_index("path")
 
     def _check_shards(self) -> None:

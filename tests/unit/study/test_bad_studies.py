@@ -124,16 +124,11 @@ def test_missing_recipe_names_the_nearest(study_data, problems_of):
     assert "unknown recipe 'tinyy'; did you mean 'tiny'?" in message and "looked in" in message
 
 
-def test_unknown_metric(study_data, problems_of):
+@pytest.mark.parametrize("measured", [None, ["recall_at_1"]])
+def test_unknown_metric(measured, study_data, problems_of):
     study_data["metrics"] = ["recall_at_1", "map_at_k"]
+    block(study_data).update({"metrics": measured} if measured else {})
     assert "unknown metric 'map_at_k'" in only(problems_of(study_data))
-
-
-def test_an_unknown_metric_that_no_block_measures(study_data, problems_of):
-    study_data["metrics"] = ["xyz", "recall_at_1"]
-    for each in study_data["blocks"]:
-        each["metrics"] = ["recall_at_1"]
-    assert "unknown metric 'xyz'" in only(problems_of(study_data))
 
 
 def test_recall_that_the_recipe_does_not_measure(study_data, problems_of):

@@ -137,6 +137,12 @@ def test_an_incomplete_or_damaged_folder_is_refused(root, damage, words):
         load(root, packed=SIDE)
 
 
+def test_an_image_of_endless_size_is_refused(root, monkeypatch):
+    monkeypatch.setattr("benchmark.datasets.io.packed.MAX_IMAGE", 100)
+    with pytest.raises(DataError, match=r"index\.csv has an image of more than 100 bytes"):
+        load(root, packed=SIDE)
+
+
 def test_images_that_were_not_packed_are_named(tmp_path):
     archives.make_cub(tmp_path)
     names = list(load(tmp_path).train.names)
