@@ -28,6 +28,8 @@ def _conditions(value: Any) -> Any:
     pairs = [part.partition("=") for part in value.split(";") if part]
     if not all(key and word for key, _, word in pairs):
         raise ValueError(f"'{value}' is not of the form key=value;key=value")
+    if len({key for key, _, _ in pairs}) < len(pairs):
+        raise ValueError(f"'{value}' gives a condition twice")
     return {key: word for key, _, word in pairs}
 
 
@@ -41,8 +43,8 @@ def _printed(value: Any) -> Any:
 Text = Annotated[str, Field(min_length=1)]
 # A table, figure or version of a paper: part of the names of files.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}$")]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
+Number = Annotated[float, Field(ge=0, lt=1e12)]
+Count = Annotated[int, Field(ge=1, lt=10**9)]
 MaybeNumber = Annotated[Number | None, BeforeValidator(empty_as_none)]
 MaybeCount = Annotated[Count | None, BeforeValidator(empty_as_none)]
 

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import os
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ class Closed:
 
 def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:
     """Return the file as a ``kind``; None for no file, or one with problems, which are added."""
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
     try:
         document = read_document(path)

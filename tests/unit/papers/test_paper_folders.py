@@ -214,6 +214,30 @@ def test_names_that_files_are_called_after_are_no_paths(tmp_path):
         assert "should match pattern" in text and file in text, text
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "column"),
+    [
+        ("0.3,3,", "0.3," + "9" * 400 + ",", "n_runs"),
+        ("0.3,3,", "0.3,0,", "n_runs"),
+        ("512,64,,", "512," + "9" * 400 + ",,", "batch_size"),
+        ("0.3,3,", "1e30,3,", "std"),
+        ("tau=0.1", "tau=0.1;tau=0.2", "conditions"),
+    ],
+)
+def test_a_number_that_nothing_counts_is_refused(old, new, column, tmp_path):
+    text = problems(tmp_path, results=changed("results.csv", old, new))
+    assert f"column {column}: " in text
+
+
+@pytest.mark.parametrize("name", ["implied.yaml", "tables.yaml", "claims.yaml", "figures.yaml"])
+def test_a_pipe_or_a_link_to_nothing_is_no_absent_file(name, tmp_path):
+    for number, make in enumerate((os.mkfifo, lambda place: os.symlink("nowhere", place))):
+        folder = write_paper(tmp_path / str(number), **{name.partition(".")[0]: None})
+        make(folder / name)
+        with pytest.raises(ReferenceDataError, match=name):
+            load_paper(folder)
+
+
 def test_a_folder_named_like_a_version_of_another_paper_is_refused(tmp_path, monkeypatch):
     write_paper(tmp_path / "mine", "roadmap2021v2")
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
