@@ -183,5 +183,6 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
                     f"'{text}' for '{key}' is not a YAML value: {error}"
                 ) from error
             value = text
-        params[key] = text if takes_text and value is not None else value
+        named = takes_text and (value is not None or key == "root")  # a folder may be called null
+        params[key] = text if named else value
     return with_root(name, loader, params)

@@ -106,6 +106,7 @@ def fidelity(
 
     Example: python -m benchmark fidelity roadmap --deviations
     """
+    from benchmark.core.files import write_text
     from benchmark.papers.fidelity import as_table, as_text, study_ledger
     from benchmark.study import load_study, study_names
 
@@ -119,5 +120,5 @@ def fidelity(
         return
     shown = [row for row in rows.values() if row.deviates or not deviations]
     if csv:
-        as_table(shown).to_csv(csv, index=False)
+        write_text(csv, as_table(shown).to_csv(index=False))
     echo(str(csv) if csv else as_text(rows.values(), shown))

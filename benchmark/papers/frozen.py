@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field
 from benchmark.core.cells import CELL_COLUMNS, Cell, Setting
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
+from benchmark.core.paths import MAX_TABLE, read_regular
 from benchmark.core.results import MOST
 from benchmark.papers.numbers import Count, empty_as_none
 from benchmark.papers.reading import read_csv
@@ -60,6 +61,7 @@ def load_frozen(path: Path) -> FrozenRuns:
         problems.append(f"{path} does not exist; write it with 'python -m benchmark freeze STUDY'")
     rows = read_csv(path, FrozenScore, problems) if not problems else []
     groups: dict[Score, dict[int, FrozenScore]] = {}
+    bases: dict[str, tuple[str, int]] = {}
     for row in rows:
         if (row.status == "ok") == (row.value is None):
             problems.append(
@@ -70,6 +72,9 @@ def load_frozen(path: Path) -> FrozenRuns:
             first = group[row.seed].line
             problems.append(f"{path}, line {row.line} repeats the run of line {first}; keep one")
         group[row.seed] = row
+        base, line = bases.setdefault(row.loss, (row.base_loss, row.line))
+        if base != row.base_loss:
+            problems.append(f"{path}, line {row.line}: '{row.loss}' is '{base}' in line {line}")
     if not rows and not problems:
         problems.append(
             f"{path} holds no runs; write it again with 'python -m benchmark freeze STUDY'"
@@ -122,5 +127,8 @@ def freeze(
         raise ReferenceDataError(
             "no finished run has a score, nothing was frozen; run the study first"
         )
+    before = read_regular(path, MAX_TABLE) if path.is_file() else b""
+    if before and not before.startswith(",".join(columns).encode()):
+        raise ReferenceDataError(f"{path} holds something else than frozen runs; choose another")
     write_text(path, frozen.to_csv(index=False, float_format="%.17g", lineterminator="\n"))
     return len(frozen.drop_duplicates([*CELL_COLUMNS, "seed"]))

@@ -44,9 +44,9 @@ Text = Annotated[str, Field(min_length=1)]
 # A table, figure or version of a paper: part of the names of files.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}$")]
 Number = Annotated[float, Field(ge=0, lt=1e12)]
-Count = Annotated[int, Field(ge=1, lt=10**9)]
+Count = Annotated[int, Field(ge=0, lt=10**9)]
 MaybeNumber = Annotated[Number | None, BeforeValidator(empty_as_none)]
-MaybeCount = Annotated[Count | None, BeforeValidator(empty_as_none)]
+MaybeCount = Annotated[Annotated[int, Field(ge=1, lt=10**9)] | None, BeforeValidator(empty_as_none)]
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,26 @@ def test_a_frozen_file_edited_by_hand_is_checked(runs, tmp_path, old, new, words
         load_frozen(path)
 
 
+def test_a_loss_that_is_another_in_one_row_is_named(runs, tmp_path):
+    freeze(runs, tmp_path / "frozen.csv")
+    head, first, *rest = (tmp_path / "frozen.csv").read_text().splitlines()
+    loss, base = first.split(",")[2:4]
+    first = first.replace(f",{loss},{base},", f",{loss},zz,")
+    (tmp_path / "frozen.csv").write_text("\n".join([head, first, *rest, ""]))
+    with pytest.raises(ReferenceDataError, match=rf"line 3: '{loss}' is 'zz' in line 2"):
+        load_frozen(tmp_path / "frozen.csv")
+
+
+def test_only_frozen_runs_are_written_over(runs, tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text("study: own\n")
+    with pytest.raises(ReferenceDataError, match="something else than frozen runs"):
+        freeze(runs, path)
+    assert path.read_text() == "study: own\n"
+    freeze(runs, tmp_path / "frozen.csv")
+    freeze(runs, tmp_path / "frozen.csv")
+
+
 def test_a_missing_frozen_file_names_the_command(tmp_path):
     with pytest.raises(ReferenceDataError, match="python -m benchmark freeze"):
         load_frozen(tmp_path / "study.csv")
