@@ -77,7 +77,7 @@ def test_a_frozen_file_edited_by_hand_is_checked(runs, tmp_path, old, new, words
 
 
 def test_a_loss_that_is_another_in_one_row_is_named(runs, tmp_path):
-    freeze(runs, tmp_path / "frozen.csv")
+    freeze(run_table(runs), tmp_path / "frozen.csv")
     head, first, *rest = (tmp_path / "frozen.csv").read_text().splitlines()
     loss, base = first.split(",")[2:4]
     first = first.replace(f",{loss},{base},", f",{loss},zz,")
@@ -90,10 +90,10 @@ def test_only_frozen_runs_are_written_over(runs, tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text("study: own\n")
     with pytest.raises(ReferenceDataError, match="something else than frozen runs"):
-        freeze(runs, path)
+        freeze(run_table(runs), path)
     assert path.read_text() == "study: own\n"
-    freeze(runs, tmp_path / "frozen.csv")
-    freeze(runs, tmp_path / "frozen.csv")
+    freeze(run_table(runs), tmp_path / "frozen.csv")
+    freeze(run_table(runs), tmp_path / "frozen.csv")
 
 
 def test_a_missing_frozen_file_names_the_command(tmp_path):
