@@ -208,6 +208,9 @@ class Trainer:
             raise ValueError(f"epoch {self.state.epoch} of {self.epochs}")
         if self.state.mined and not self.components.sampler.pooled:
             raise ValueError("mined batches, which this run's sampler does not make")
+        # those of a run that diverges may be infinite or no numbers
+        if any(1e100 < abs(loss) < float("inf") for loss in self.state.losses):
+            raise ValueError("a loss whose sum with others is infinite")
         images = len(self.components.labels)
         if max((max(batch, default=0) for batch in self.state.mined), default=0) >= images:
             raise ValueError(f"a mined batch with images that are not among the {images}")

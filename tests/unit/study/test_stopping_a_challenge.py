@@ -80,8 +80,11 @@ def challenge(tmp_path):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["to the command", "to the terminal"])
+@pytest.mark.parametrize(
+    ("send", "number"),
+    [(os.kill, signal.SIGTERM), (os.killpg, signal.SIGINT), (os.killpg, signal.SIGHUP)],
+    ids=["terminated", "Ctrl-C", "a closed terminal"],
+)
 def test_the_workflow_has_ended_when_the_challenge_has(send, number, challenge):
     process, words = challenge
     send(process.pid, number)
