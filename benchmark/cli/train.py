@@ -112,6 +112,7 @@ def _leave_signals_to_the_parent() -> None:
 
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    # by a signal: a thread that waits for it would be there when a run forks its loaders
     die_with_parent(signal.SIGKILL)
 
 

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from benchmark.core.cells import CELL_COLUMNS, Cell, Setting
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
-from benchmark.core.paths import MAX_TABLE, read_regular
+from benchmark.core.paths import open_regular
 from benchmark.core.results import MOST
 from benchmark.papers.numbers import Count, empty_as_none
 from benchmark.papers.reading import read_csv
@@ -127,8 +127,13 @@ def freeze(
         raise ReferenceDataError(
             "no finished run has a score, nothing was frozen; run the study first"
         )
-    before = read_regular(path, MAX_TABLE) if path.is_file() else b""
-    if before and not before.startswith(",".join(columns).encode()):
-        raise ReferenceDataError(f"{path} holds something else than frozen runs; choose another")
+    if path.is_file():
+        header = ",".join(columns).encode()
+        with open_regular(path) as stream:
+            before = stream.read(len(header))
+        if before not in (b"", header):
+            raise ReferenceDataError(
+                f"{path} holds something else than frozen runs; choose another"
+            )
     write_text(path, frozen.to_csv(index=False, float_format="%.17g", lineterminator="\n"))
     return len(frozen.drop_duplicates([*CELL_COLUMNS, "seed"]))

@@ -30,9 +30,6 @@ MAX_HEADER = 1_000_000  # bytes of a long name or of PAX fields, which tarfile r
 MAX_DEPTH = 64  # folders of a name
 MAX_NAME = 255  # bytes of one part of a name, on nearly all disks
 MAX_GLOBAL_FIELDS = 100  # PAX fields that hold for all members
-MAX_DIRECTORY = (
-    200_000_000  # bytes of the list of a zip file's members, which zipfile reads at once
-)
 MAX_JUNK = 100_000_000  # bytes that are passed over: behind the end, or one file of macOS
 
 
