@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import stat
 import tempfile
@@ -18,22 +19,23 @@ from typing import Any
 from benchmark.core.errors import RunError
 
 DEVICES = "/dev"
-RANDOM = "?" * 8  # what mkstemp adds to a name
+RANDOM = "[a-z0-9_]{8}"  # what mkstemp adds to a name
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path, which takes the place of ``path`` on success and else vanishes.
 
-    What killed writers of ``path`` left is removed first.
+    The first one of a process in a folder removes what killed writers left there.
     """
     path = Path(path)
     temporary = None
     try:
-        if os.path.realpath(path.parent) == DEVICES:  # root would replace the device by a file
+        folder = os.path.realpath(path.parent)
+        if folder == DEVICES:  # root would replace the device by a file
             raise OSError(errno.EINVAL, "a device, not a file", str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(path)
+        _remove_abandoned(folder, os.getpid())
         prefix = f".{path.name}.{_machine()}-{os.getpid()}-"
         handle, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
         os.close(handle)
@@ -90,17 +92,20 @@ def leftovers(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f".{glob.escape(path.name)}.*"))
 
 
-def _remove_abandoned(path: Path) -> None:
-    """Remove the temporary files of ``path`` whose writers, on this machine, are dead.
+@functools.lru_cache(maxsize=1000)  # listing 10,000 files takes ten times as long as a write
+def _remove_abandoned(folder: str, process: int) -> None:
+    """Remove the temporary files in ``folder`` whose writers, on this machine, are dead.
 
-    A lock on them would say so, too, but on shared disks it can shut out the writer's own library.
+    Once a process: a forked one, whose number is another, looks again. A lock on them would say so,
+    too, but on shared disks it can shut out the writer's own library.
     """
-    own = f".{path.name}.{_machine()}-"
-    for temporary in path.parent.glob(f"{glob.escape(own)}*-{RANDOM}"):
-        writer = temporary.name.removeprefix(own).partition("-")[0]
-        if writer.isdecimal() and not _is_alive(int(writer)):
-            with contextlib.suppress(OSError):  # another user's, or another writer removes it
-                temporary.unlink()
+    abandoned = re.compile(rf"\..+\.{_machine()}-(\d+)-{RANDOM}", re.DOTALL)
+    with contextlib.suppress(OSError):  # it may be written to, but not listed
+        for name in os.listdir(folder):
+            found = abandoned.fullmatch(name)
+            if found and not _is_alive(int(found[1])):
+                with contextlib.suppress(OSError):  # another user's, or another writer removes it
+                    os.unlink(os.path.join(folder, name))
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""A killed writer leaves its temporary file; the next writer of the same file removes it."""
+"""A killed writer leaves its temporary file; the next process that writes there removes it."""
 
 from __future__ import annotations
 
@@ -64,18 +64,27 @@ def test_the_file_of_a_writer_that_is_at_work_stays(tmp_path, writing):
     assert path.read_text() == "whole" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_files_of_other_names_and_machines_stay(tmp_path):
-    with replacing(tmp_path / "runs.csv") as temporary:
+def test_what_no_dead_writer_of_this_machine_left_stays(tmp_path):
+    place = tmp_path / "scratch" / "runs.csv"
+    with replacing(place) as temporary:
         own, dead = temporary.name.rsplit("-", 2)[0], 2**22 + 1  # the largest number is 2**22
-    names = [
-        ".runs.csv.swp", ".runs.csv", ".runs.csv.abcdefgh", f".scores{own[5:]}-{dead}-abcdefgh",
-        f"{own}-{dead}-abcdefgh-journal", f".runs.csv.000000-{dead}-abcdefgh",
-        f"{own}-x-abcdefgh", f"{own}-1-abcdefgh",
+    kept = [
+        ".runs.csv.swp", ".runs.csv", ".runs.csv.abcdefgh", f"{own}-{dead}-abcdefgh-journal",
+        f".runs.csv.000000-{dead}-abcdefgh", f"{own}-x-abcdefgh", f"{own}-1-abcdefgh",
     ]  # fmt: skip
-    for name in names:
+    for name in (*kept, f"{own}-{dead}-abcdefgh", f".scores{own[5:]}-{dead}-abcdefgh"):
         (tmp_path / name).touch()
     (tmp_path / f"{own}-{dead}-ijklmnop").mkdir()
-    (tmp_path / f"{own}-{dead}-qrstuvwx").touch()
     write_text(tmp_path / "runs.csv", "new")
-    left = [*names, f"{own}-{dead}-ijklmnop", "runs.csv"]
+    left = [*kept, f"{own}-{dead}-ijklmnop", "runs.csv", "scratch"]
     assert sorted(os.listdir(tmp_path)) == sorted(left)
+
+
+def test_a_process_lists_a_folder_once_however_much_it_writes_there(tmp_path, monkeypatch):
+    listed = []
+    for name in ("listdir", "scandir"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *at, real=real: (listed.append(at), real(*at))[1])
+    for name in ("a.csv", "b.csv", "a.csv"):
+        write_text(tmp_path / name, "new")
+    assert len(listed) == 1
