@@ -17,7 +17,7 @@ from benchmark.runs.status import RunStatus, status_of
 from benchmark.runs.study_provenance import Summary
 from benchmark.runs.table import RUN_COLUMNS, RunTable
 from benchmark.study import Study
-from benchmark.study.format import ROOT
+from benchmark.study.data_files import FINAL, TRIALS, field_folder
 from benchmark.study.grid import Run, expand
 
 ScoreRow = tuple[str, str, str, int, str, float]
@@ -87,7 +87,6 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
         yield from rows("curve", point.epoch, point.scores)
 
 
-TRIALS, FINAL = "trials", "final"
 VARIED = ("loss.", "recipe.optimizer.", "recipe.sampler.")
 
 
@@ -97,9 +96,7 @@ def with_field(table: RunTable, study: Study) -> RunTable:
     Only cells that differ from the study's in the loss alone join: a study of four trials meets the
     first four trials of the field.
     """
-    folder = Path(str(study.references.field))
-    folder = (folder if folder.is_dir() else ROOT / folder) / (TRIALS if study.trials else FINAL)
-    field = RunTable.read(folder)
+    field = RunTable.read(field_folder(study.references.field, TRIALS if study.trials else FINAL))
     here = ["dataset", "setting", "batch_size", "seed"]
     others = field.runs.merge(table.runs[here].drop_duplicates(), on=here)
     others = others[~others["loss"].isin(table.runs["loss"])]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
@@ -12,11 +13,13 @@ from benchmark.core.paths import leaves_root
 from benchmark.core.records import RESERVED, RESERVED_START
 from benchmark.metrics.names import check_metric
 from benchmark.study.blocks import BlockReader
+from benchmark.study.data_files import FINAL, TRIALS, field_folder
 from benchmark.study.grid import conflicts, written
 from benchmark.study.looks import looks_problem
 from benchmark.study.model import Block, Study, Trials, Variant
 from benchmark.study.trials.grid import sampler_problems, with_trials
 
+TABLE = "runs.csv"  # of frozen runs, beside their scores
 MAX_BLOCKS = 5000  # more come of aliases alone
 MAX_RUNS = 100_000
 
@@ -49,6 +52,7 @@ class Checker(BlockReader):
         self.check_names("figures", self.file.figures, "figure")
         if (frozen := self.file.references.frozen) and leaves_root(frozen):
             self.add("references.frozen", "must be a path below the working directory")
+        self.check_field()
         self.check_names("published", self.file.references.published, "published table")
         runs = sum(block.count for block in blocks)
         if runs > MAX_RUNS:
@@ -166,6 +170,20 @@ class Checker(BlockReader):
             known: tuple[str, ...] = getattr(self.known, kind)
             if name and name not in known:
                 self.add(f"{above}.{number}", unknown_name(word, name, known))
+
+    def check_field(self) -> None:
+        """Check that the frozen runs are there that are to join the tables."""
+        field = self.file.references.field
+        kinds = (TRIALS, FINAL) if self.file.rules else (FINAL,)
+        tables = [field_folder(field, kind) / TABLE for kind in kinds]
+        absent = [table for table in tables if not os.path.isfile(table)]
+        if field is not None and absent:
+            self.add(
+                "references.field",
+                f"'{field}' holds no frozen runs: {absent[0]} is not there; name a folder "
+                "that 'python -m benchmark freeze STUDY --out FOLDER' wrote of a study with rules, "
+                "such as results/reference/reality_check, or null",
+            )
 
     def check_instead(self, instead: dict[str, str]) -> None:
         """Check the datasets that may take the place of the study's, and their recipes."""

@@ -6,16 +6,19 @@ follow from, so that a changed claim judges no published number again.
 
 import csv
 import io
+import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.paths import read_regular
 from benchmark.core.registry import data_folders
+from benchmark.study.format import ROOT
 
 PACKAGE = Path(__file__).parents[1] / "papers"
 PAPER = "paper.yaml"  # makes a folder a paper's
 REPRODUCIBLE = ("own", "retrained")
+TRIALS, FINAL = "trials", "final"  # folders of a field: the frozen runs of other losses
 
 
 def paper_folders() -> dict[str, Path]:
@@ -88,6 +91,12 @@ def data_files(step: str, named: Collection[str]) -> list[Path]:
         names = (*reads.every, *(reads.named if key in named else ()))
         paths += [folder / name for name in dict.fromkeys(names)]
     return [_relative(path) for path in paths if path.is_file()]
+
+
+def field_folder(field: str | None, kind: str) -> Path:
+    """Return the folder of a field's TRIALS or FINAL runs, from here or from the repository."""
+    folder = Path(str(field))
+    return (folder if os.path.isdir(folder) else ROOT / folder) / kind
 
 
 def _relative(path: Path) -> Path:

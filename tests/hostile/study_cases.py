@@ -90,6 +90,7 @@ CASES: list[Case] = [
             "memory of 10^30": study(resources={"mem_mb": "a lot"}),
             "an unknown table": study(tables=["../../etc/passwd"]),
             "an unknown published table": study(references={"published": ["../x"]}),
+            "a field that is not there": study(references={"field": "../x"}),
             "a metric that is none": study(metrics=["recall_at_-1"]),
             "a recall at 10^30": study(metrics=[f"recall_at_{10**30}"]),
         },

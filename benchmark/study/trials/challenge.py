@@ -51,8 +51,6 @@ def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:
     if trials not in budgets:
         allowed = ", ".join(map(str, study.trials.budgets))
         problems.append(f"the field has no results at --trials {trials} (allowed: {allowed})")
-    if not field.is_dir():
-        problems.append(f"the frozen results of the field are not there: {field}")
     if problems:
         raise ConfigError(f"challenge {loss}", problems)
     data = read_document(find_study(FIELD)).data
