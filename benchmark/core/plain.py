@@ -15,9 +15,23 @@ MAX_LETTERS = 1_000_000  # a minute of reading for many short values
 MAX_VALUES = 1_000_000  # shared parts count wherever they appear
 MAX_DEPTH = 50
 MAX_DIGITS = 400  # no float has more
+SHOWN_LETTERS = 60  # of a wrong number, in the message
 _TAG = "tag:yaml.org,2002:"
 _LENIENT = set("\t?\ufeff")  # libyaml allows these where PyYAML refuses them
 _PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")}
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_REAL = re.compile(
+    r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+)
+# What YAML 1.1, YAML 1.2, Python or a reader takes for a number, each for another one.
+_ODD = re.compile(
+    r"[-+]?("
+    r"0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+"
+    r"|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?"
+    r"|([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][-+]?[0-9][0-9_]*)?"
+    r")"
+)
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -48,7 +62,7 @@ class YamlError(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader without dates, and with ``1e-3`` as a number: text in YAML 1.1."""
+    """The safe loader without dates, and with decimal numbers, of which ``1e-3`` is one."""
 
 
 class _FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -56,16 +70,15 @@ class _FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
 
 
 # of these classes alone: what is changed in place would be changed for everybody
+_OURS = {f"{_TAG}{kind}" for kind in ("int", "float", "timestamp")}
 for _each in (_Loader, _FastLoader):
     _each.yaml_implicit_resolvers = {
-        letter: [entry for entry in entries if entry[0] != f"{_TAG}timestamp"]
+        letter: [entry for entry in entries if entry[0] not in _OURS]
         for letter, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    _each.add_implicit_resolver(
-        f"{_TAG}float",
-        re.compile(r"^[-+]?(\d+\.\d*|\.\d+|\d+)[eE][-+]?\d+$"),
-        list("-+.0123456789"),
-    )
+    for _kind, _form in (("int", _WHOLE), ("float", _REAL), ("float", _ODD)):
+        _whole_text = re.compile(f"(?:{_form.pattern})\\Z")
+        _each.add_implicit_resolver(f"{_TAG}{_kind}", _whole_text, list("-+.0123456789"))
 
 
 def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
@@ -128,6 +141,8 @@ def _check(node: yaml.Node, above: list[yaml.Node], sizes: dict[yaml.Node, int])
         )
     if isinstance(node.value, str):
         _refuse_halves(node.value)
+    if node.tag in (f"{_TAG}int", f"{_TAG}float"):
+        _check_number(node, line)
     if node.tag == f"{_TAG}int" and len(node.value) > MAX_DIGITS:
         raise YamlError(f"a number of more than {MAX_DIGITS} digits{line}")
     size = 1
@@ -137,6 +152,18 @@ def _check(node: yaml.Node, above: list[yaml.Node], sizes: dict[yaml.Node, int])
         raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
     sizes[node] = size
     return size
+
+
+def _check_number(node: yaml.Node, line: str) -> None:
+    """Raise YamlError for a number that is none, or not the same one to every reader."""
+    form = _WHOLE if node.tag == f"{_TAG}int" else _REAL
+    text = node.value if isinstance(node.value, str) else "a list or mapping"
+    if not form.fullmatch(text):
+        shown = text if len(text) <= SHOWN_LETTERS else f"{text[:SHOWN_LETTERS]}..."
+        raise YamlError(
+            f"{shown}{line} is no plain decimal number; write digits alone, as in 10 or 0.5, "
+            f"without leading zeros, '_', ':' or a base; as a text, put it into quotes: '{shown}'"
+        )
 
 
 def _parts(node: yaml.Node) -> list[yaml.Node]:

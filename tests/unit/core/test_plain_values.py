@@ -30,7 +30,8 @@ YAML_REFUSED = {
     "a merge of a number": ("<<: 3", "expected a mapping or list of mappings"),
     "an unknown alias": ("a: *x", "undefined alias 'x' in line 1, column 4"),
     "two documents": ("--- 1\n--- 2", "another document in line 2"),
-    "no number": ("a: !!int x", "invalid literal"),
+    "a long number": (f"a: {'1_' * 5000}", r"^.{60}\.\.\. in line 1 is no"),
+    "no number": ("a: !!int x", "x in line 1 is no plain decimal number"),
     "a NUL": ("a\0: 1", "special characters"),
     "a surrogate": ("a: \ud800", "special characters"),
     "a surrogate by its number": ('a: "\\ud800"', "ud800 is no letter"),
@@ -58,6 +59,37 @@ def test_plain_yaml_is_read_with_its_lines_and_dates_stay_text():
     }
     assert node.value[3][0].start_mark.line == 3
     assert parse_yaml("") == (None, None)
+
+
+ODD_NUMBERS = """010 08 -07 00.5 007e2 0x10 -0xff 0b11 0o17 1_000 0.1_5 1_0e3
+1:30 08:30 1:30.5 -2:00:59"""
+
+
+@pytest.mark.parametrize("loader", ["libyaml", "PyYAML"])
+@pytest.mark.parametrize("number", [*ODD_NUMBERS.split(), "!!int 010", "!!float 1:30"])
+def test_a_number_that_programs_read_as_different_ones_is_refused(number, loader):
+    ignored = "# ?\n" if loader == "PyYAML" else "#\n"
+    with pytest.raises(YamlError) as caught:
+        parse_yaml(f"{ignored}a: [1, {number}]")
+    written = number.split()[-1]
+    assert str(caught.value) == (
+        f"{written} in line 2 is no plain decimal number; write digits alone, as in 10 or 0.5, "
+        f"without leading zeros, '_', ':' or a base; as a text, put it into quotes: '{written}'"
+    )
+    assert parse_yaml(f"{ignored}a: '{written}'")[0] == {"a": written}
+
+
+@pytest.mark.parametrize("ignored", ["#\n", "# ?\n"])
+def test_plain_decimal_numbers_are_numbers(ignored):
+    numbers = "0, -0, +7, 10, -12, 0.5, .5, -.5, 1., -1.25, 1e3, 1E-3, 2.e+5, .5e05, 1e05, 0.0"
+    texts = numbers.split(", ")
+    value = parse_yaml(f"{ignored}[{numbers}]")[0]
+    assert value == [float(text) for text in texts]
+    whole = [set("+-0123456789") >= set(text) for text in texts]
+    assert [isinstance(each, int) for each in value] == whole
+    words = "[1.2.3, 2024-01-02, 0x, 1:75, -, ., 1e, e3, 0 1, a_1, _1, 5px, 0b2]"
+    assert parse_yaml(ignored + words)[0] == words.strip("[]").split(", ")
+    assert parse_yaml(f"{ignored}[.inf, -.inf]")[0] == [math.inf, -math.inf]
 
 
 JSON_REFUSED = [
