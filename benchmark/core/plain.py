@@ -17,6 +17,7 @@ MAX_DEPTH = 50
 MAX_DIGITS = 400  # no float has more
 SHOWN_LETTERS = 60  # of a wrong number, in the message
 _TAG = "tag:yaml.org,2002:"
+MERGE = f"{_TAG}merge"  # the tag of the key "<<"
 _LENIENT = set("\t?\ufeff")  # libyaml allows these where PyYAML refuses them
 _PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")}
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -84,6 +85,7 @@ for _each in (_Loader, _FastLoader):
 def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
     """Return the value of a document, and its nodes, which have the lines; (None, None) when empty.
 
+    The nodes are as they are written: a merged mapping is the value of its key ``<<``.
     Raise YamlError for everything that is not one document of plain values.
     """
     if len(text) > MAX_LETTERS:
@@ -92,8 +94,14 @@ def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
         loader, node = _nodes(text)
         if node is None:
             return None, None
-        _check(node, [], {})
-        return loader.construct_document(node), node
+        sizes: dict[yaml.Node, int] = {}
+        _check(node, [], sizes)
+        # constructing puts the pairs of merged mappings among those of the mapping itself
+        written = {each: list(each.value) for each in sizes if isinstance(each, yaml.MappingNode)}
+        value = loader.construct_document(node)
+        for each, pairs in written.items():
+            each.value = pairs
+        return value, node
     except YamlError:
         raise
     except yaml.YAMLError as error:
@@ -135,7 +143,7 @@ def _check(node: yaml.Node, above: list[yaml.Node], sizes: dict[yaml.Node, int])
         raise YamlError(f"a value that contains itself{line}")
     if len(above) >= MAX_DEPTH:
         raise YamlError(f"more than {MAX_DEPTH} levels of nesting{line}")
-    if node.tag not in _PLAIN and node.tag != f"{_TAG}merge":
+    if node.tag not in _PLAIN and node.tag != MERGE:
         raise YamlError(
             f"a value with the tag {node.tag.replace(_TAG, '!!')}{line}; remove the tag"
         )
@@ -169,7 +177,7 @@ def _check_number(node: yaml.Node, line: str) -> None:
 def _parts(node: yaml.Node) -> list[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
         for key, _ in node.value:
-            if key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+            if key.tag not in (f"{_TAG}str", MERGE):
                 shown = key.value if isinstance(key.value, str) else f"a {key.id}"
                 line = key.start_mark.line + 1
                 raise YamlError(f"the key {shown} in line {line} is no text; put it into quotes")

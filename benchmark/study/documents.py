@@ -8,7 +8,7 @@ import yaml
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.paths import read_regular
-from benchmark.core.plain import YamlError, parse_yaml
+from benchmark.core.plain import MERGE, YamlError, parse_yaml
 
 
 @dataclass
@@ -62,6 +62,8 @@ def nearest_file(kind: str, name: str, folders: list[Path]) -> str:
 def _note_lines(node: yaml.Node, key: str, document: Document) -> None:
     document.lines.setdefault(key, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
+        for merged in _merged(node):
+            _note_lines(merged, key, document)
         first: dict[str, int] = {}
         for name, value in node.value:
             line = name.start_mark.line + 1
@@ -69,8 +71,20 @@ def _note_lines(node: yaml.Node, key: str, document: Document) -> None:
             if name.value in first:
                 words = f"key given twice, first in line {first[name.value]}; keep one"
                 document.problems.append(Problem(words, below, line=line))
-            first[name.value] = document.lines[below] = line
-            _note_lines(value, below, document)
+            first[name.value] = line
+            if name.tag != MERGE:
+                document.lines[below] = line
+                _note_lines(value, below, document)
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
             _note_lines(value, f"{key}.{number}".strip("."), document)
+
+
+def _merged(node: yaml.MappingNode) -> list[yaml.Node]:
+    """Return the mappings that ``<<`` puts below the keys of another, the strongest last."""
+    values = [value for name, value in node.value if name.tag == MERGE]
+    return [
+        each
+        for value in values
+        for each in (value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value])
+    ]
