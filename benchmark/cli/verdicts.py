@@ -191,10 +191,10 @@ def simulate(
         return
     if any(chosen):
         of_others = world_table if stress else sequence_table if looks else frontier_table
-        echo("\n".join(percent(of_others(tables, seed))))
+        echo(percent(of_others(tables, seed)))
         return
     table = rule_table(tables, seed)
-    echo("\n".join(percent(table)))
+    echo(percent(table))
     if figure:
         from benchmark.core.files import write_text
         from benchmark.report.drawing.drawing import to_svg

@@ -8,7 +8,7 @@ look, so that the first ones could decide nothing; ``simulate --looks`` compares
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -20,28 +20,19 @@ from benchmark.study.model import Study
 Levels = tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Looks:
-    """The planned numbers of seeds, rising; one number is a plain test without any look before."""
+def pocock(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
+    """Return the one-sided level of the test after each of ``looks``, rising numbers of seeds."""
+    return _spent(looks, alpha, np.ones_like)[0]
 
-    seeds: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        if not self.seeds or min(self.seeds) < 1 or list(self.seeds) != sorted(set(self.seeds)):
-            raise ValueError(f"looks must be rising numbers of seeds, not {self.seeds}")
-
-    def level(self, alpha: float = ALPHA) -> float:
-        """Return the one-sided level of the test at each look (Pocock)."""
-        return _spent(self.seeds, alpha, np.ones_like)[0]
-
-    def obrien_fleming(self, alpha: float = ALPHA) -> Levels:
-        """Return the one-sided levels of O'Brien and Fleming, which rise from look to look."""
-        return _spent(self.seeds, alpha, np.sqrt)
+def obrien_fleming(looks: tuple[int, ...], alpha: float = ALPHA) -> Levels:
+    """Return the one-sided levels of O'Brien and Fleming, which rise from look to look."""
+    return _spent(looks, alpha, np.sqrt)
 
 
 def level_of(study: Study, alpha: float = ALPHA) -> float:
     """Return the one-sided level at which a study tests at each of its looks."""
-    return Looks(study.looks).level(alpha) if study.looks else alpha
+    return pocock(study.looks, alpha) if study.looks else alpha
 
 
 def at_level(study: Study) -> Study:

@@ -107,8 +107,7 @@ def _wrong(scores: Floats, truth: Floats) -> dict[str, float]:
     sign = np.sign(truth[:, first] - truth[:, second])
     found = np.sign(means[:, first] - means[:, second])
     tests = paired_tests(scores[:, first].reshape(-1, SEEDS), scores[:, second].reshape(-1, SEEDS))
-    p = tests["p"].to_numpy().reshape(len(scores), -1)
-    significant = np.array([holm(row) for row in p]) <= 0.05
+    significant = holm(tests["p"].to_numpy().reshape(len(scores), -1)) <= 0.05
     return {
         "wrong_pairs": float((found != sign).mean()),
         "wrong_best": float((means.argmax(axis=1) != truth.argmax(axis=1)).mean()),

@@ -122,9 +122,11 @@ def drift_seen(
     return share(holm(result.p_drift)[:, -1] <= ALPHA)
 
 
-def drawn(world: World, truth: Floats | float, tables: int, seed: int) -> Tables:
+def drawn(
+    world: World, truth: Floats | float, tables: int, seed: int, stream: str = "simulated tables"
+) -> Tables:
     """Return tables from a stream of their own: equal arguments give equal tables."""
-    role = ("simulated tables", repr(world), str(np.max(truth)), str(np.ndim(truth)))
+    role = (stream, repr(world), str(np.max(truth)), str(np.ndim(truth)))
     return draw(world, truth, tables, np.random.default_rng(derive(seed, *role)))
 
 

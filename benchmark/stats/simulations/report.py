@@ -8,7 +8,7 @@ five printed runs, a margin of one point, and equal published spreads:
 - a drift of 3 points at spread 0.3 called in at least 80 % with 3 seeds and 95 % with 5.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -132,7 +132,7 @@ def _wrong(world: World, truth: float, word: str, tables: int, seed: int) -> tup
     return share(hits), share(hits & standing)
 
 
-def percent(table: pd.DataFrame) -> Iterator[str]:
-    """Yield a table's lines for a terminal: rates in percent, without Monte Carlo limits."""
+def percent(table: pd.DataFrame) -> str:
+    """Return a table for a terminal: rates in percent, without Monte Carlo limits."""
     shown = table[[name for name in table if not str(name).endswith(("_low", "_high"))]]
-    yield shown.to_string(index=False, float_format=lambda value: f"{100 * value:.1f}")
+    return shown.to_string(index=False, float_format=lambda value: f"{100 * value:.1f}")

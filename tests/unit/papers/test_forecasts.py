@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.papers.forecast import as_text, forecasts, gpu_hours, printed_spreads
 from benchmark.papers.library import asked_numbers
-from benchmark.stats.looks import Looks
+from benchmark.stats.looks import pocock
 from benchmark.stats.planning import POWER, power, smallest_drift
 from benchmark.stats.reproduction import ALPHA
 from benchmark.study import load_study
@@ -65,7 +65,7 @@ def test_more_seeds_cost_more_and_call_smaller_drifts(found):
 
 def test_looks_that_are_planned_cost_some_power(found):
     (one, *_) = found
-    assert one.design.alpha == Looks((3, 5, 10)).level() < ALPHA
+    assert one.design.alpha == pocock((3, 5, 10)) < ALPHA
     alone = dataclasses.replace(one.design, alpha=ALPHA)
     assert smallest_drift(alone) < one.smallest
 

@@ -25,7 +25,7 @@ def test_a_rate_above_its_goal_or_too_little_power_is_a_miss(rules):
 
 
 def test_rates_are_printed_in_percent_without_their_limits(rules):
-    text = "\n".join(percent(rules))
+    text = percent(rules)
     assert "shared spread" in text and "_low" not in text
 
 

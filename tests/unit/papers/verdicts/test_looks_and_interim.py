@@ -11,10 +11,10 @@ from benchmark.papers.verdicts.explain import explain
 from benchmark.papers.verdicts.judge import judge_numbers
 from benchmark.papers.verdicts.records import table_of
 from benchmark.papers.verdicts.words import summary_text
-from benchmark.stats.looks import Looks
+from benchmark.stats.looks import pocock
 from benchmark.stats.samples import Samples
 
-LEVEL = Looks((3, 5, 10)).level()
+LEVEL = pocock((3, 5, 10))
 
 
 def judged(runs, level=0.05):
