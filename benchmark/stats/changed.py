@@ -1,7 +1,6 @@
 """The queries whose scores differ between two runs, or between the means of two cells."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,21 +20,15 @@ COUNTED = ("recall_at_1", "map")
 NAMED = "map"  # by whose change queries are named
 
 
-@dataclass(frozen=True)
-class ChangedQueries:
-    """The queries whose score changed between two runs, as indices, largest change first."""
+def changed_queries(first: Floats, second: Floats) -> dict[str, NDArray[np.int64]]:
+    """Return the indices of the queries (Q,) that are "better" and "worse" in ``second``.
 
-    better: NDArray[np.int64]
-    worse: NDArray[np.int64]
-
-
-def changed_queries(first: Floats, second: Floats) -> ChangedQueries:
-    """Return the queries that are better and worse in ``second`` than in ``first`` (Q,)."""
-    change = np.asarray(second, float) - np.asarray(first, float)
+    The largest change comes first.
+    """
+    change = second - first
     rising = np.argsort(change, kind="stable")
-    worse = rising[change[rising] < 0]
-    better = rising[::-1][change[rising[::-1]] > 0]
-    return ChangedQueries(better, worse)
+    falling = rising[::-1]
+    return {"better": falling[change[falling] > 0], "worse": rising[change[rising] < 0]}
 
 
 def changes(
@@ -66,9 +59,15 @@ def changes(
             before, after = _mean(a, metric), _mean(b, metric)
             if before is None or after is None:
                 continue
-            lines.append(f"  {_label(split, metric)}: {_counted(one.label, before, after)}")
+            found = changed_queries(before, after)
+            interval = query_interval(100 * (after - before), one.label)
+            lines.append(
+                f"  {_label(split, metric)}: {len(found['better'])} better, "
+                f"{len(found['worse'])} worse of {interval.queries}; {interval.mean:+.2f} "
+                f"[{interval.low:+.2f}, {interval.high:+.2f}] over {interval.classes} classes"
+            )
             if metric == NAMED:
-                lines += _named(one, before, after, names.get(split))
+                lines += _named(found, one, before, after, names.get(split))
     return lines
 
 
@@ -94,22 +93,15 @@ def _label(split: str, metric: str) -> str:
     return display_name(metric) + ("" if split == "test" else f" on {split}")
 
 
-def _counted(labels: NDArray[np.generic], before: Floats, after: Floats) -> str:
-    found = changed_queries(before, after)
-    interval = query_interval(100 * (after - before), labels)
-    return (
-        f"{len(found.better)} better, {len(found.worse)} worse of {interval.queries}; "
-        f"{interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}] over "
-        f"{interval.classes} classes"
-    )
-
-
 def _named(
-    scores: QueryScores, before: Floats, after: Floats, names: Sequence[str] | None
+    changed: Mapping[str, NDArray[np.int64]],
+    scores: QueryScores,
+    before: Floats,
+    after: Floats,
+    names: Sequence[str] | None,
 ) -> list[str]:
-    found = changed_queries(before, after)
     lines = []
-    for word, chosen in (("better", found.better), ("worse", found.worse)):
+    for word, chosen in changed.items():
         for index in chosen[:SHOWN]:
             number = int(scores.query[index])
             name = f"query {number} of class {int(scores.label[index])}"

@@ -7,10 +7,6 @@ import pandas as pd
 from benchmark.runs.table import RunTable
 from benchmark.stats.paired import GROUP
 
-CURVE_COLUMNS = [*GROUP, "loss", "epoch", "n", "mean", "sd"]
-BEST_EPOCH_COLUMNS = [
-    *GROUP, "loss", "n", "last", "last_sd", "best", "best_sd", "difference", "epoch",
-]  # fmt: skip
 DIFFERENCE_COLUMNS = [*GROUP, "loss", "against", "seed", "value", "value_against", "difference"]
 COST_COLUMNS = [
     "dataset", "setting", "batch_size", "loss", "n", "train_seconds", "images_per_second",
@@ -26,7 +22,7 @@ def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
     headline = next((metric for metric in metrics if metric in measured), None)
     groups = curves[curves["metric"] == headline].groupby([*GROUP, "loss", "epoch"])["value"]
     means = groups.agg(n="count", mean="mean", sd="std").reset_index()
-    return means.astype({"epoch": int}).reindex(columns=CURVE_COLUMNS)
+    return means.astype({"epoch": int})
 
 
 def best_epochs(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
@@ -49,7 +45,7 @@ def best_epochs(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
         difference=("difference", "mean"),
         epoch=("epoch", "mean"),
     )
-    return means.reset_index().reindex(columns=BEST_EPOCH_COLUMNS)
+    return means.reset_index()
 
 
 def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Divergence is an outcome: a rate with its interval, and a test of its own."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, fisher_exact
@@ -13,39 +11,14 @@ DIVERGENCE_COLUMNS = [*CELL, "n_diverged", "n_ended", "rate", "low", "high", "di
 TOLERATED = 0.1  # share of diverging runs that a usable loss may have
 
 
-@dataclass(frozen=True)
-class DivergenceRate:
-    """``diverged`` of ``runs``, with the exact interval of Clopper and Pearson (1934)."""
-
-    diverged: int
-    runs: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        """The observed rate; NaN without any run."""
-        return self.diverged / self.runs if self.runs else float("nan")
-
-
-def divergence_rate(diverged: int, runs: int, confidence: float = 0.95) -> DivergenceRate:
-    """Return the rate of diverging runs; anything between 0 and 1 without any run."""
-    if not runs:
-        return DivergenceRate(0, 0, 0.0, 1.0)
-    interval = binomtest(diverged, runs).proportion_ci(confidence)
-    return DivergenceRate(diverged, runs, float(interval.low), float(interval.high))
-
-
 def diverges(diverged: int, runs: int, alpha: float = 0.05) -> bool:
     """Return whether more than the ``TOLERATED`` share of runs diverges, by the exact test.
 
     2 of 2, 2 of 3 and 3 of 5 runs show it; a single run, 1 of 3 and 2 of 5 do not.
     """
-    return bool(runs) and _p_above_tolerated(diverged, runs) <= alpha
-
-
-def _p_above_tolerated(diverged: int, runs: int) -> float:
-    return float(binomtest(diverged, runs, TOLERATED, alternative="greater").pvalue)
+    return bool(
+        runs and binomtest(diverged, runs, TOLERATED, alternative="greater").pvalue <= alpha
+    )
 
 
 def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
@@ -55,15 +28,17 @@ def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
 
 
 def divergence_rates(table: RunTable, confidence: float = 0.95) -> pd.DataFrame:
-    """Return the rate of each cell of which a run has ended (``DIVERGENCE_COLUMNS``)."""
+    """Return the rate of each cell of which a run has ended (``DIVERGENCE_COLUMNS``).
+
+    Its interval is the exact one of Clopper and Pearson (1934).
+    """
     runs = table.attempts()
     runs = runs[runs["status"].isin(["ok", "diverged"])]
-    gone = runs.assign(gone=runs["status"] == "diverged").groupby(CELL)["gone"]
     rows = []
-    for cell, part in gone:
-        found = divergence_rate(int(part.sum()), len(part), confidence)
-        numbers = (found.diverged, found.runs, found.value, found.low, found.high)
-        rows.append((*cell, *numbers, diverges(found.diverged, found.runs)))
+    for cell, part in runs.groupby(CELL)["status"]:
+        gone, ended = int((part == "diverged").sum()), len(part)
+        low, high = binomtest(gone, ended).proportion_ci(confidence)
+        rows.append((*cell, gone, ended, gone / ended, low, high, diverges(gone, ended)))
     return pd.DataFrame(rows, columns=DIVERGENCE_COLUMNS)
 
 
@@ -83,16 +58,12 @@ def with_losers(tests: pd.DataFrame, rates: pd.DataFrame) -> pd.DataFrame:
 
     Such a test is not significant, whatever the runs say that are left.
     """
-    where = CELL[:-1]
-    diverging = {tuple(row) for row in rates.loc[rates["diverges"], CELL].itertuples(index=False)}
-    places = [tuple(place) for place in tests[where].itertuples(index=False)]
+    diverging = set(map(tuple, rates.loc[rates["diverges"], CELL].itertuples(index=False)))
 
-    def gone(side: str) -> list[bool]:
-        return [(*at, loss) in diverging for at, loss in zip(places, tests[side], strict=True)]
+    def gone(side: str) -> pd.Series:
+        cells = tests[[*CELL[:-1], side]].itertuples(index=False)
+        return pd.Series([tuple(cell) in diverging for cell in cells], tests.index, dtype=bool)
 
-    sides = zip(tests["loss"], tests["against"], gone("loss"), gone("against"), strict=True)
-    lost = [("" if one == two else loss if one else against) for loss, against, one, two in sides]
-    decided = pd.Series([bool(loser) for loser in lost], index=tests.index, dtype=bool)
-    significant = tests["significant"].astype(bool) & ~decided
-    losers = pd.Series(lost, index=tests.index, dtype=object)
-    return tests.assign(lost=losers, significant=significant)
+    one, two = gone("loss"), gone("against")
+    lost = tests["loss"].where(one & ~two, tests["against"].where(two & ~one, ""))
+    return tests.assign(lost=lost, significant=tests["significant"].astype(bool) & (one == two))

@@ -2,11 +2,9 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from benchmark.stats.families import holm
@@ -23,35 +21,26 @@ TEST = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SharedVariance:
-    """Moderated variances (T,) of one difference by seed, and their degrees of freedom."""
-
-    variance: Floats
-    df: Floats
-
-
 def paired_tests(
-    first: Floats, second: Floats, alpha: float = 0.05, shared: SharedVariance | None = None
+    first: Floats, second: Floats, alpha: float = 0.05, shared: tuple[Floats, Floats] | None = None
 ) -> pd.DataFrame:
     """Return the paired t-tests (columns ``TEST``) of T pairs of losses, all at once.
 
     ``first``, ``second`` (T, S): scores by seed, NaN where a seed has none. Only seeds that both
-    have are used. ``shared`` are variances moderated with sister pairs; without them each pair has
-    its own, and the test is the plain one, whose p is ``p_plain`` in any case. ``p_blocked`` is
-    left to ``tested``, which sees all losses. One pair of scores gives a difference and no test,
-    nor do identical runs.
+    have are used. ``shared`` are the variances (T,) of one difference by seed, moderated with
+    sister pairs, and their degrees of freedom; without them each pair has its own, and the test is
+    the plain one, whose p is ``p_plain`` in any case. ``p_blocked`` is left to ``tested``, which
+    sees all losses. One pair of scores gives a difference and no test, nor do identical runs.
     """
     first, second = (np.where(np.isfinite(side), side, np.nan) for side in (first, second))
     both = np.isfinite(first) & np.isfinite(second)
     n = both.sum(axis=1)
     difference, sd = mean_sd(first - second)
-    own = SharedVariance(sd**2, np.maximum(n - 1.0, 0.0))
-    shared = shared or own
+    variance, df = shared or (sd**2, n - 1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        testable = (n > 1) & (shared.variance > 0) & ((sd > 0) | (difference != 0))
-        se = np.where(testable, np.sqrt(shared.variance / n), np.nan)
-        df = np.where(testable, shared.df, np.nan)
+        testable = (n > 1) & (variance > 0) & ((sd > 0) | (difference != 0))
+        se = np.where(testable, np.sqrt(variance / n), np.nan)
+        df = np.where(testable, df, np.nan)
         t, plain = difference / se, np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
         d_z = np.where(sd > 0, difference / sd * _hedges(n - 1.0), np.nan)
     half = stats.t.ppf(1 - alpha / 2, df) * se
@@ -67,7 +56,7 @@ def paired_tests(
         difference + half,
         t,
         2 * stats.t.sf(np.abs(t), df),
-        2 * stats.t.sf(np.abs(plain), np.maximum(own.df, 1)),
+        2 * stats.t.sf(np.abs(plain), np.maximum(n - 1.0, 1)),
         np.full(len(n), np.nan),
         d_z,
         _notes(n, np.isfinite(first).sum(axis=1), np.isfinite(second).sum(axis=1), difference, sd),
@@ -186,8 +175,8 @@ def blocked_p(scores: Floats) -> Floats:
     return p
 
 
-def _shared(table: pd.DataFrame, pairs: Sequence[tuple[int, int]]) -> SharedVariance:
-    """Return the moderated variances of ``pairs`` of rows, which lie in one group each."""
+def _shared(table: pd.DataFrame, pairs: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
+    """Return variances and df of ``pairs`` of rows of one group each, moderated within a place."""
     every = [
         pair
         for rows in table.groupby(level=GROUP).indices.values()
@@ -198,20 +187,14 @@ def _shared(table: pd.DataFrame, pairs: Sequence[tuple[int, int]]) -> SharedVari
     differences = values[first] - values[second]
     n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
     places = table.groupby(level=PLACE).ngroup().to_numpy()[first]
-    shared = moderate_groups(sd**2, n - 1.0, places)
+    variance, df = np.empty(len(every)), np.empty(len(every))
+    for place in np.unique(places):
+        here = places == place
+        found = moderate(sd[here] ** 2, n[here] - 1.0)
+        variance[here], df[here] = found.variance, found.df
     at = {pair: number for number, pair in enumerate(every)}
     chosen = [at[min(pair), max(pair)] for pair in pairs]
-    return SharedVariance(shared.variance[chosen], shared.df[chosen])
-
-
-def moderate_groups(variance: Floats, df: Floats, groups: NDArray[np.int64]) -> SharedVariance:
-    """Return the variances (T,) moderated among those of the same group."""
-    moderated, total = np.full(len(groups), np.nan), np.zeros(len(groups))
-    for group in np.unique(groups):
-        members = groups == group
-        shared = moderate(variance[members], np.maximum(df[members], 0.0))
-        moderated[members], total[members] = shared.variance, shared.df
-    return SharedVariance(moderated, total)
+    return variance[chosen], df[chosen]
 
 
 def against_default(
@@ -230,7 +213,7 @@ def against_default(
     own = np.array([each == default for each in scores], bool)
     differences = first - second
     n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
-    shared = moderate_groups(np.where(own, np.nan, sd**2), n - 1.0, np.zeros(len(own), int))
-    tests = paired_tests(first, second, alpha, shared)
+    shared = moderate(np.where(own, np.nan, sd**2), n - 1.0)
+    tests = paired_tests(first, second, alpha, (shared.variance, shared.df))
     tests.loc[own, tests.columns.drop("note")] = np.nan
     return corrected(tests.assign(family="sweep"), alpha).drop(columns="family")

@@ -56,7 +56,7 @@ class DrawnScore:
 
 
 def drawn_scores(
-    scores: Mapping[str, Floats], classes: NDArray[np.generic], seed: int = 0
+    scores: Mapping[str, Floats], classes: NDArray[np.generic]
 ) -> dict[str, DrawnScore]:
     """Return the mean of each of ``scores`` (Q,) under draws of their ``classes`` (Q,).
 
@@ -66,7 +66,7 @@ def drawn_scores(
     labels, index = np.unique(classes, return_inverse=True)
     columns = [np.ones(len(index)), *scores.values()]
     totals = np.column_stack([np.bincount(index, weights=values) for values in columns])
-    parts = np.split(_counts(len(labels), seed), REPETITIONS // AT_ONCE)
+    parts = np.split(_counts(len(labels)), REPETITIONS // AT_ONCE)
     sums = np.concatenate([part.astype(float) @ totals for part in parts])
     means = sums[:, 1:] / sums[:, :1]
     return {
@@ -76,19 +76,19 @@ def drawn_scores(
 
 
 @functools.lru_cache(maxsize=4)
-def _counts(classes: int, seed: int) -> NDArray[np.uint8]:
+def _counts(classes: int) -> NDArray[np.uint8]:
     """Return how often each class is drawn (REPETITIONS, C); a byte each, as there may be many."""
     stratum = np.zeros(classes)
-    starts = range(seed, seed + REPETITIONS, AT_ONCE)
-    parts = [drawn_weights(stratum, AT_ONCE, start).astype(np.uint8) for start in starts]
+    seeds = range(0, REPETITIONS, AT_ONCE)
+    parts = [drawn_weights(stratum, AT_ONCE, seed).astype(np.uint8) for seed in seeds]
     return np.concatenate(parts)
 
 
 def query_interval(
-    scores: Floats, classes: NDArray[np.generic], confidence: float = 0.95, seed: int = 0
+    scores: Floats, classes: NDArray[np.generic], confidence: float = 0.95
 ) -> QueryInterval:
     """Return the mean of ``scores`` (Q,) and its percentile interval over drawn classes (Q,)."""
-    return drawn_scores({"": scores}, classes, seed)[""].interval(confidence)
+    return drawn_scores({"": scores}, classes)[""].interval(confidence)
 
 
 class Draws:

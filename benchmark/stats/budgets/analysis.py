@@ -36,7 +36,8 @@ from benchmark.stats.budgets.expected import (
     seeds_drawn,
 )
 from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
-from benchmark.stats.paired import corrected, moderate_groups, paired_tests
+from benchmark.stats.moderation import moderate
+from benchmark.stats.paired import corrected, paired_tests
 from benchmark.study.trials.grid import FOLD
 from benchmark.study.trials.selection import AUTHORS, EQUAL
 
@@ -131,8 +132,8 @@ class Place:
                 continue
             _, sd = mean_sd(finals - published)
             n = np.isfinite(finals - published).sum(axis=1)
-            shared = moderate_groups(sd**2, n - 1.0, np.zeros(len(n), int))
-            tests = paired_tests(finals, published, self.alpha, shared)
+            shared = moderate(sd**2, n - 1.0)
+            tests = paired_tests(finals, published, self.alpha, (shared.variance, shared.df))
             tables.append(tests.assign(loss=self.losses, trials=budget, family=str(budget)))
         if not tables:
             return pd.DataFrame()

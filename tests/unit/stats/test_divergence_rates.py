@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from long_tables import run_table
+from made_up_results import made_up_runs, made_up_study
 from statsmodels.stats.proportion import proportion_confint
 
-from benchmark.stats.divergence import divergence_rate, diverges, p_more_divergence
+from benchmark.stats.divergence import divergence_rates, diverges, p_more_divergence
 
 
 def test_the_interval_is_that_of_clopper_and_pearson():
-    found = divergence_rate(2, 5)
+    study = made_up_study(losses=("smooth_ap",), batch_sizes=(32,))
+    bad = {("smooth_ap", 32, seed): "diverged" for seed in (0, 3)}
+    (found,) = divergence_rates(run_table(made_up_runs(study, bad=bad))).itertuples()
     assert (found.low, found.high) == pytest.approx(proportion_confint(2, 5, method="beta"))
-    assert found.value == 0.4
+    assert (found.n_diverged, found.n_ended, found.rate) == (2, 5, 0.4)
 
 
 def test_no_run_says_nothing():
-    assert (divergence_rate(0, 0).low, divergence_rate(0, 0).high) == (0.0, 1.0)
     assert not diverges(0, 0)
 
 

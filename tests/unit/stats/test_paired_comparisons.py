@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmark.stats.paired import SharedVariance, against_default, compare, corrected, paired_tests
+from benchmark.stats.paired import against_default, compare, corrected, paired_tests
 
 
 def by_seed(values, seeds=None):
@@ -99,7 +99,7 @@ def test_families_are_corrected_apart():
 def test_shared_variances_replace_the_pairs_own_and_the_plain_p_stays():
     rng = np.random.default_rng(2)
     first, second = rng.normal(0.5, 0.1, (2, 3, 4))
-    shared = SharedVariance(np.full(3, 0.01), np.full(3, 8.0))
+    shared = (np.full(3, 0.01), np.full(3, 8.0))
     alone, together = paired_tests(first, second), paired_tests(first, second, shared=shared)
     t = together["difference"] / np.sqrt(0.01 / 4)
     assert together["p"].tolist() == pytest.approx(2 * stats.t.sf(np.abs(t), 8))
