@@ -15,7 +15,7 @@ def tables(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark tables embedded
     """
-    _write("tables", study, results)
+    _write("tables", "tables", study, results)
 
 
 @app.command()
@@ -24,7 +24,7 @@ def plots(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark plots embedded
     """
-    _write("figures", study, results)
+    _write("plots", "figures", study, results)
 
 
 @app.command()
@@ -63,19 +63,22 @@ def report(
         echo(write_pdf(page))
 
 
-def _write(kind: str, study: str, results: Path) -> None:
+def _write(verb: str, name: str, study: str, results: Path) -> None:
     from benchmark.core.errors import derived_files
+    from benchmark.core.made_of import outdated_steps, recording
     from benchmark.report import steps
     from benchmark.report.inputs import read_inputs
 
     loaded = load(study, results)
-    folder = loaded.folder(results) / kind
-    write = steps.write_tables if kind == "tables" else steps.write_figures
-    with derived_files(folder.parent):
+    folder = loaded.folder(results) / name
+    write = steps.write_tables if verb == "tables" else steps.write_figures
+    with recording(folder.parent, verb), derived_files(folder.parent):
         made = write(read_inputs(loaded, results), folder)
     echo(f"{folder}:")
     for artefact in made:
         echo(f"  {artefact.name}: {artefact.summary}")
+    if behind := ", ".join(outdated_steps(folder.parent)):
+        echo(f"warning: made of older files than there are now: {behind}", err=True)
     if not (folder.parent / "runs.csv").is_file():
         echo(
             f"nothing was collected yet: 'python -m benchmark run {study}' trains the study, "
@@ -92,6 +95,7 @@ def stats(
 
     Example: python -m benchmark stats embedded
     """
+    from benchmark.core.made_of import recording
     from benchmark.runs.table import RunTable
     from benchmark.stats.analysis import analyse, write_stats
     from benchmark.stats.budgets.analysis import analyse_budgets
@@ -100,13 +104,15 @@ def stats(
 
     loaded = load(study, results)
     folder, comparison = loaded.folder(results), at_level(loaded).comparison
-    table = RunTable.read(folder)
-    draws = Draws.read(table, results, loaded.metrics, 1 - comparison.alpha)
-    tables = analyse(table, comparison, loaded.metrics, draws)
-    if loaded.references.trials:
-        trials = RunTable.read(Path(results) / loaded.references.trials)
-        tables |= analyse_budgets(trials, table, loaded.metrics[0], comparison.alpha)
-    for path in write_stats(tables, folder / "stats"):
+    with recording(folder, "stats"):
+        table = RunTable.read(folder)
+        draws = Draws.read(table, results, loaded.metrics, 1 - comparison.alpha)
+        tables = analyse(table, comparison, loaded.metrics, draws)
+        if loaded.references.trials:
+            trials = RunTable.read(Path(results) / loaded.references.trials)
+            tables |= analyse_budgets(trials, table, loaded.metrics[0], comparison.alpha)
+        written = write_stats(tables, folder / "stats")
+    for path in written:
         echo(f"wrote {path}")
 
 
@@ -130,13 +136,15 @@ def gallery(
     Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
     """
     from benchmark.core.errors import derived_files
+    from benchmark.core.made_of import recording
     from benchmark.report.gallery import write_gallery
     from benchmark.report.gallery.choose import Choice
     from benchmark.report.inputs import read_inputs
 
     loaded = load(study, results)
     choice = Choice(first, second, batch_size, seed)
-    with derived_files(loaded.folder(results)):
+    folder = loaded.folder(results)
+    with recording(folder, "gallery"), derived_files(folder):
         made = write_gallery(read_inputs(loaded, results), results, choice)
     if made.reason:
         echo(f"nothing to show: {made.reason}")
@@ -147,4 +155,4 @@ def gallery(
             f"{pair.second.display} against {pair.first.display}\n"
             f"  of {each.recorded} queries {each.improved} improved, {each.worsened} worsened"
         )
-    echo(loaded.folder(results) / "gallery")
+    echo(folder / "gallery")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchmark.core.csv_file import guess_csv
 from benchmark.core.errors import RunError
+from benchmark.core.made_of import outdated_steps
 from benchmark.core.privacy import public, without_paths
 from benchmark.core.results import MOST
 from benchmark.papers.printed.study import FILES as PRINTED
@@ -50,6 +51,7 @@ class Inputs:
     missing     names of the files that are not there: the page says so
     budgets     the tables of a study whose settings trials chose (``benchmark.stats.budgets``)
     registered  whether the analysis was registered before the runs, and what has changed since
+    outdated    verbs whose files were made of others than there are now
     """
 
     study: Study
@@ -75,6 +77,7 @@ class Inputs:
     missing: tuple[str, ...] = ()
     budgets: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     registered: RegistrationState | None = None
+    outdated: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -103,6 +106,7 @@ class Inputs:
             missing=missing,
             budgets={},
             registered=None,
+            outdated=(),
         )
 
     @property
@@ -183,7 +187,7 @@ def read_inputs(study: Study, results: Path) -> Inputs:
         missing.append("provenance.json")
     present = {name: table for name, table in tables.items() if table is not None}
     inputs = Inputs.of(at_level(study), runs, present, printed, provenance, tuple(missing))
-    inputs = replace(inputs, registered=registered)
+    inputs = replace(inputs, registered=registered, outdated=tuple(outdated_steps(folder)))
     if not study.references.trials:
         return inputs
     budgets = {path.stem: _read(path) for path in sorted((folder / "stats").glob("budget_*.csv"))}
