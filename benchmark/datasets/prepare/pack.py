@@ -18,7 +18,7 @@ from PIL import Image
 
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
-from benchmark.core.files import clear_place, remove_folder, write_json, write_text
+from benchmark.core.files import remove_folder, write_json, write_text
 from benchmark.core.paths import MAX_RECORD, open_regular, os_errors, path_below, read_regular
 from benchmark.datasets.base import fingerprint_of
 from benchmark.datasets.io.findings import listed
@@ -27,6 +27,7 @@ from benchmark.datasets.io.packed import (
     COLUMNS,
     COMPLETE,
     INDEX,
+    MAX_IMAGE,
     PackedImages,
     index_digest,
     packed_folder,
@@ -55,7 +56,7 @@ def pack(
     plan = plan_of(side, paths, compressed=compressed)
     advice = "free some space and start the same command again: complete shards are kept"
     with os_errors(f"cannot write {work}", advice):
-        shards = _complete_shards(work, plan)
+        shards = _complete_shards(work, plan, paths)
         rest = paths[sum(map(len, shards)) :]
         contents = ordered_map(Encoder(root, side, compressed), rest, workers)
         with Meter(f"packing to {side} pixels", len(paths), "images", len(paths) - len(rest)) as m:
@@ -74,8 +75,11 @@ def plan_of(side: int, paths: Sequence[str], *, compressed: bool) -> str:
     return fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths))
 
 
-def _complete_shards(work: Path, plan: str) -> list[pd.DataFrame]:
-    """Return the lists of the complete shards of a plan; delete what another plan left."""
+def _complete_shards(work: Path, plan: str, paths: Sequence[str]) -> list[pd.DataFrame]:
+    """Return the lists of the complete shards of a plan; delete what another plan left.
+
+    The first shard that does not fit the plan and those behind it are written again.
+    """
     recorded = work / PLAN
     try:
         same = read_regular(recorded, MAX_RECORD) == plan.encode()
@@ -86,12 +90,36 @@ def _complete_shards(work: Path, plan: str) -> list[pd.DataFrame]:
         work.mkdir()
         write_text(recorded, plan)
     shards: list[pd.DataFrame] = []
-    while (path := _list_path(work, len(shards))).is_file():
-        try:
-            shards.append(read_csv(path, COLUMNS, dict.fromkeys(COLUMNS[1:], "int64")))
-        except ValueError:  # damaged: this shard and those behind it are written again
-            break
+    done = 0
+    while (rows := _complete_shard(work, len(shards), paths, done)) is not None:
+        shards.append(rows)
+        done += len(rows)
     return shards
+
+
+def _complete_shard(
+    work: Path, number: int, paths: Sequence[str], done: int
+) -> pd.DataFrame | None:
+    """Return the list of a shard that holds the images behind the first ``done``; else None.
+
+    A list that is taken over although it was edited gives images the names of others, and nobody
+    would see it.
+    """
+    try:
+        rows = read_csv(_list_path(work, number), COLUMNS, dict.fromkeys(COLUMNS[1:], "int64"))
+        stored = os.stat(work / shard_name(number)).st_size
+    except (OSError, ValueError):
+        return None
+    ends = rows["size"].cumsum()
+    fits = (
+        len(rows) > 0
+        and rows["path"].tolist() == list(paths[done : done + len(rows)])
+        and (rows["shard"] == number).all()
+        and rows["size"].between(1, MAX_IMAGE).all()
+        and (rows["offset"] == ends - rows["size"]).all()
+        and ends.iloc[-1] == stored
+    )
+    return rows[list(COLUMNS)] if fits else None
 
 
 def _list_path(work: Path, number: int) -> Path:
@@ -132,8 +160,10 @@ class _Shard:
 
     def __init__(self, work: Path, number: int):
         self.work, self.number = work, number
-        clear_place(work / shard_name(number))
-        self.stream = open(work / shard_name(number), "wb")  # noqa: SIM115 - its user closes it
+        # its list goes first: it vouches for a complete shard
+        for path in (_list_path(work, number), work / shard_name(number)):
+            path.unlink(missing_ok=True)
+        self.stream = open(work / shard_name(number), "xb")  # noqa: SIM115 - its user closes it
         self.size = 0
         self.rows: list[tuple[str, int, int, int]] = []
 
