@@ -48,6 +48,9 @@ def train(
 
         raise typer.Exit(take_part(lambda: attempt(spec, out, started)))
     if gpus > 1:
+        from benchmark.core.records import RunSpec
+
+        RunSpec.read(spec)  # what is wrong with it is said before any process is started
         folder = [] if out is None else ["--out", str(out)]
         raise typer.Exit(launch(["train", "--spec", str(spec), *folder], gpus))
     from benchmark.training.fork_server.client import train_forked
@@ -87,7 +90,10 @@ def fill(
     failed = 0
     spawn = get_context("spawn")  # torch's threads do not survive a fork
     stopping = handling_stop_signals(signal.default_int_handler)
-    with stopping, ProcessPoolExecutor(workers, spawn, _leave_signals_to_the_parent) as pool:
+    with (
+        stopping,
+        ProcessPoolExecutor(workers, spawn, _leave_signals_to_the_parent, (os.getpid(),)) as pool,
+    ):
         try:
             for number, error in enumerate(pool.map(_train_quietly, specs), 1):
                 failed += bool(error)
@@ -106,14 +112,14 @@ def fill(
     raise typer.Exit(1 if failed else 0)
 
 
-def _leave_signals_to_the_parent() -> None:
+def _leave_signals_to_the_parent(parent: int) -> None:
     """Let a worker end its run, which takes seconds; the parent starts no other."""
     from benchmark.training.launch import die_with_parent
 
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     # by a signal: a thread that waits for it would be there when a run forks its loaders
-    die_with_parent(signal.SIGKILL)
+    die_with_parent(signal.SIGKILL, parent)
 
 
 def _train_quietly(spec: Path) -> str:

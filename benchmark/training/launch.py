@@ -21,6 +21,8 @@ from benchmark.training.interrupt import EXIT_INTERRUPTED
 
 # The file that the first process to fail makes: it is the one that says why.
 FIRST_ERROR = "RUN_FIRST_ERROR"
+# The process that starts the others: one whose parent it no longer is has been left alone.
+LAUNCHER = "RUN_LAUNCHER"
 EXIT_SILENT = 1
 # Seconds that processes have to save the state after a signal; shorter than a cluster's warning.
 SAVING_SECONDS = "60"
@@ -31,7 +33,8 @@ def launch(arguments: list[str], count: int) -> int:
     """Run ``python -m benchmark`` with ``arguments`` in ``count`` processes; return the status.
 
     That is 0, 75 when they were stopped and saved their state, else that of the first failure;
-    128 + n stands for signal n. When one ends, all end. Raise RunError for too few GPUs.
+    128 + n stands for signal n. When one ends, all end. Raise RunError for more processes than
+    the machine has GPUs for, or than it can bear without any.
     """
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -46,6 +49,7 @@ def launch(arguments: list[str], count: int) -> int:
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", SAVING_SECONDS)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[FIRST_ERROR] = str(Path(folder, "first-error"))
+        os.environ[LAUNCHER] = str(os.getpid())
         config = LaunchConfig(
             min_nodes=1,
             max_nodes=1,
@@ -87,7 +91,8 @@ def take_part(train: Callable[[], int]) -> int:
 
     The process ends when the one that started it does.
     """
-    die_with_parent(signal.SIGTERM)
+    launcher = os.environ.get(LAUNCHER)  # torchrun gives no such number
+    die_with_parent(signal.SIGTERM, None if launcher is None else int(launcher))
     try:
         return train()
     except Exception as error:
@@ -103,10 +108,16 @@ def take_part(train: Callable[[], int]) -> int:
         return EXIT_SILENT
 
 
-def die_with_parent(number: int) -> None:
-    """Ask for a signal when the process ends that started this one."""
+def die_with_parent(number: int, parent: int | None) -> None:
+    """Ask for a signal when the process ends that started this one.
+
+    ``parent`` is the number of that process, where it is known: one that ended before this was
+    asked sends nothing any more, so that the signal is sent here.
+    """
     with suppress(AttributeError, OSError):  # Linux alone has it
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, number)
+    if parent is not None and os.getppid() != parent:
+        os.kill(os.getpid(), number)
 
 
 def _is_first() -> bool:

@@ -22,12 +22,14 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
-from benchmark.core.environment import is_one_of_several
+from benchmark.core.environment import available_cores, is_one_of_several
 from benchmark.core.errors import RunError
 
 T = TypeVar("T")
 # Elements that are sent or summed at a time.
 BUCKET = 2**23
+# Processes that any machine without GPUs may start: each holds half a GB before it reads anything.
+FEW = 8
 # What waits longest is for one process to rank judged lists. The launcher ends those whose peer is
 # gone.
 PATIENCE = timedelta(days=7)
@@ -179,9 +181,21 @@ ALONE = Processes()
 
 
 def require_gpus(count: int) -> None:
-    """Raise RunError where there are GPUs, but fewer than ``count``."""
+    """Raise RunError where there are GPUs, but fewer than ``count``.
+
+    Without any, the processes compute on the CPU: a few may, or as many as there are cores.
+    """
+    if not torch.cuda.is_available():
+        most = max(FEW, available_cores())
+        if count > most:
+            raise RunError(
+                f"{count} processes are asked for on a machine without GPUs, which would be too "
+                f"many for its {available_cores()} cores and its memory; give at most "
+                f"--gpus {most}, or start it where the GPUs are"
+            )
+        return
     there = torch.cuda.device_count()
-    if torch.cuda.is_available() and there < count:
+    if there < count:
         raise RunError(
             f"{count} GPUs are asked for, and {there} can be seen here; ask for as many in the "
             f"study's resources (gpus), or give at most --gpus {there}"

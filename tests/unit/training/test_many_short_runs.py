@@ -80,7 +80,7 @@ from multiprocessing import get_context
 from benchmark.cli.train import _leave_signals_to_the_parent
 
 def work():
-    _leave_signals_to_the_parent()
+    _leave_signals_to_the_parent(os.getppid())
     os.write(1, b"%d\\n" % os.getpid())
     time.sleep(600)
 

@@ -11,12 +11,16 @@ from pathlib import Path
 
 import pytest
 from tiny_runs import tiny_spec, write_spec_in
+from typer.testing import CliRunner
 
+from benchmark.__main__ import app
+from benchmark.core.errors import RunError
 from benchmark.core.records import RESULT
 from benchmark.core.results import Result
+from benchmark.training import processes
 from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.interrupt import EXIT_INTERRUPTED
-from benchmark.training.launch import EXIT_SILENT, FIRST_ERROR, status_of
+from benchmark.training.launch import EXIT_SILENT, FIRST_ERROR, LAUNCHER, launch, status_of
 from benchmark.training.run import train
 
 FROZEN = {"freeze_batch_norm": True}
@@ -111,6 +115,68 @@ raise SystemExit(take_part(train))
     )
     assert ended.returncode == 2, ended.stderr
     assert "what is wrong" in ended.stderr
+
+
+@pytest.fixture
+def launched(monkeypatch) -> list[int]:
+    """Return the numbers of processes that would have been started; none is."""
+    from torch.distributed.launcher import api
+
+    asked: list[int] = []
+
+    class Recorded:
+        def __init__(self, config, entry):
+            asked.append(config.nproc_per_node)
+
+        def __call__(self, *arguments):
+            """Start nothing."""
+
+    monkeypatch.setattr(api, "elastic_launch", Recorded)
+    monkeypatch.setenv(FIRST_ERROR, "")
+    monkeypatch.setenv(LAUNCHER, "")
+    return asked
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_machine_without_gpus_starts_few_processes_however_many_are_asked(
+    launched, monkeypatch, cores
+):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr(processes, "available_cores", lambda: cores)
+    with pytest.raises(RunError, match=r"3000 processes .* give at most --gpus 8"):
+        launch(["train"], 3000)
+    assert launched == []
+    assert launch(["train"], 4) == 0 and launched == [4]
+
+
+def test_a_large_machine_without_gpus_may_have_a_process_for_each_core(launched, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr(processes, "available_cores", lambda: 64)
+    assert launch(["train"], 64) == 0 and launched == [64]
+
+
+def test_no_process_is_started_for_a_file_that_is_no_specification(launched, tmp_path):
+    (tmp_path / "spec.json").write_text("study: x\n")
+    command = ["train", "--spec", str(tmp_path / "spec.json"), "--gpus", "2"]
+    refusal = CliRunner().invoke(app, command).exception
+    assert isinstance(refusal, RunError) and "spec.json" in str(refusal)
+    assert launched == []
+
+
+def test_a_process_whose_launcher_is_gone_before_it_starts_trains_nothing():
+    code = """
+from benchmark.training.launch import take_part
+raise SystemExit(take_part(lambda: print("trains") or 0))
+"""
+    for launcher, status in ((os.getpid(), 0), (os.getppid(), -signal.SIGTERM)):
+        ended = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, LAUNCHER: str(launcher)},
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == status, ended.stderr
+        assert ended.stdout == ("" if status else "trains\n")
 
 
 @pytest.mark.parametrize(
