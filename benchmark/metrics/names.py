@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from benchmark.core.errors import unknown_name
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -21,7 +23,7 @@ METRICS: dict[str, Metric] = {
     for metric in (
         Metric(
             "recall_at_k",
-            r"recall_at_([1-9]\d*)",
+            r"recall_at_([1-9][0-9]{0,8})",
             r"R@\1",
             "share of queries with a positive among the K nearest items",
         ),
@@ -41,7 +43,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-_FORMS = "recall_at_K (K = 1, 2, ...), map_at_r, map"
+_FORMS = ("recall_at_K (K = 1, 2, ..., 999999999)", "map_at_r", "map")
 
 
 def metric_of(name: str) -> Metric | None:
@@ -53,7 +55,7 @@ def check_metric(name: str) -> str | None:
     """Return what is wrong with a metric's name, or None when it is one."""
     if isinstance(name, str) and metric_of(name):
         return None
-    return f"unknown metric '{name}'; known: {_FORMS}"
+    return unknown_name("metric", name, _FORMS)
 
 
 def display_name(name: str) -> str:

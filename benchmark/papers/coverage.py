@@ -99,11 +99,11 @@ def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidat
 
 
 def _measures(candidate: Candidate, metric: str) -> bool:
-    k = metric.removeprefix("recall_at_")
     family = metric_of(metric)
-    families = dataset_metrics(candidate.settings["dataset.name"])
-    asked = k == metric or int(k) in candidate.recall_at
-    return asked and family is not None and family.family in families
+    if family is None or family.family not in dataset_metrics(candidate.settings["dataset.name"]):
+        return False
+    k = metric.removeprefix("recall_at_")
+    return k == metric or int(k) in candidate.recall_at
 
 
 def _finished(number: PublishedNumber, candidate: Candidate, study: Study, results: Path) -> bool:

@@ -23,9 +23,28 @@ def test_a_metric_has_a_family_and_a_display_name(name, shown, family):
 
 
 @pytest.mark.parametrize(
-    "name", ["recall_at_0", "recall_at_01", "recall_at_", "recall@1", "map_at_k", "maps", "", 3]
+    "name",
+    [
+        "recall_at_0",
+        "recall_at_01",
+        "recall_at_1\u0663",
+        "recall_at_1000000000",
+        "recall_at_",
+        "recall@1",
+        "map_at_k",
+        "maps",
+        "",
+        3,
+    ],
 )
 def test_an_unknown_metric_is_named_with_those_that_exist(name):
     problem = check_metric(name)
     assert f"unknown metric '{name}'" in problem
     assert "recall_at_K" in problem and "map_at_r" in problem
+
+
+def test_a_metric_of_thousands_of_digits_is_none_and_shown_in_part():
+    problem = check_metric(f"recall_at_{'9' * 4400}")
+    assert problem.startswith("unknown metric 'recall_at_999") and len(problem) < 500
+    assert display_name(f"recall_at_{'9' * 4400}") == f"recall_at_{'9' * 4400}"
+    assert check_metric("recall_at_999999999") is None

@@ -84,6 +84,18 @@ def test_items_of_mixed_types_are_told_apart():
     assert "non-unique" in str(problems(schema, [*mixed, "7"])[0])
 
 
+def test_a_metric_of_thousands_of_digits_is_unknown(study_data, write_study):
+    study_data["metrics"] = [f"recall_at_{'9' * 4400}"]
+    message = refusal(write_study(study_data))
+    assert "metrics.0 (line " in message and "unknown metric 'recall_at_999" in message
+
+
+def test_what_a_recipe_measures_has_the_name_of_a_metric(study_data, write_study):
+    study_data["blocks"][0]["override"] = {"evaluation": {"recall_at": [10**9]}}
+    message = refusal(write_study(study_data))
+    assert "evaluation.recall_at.0 (line " in message and "999999999" in message
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "../frozen.csv", "a/../../b.csv", "C:\\x.csv"])
 def test_frozen_runs_lie_below_the_working_directory(study_data, write_study, path):
     study_data["references"] = {"frozen": path}  # 'freeze' writes there
