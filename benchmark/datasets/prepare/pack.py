@@ -35,6 +35,7 @@ from benchmark.datasets.io.packed import (
 )
 from benchmark.datasets.prepare.meter import Meter
 from benchmark.datasets.prepare.parallel import ordered_map
+from benchmark.datasets.prepare.staging import check_places
 
 SHARD_BYTES = 256_000_000
 PLAN = "plan.txt"
@@ -56,6 +57,7 @@ def pack(
     plan = plan_of(side, paths, compressed=compressed)
     advice = "free some space and start the same command again: complete shards are kept"
     with os_errors(f"cannot write {work}", advice):
+        check_places([folder])
         shards = _complete_shards(work, plan, paths)
         rest = paths[sum(map(len, shards)) :]
         contents = ordered_map(Encoder(root, side, compressed), rest, workers)

@@ -7,7 +7,8 @@ complete, and a run that finds it goes on moving its content into the root.
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmark.core.errors import DataError
@@ -23,6 +24,24 @@ RECORD, LOCK, DOWNLOADS = "prepared.json", ".prepare.lock", "downloads"
 OWN = {STAGING, MOVING, SOURCES, RECORD, LOCK, DOWNLOADS}
 MAX_WRAPPING = 3  # folders that an archive may wrap a dataset in
 LISTED = 8
+
+
+def check_places(folders: Iterable[Path], files: Iterable[Path] = ()) -> None:
+    """Raise DataError where a link, or anything else, stands in the place of a folder or file.
+
+    Through a link something that lies elsewhere would be written to, moved or deleted.
+    """
+    for paths, kind, is_right in ((folders, "folder", stat.S_ISDIR), (files, "file", stat.S_ISREG)):
+        for path in paths:
+            try:
+                mode = os.lstat(path).st_mode
+            except OSError:  # nothing is there, or the writer says what is wrong
+                continue
+            if not is_right(mode):
+                raise DataError(
+                    f"{path} is {'a link' if stat.S_ISLNK(mode) else f'no {kind}'}, and nothing is "
+                    "written or deleted there; remove it and start the same command again"
+                )
 
 
 @contextlib.contextmanager
