@@ -10,7 +10,8 @@ from archives import make_cub
 
 from benchmark.core.errors import DataError
 from benchmark.datasets.io.packed import PackedImages
-from benchmark.datasets.prepare.pack import pack
+from benchmark.datasets.prepare.install import Source
+from benchmark.datasets.prepare.pack import PLAN, pack, plan_of
 from benchmark.datasets.prepare.prepare import prepare
 from hostile.limits import limited
 
@@ -77,3 +78,77 @@ def test_a_shared_packed_copy_that_lacks_images_is_not_replaced_through_a_link(r
     (root / f"packed-{SIDE}").unlink()
     pack(root, SIDE, more, 1)
     assert PackedImages(root, SIDE).missing(more) == []
+
+
+@pytest.mark.parametrize("target", [".", "../mine"])
+def test_a_begun_packing_that_is_a_link_empties_no_folder(root, tmp_path, target):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "precious.txt").write_text("mine")
+    for folder in (root, mine):
+        (folder / PLAN).write_text(plan_of(SIDE, sorted(names(root)), compressed=True))
+    (root / f".packing-{SIDE}").symlink_to(target)
+    before = everything(root) | everything(mine)
+    with pytest.raises(DataError, match=r"\.packing-8 is a link.*remove it"):
+        pack(root, SIDE, sorted(names(root)), 1)
+    assert everything(root) | everything(mine) == before
+
+
+def put(kind: str, path: Path, elsewhere: Path) -> None:
+    """Put a link, a folder, a file or a pipe in a place."""
+    path.parent.mkdir(exist_ok=True)
+    if kind == "link":
+        path.symlink_to(elsewhere)
+    elif kind == "folder":
+        path.mkdir()
+        (path / "x").write_text("mine")
+    elif kind == "file":
+        path.write_text("mine")
+    else:
+        os.mkfifo(path)
+
+
+FOLDERS = (".unpacking", ".placing", ".brought", ".packing-8", "packed-8")
+FILES = (
+    ".prepare.lock",
+    f".packing-8/{PLAN}",
+    ".packing-8/shard-00000.csv",
+    ".packing-8/shard-00000.bin",
+    ".packing-8/another",
+)
+PLACES = [(place, kind) for place in FOLDERS for kind in ("link", "file", "pipe")]
+PLACES += [(place, kind) for place in FILES for kind in ("link", "folder", "pipe")]
+
+
+@pytest.mark.parametrize(("place", "kind"), PLACES)
+def test_what_is_no_file_or_folder_of_ours_is_refused_before_anything_is_written(
+    root, tmp_path, place, kind
+):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "x").write_text("mine")
+    put(kind, root / place, tmp_path / "mine")
+    before = everything(tmp_path)
+    word = "a link" if kind == "link" else "no folder" if place in FOLDERS else "no file"
+    with pytest.raises(DataError, match=rf"{place} is {word}, .*; remove it and start") as caught:
+        prepared(root)
+    assert len(str(caught.value).splitlines()) == 1
+    after = everything(tmp_path)
+    after.pop(str(root / ".prepare.lock"), None)
+    before.pop(str(root / ".prepare.lock"), None)
+    assert after == before
+
+
+def test_what_an_interrupted_packing_of_another_left_is_not_installed(root, tmp_path):
+    (root / ".packing-8").mkdir()
+    (root / ".packing-8" / PLAN).write_text("x")
+    for link in (True, False):
+        target = tmp_path / f"target {link}"
+        prepare(
+            "cub",
+            [Source(str(root))],
+            params={"root": str(target), "allow_counts": True},
+            allow_counts=True,
+            link=link,
+            say=lambda line: None,
+        )
+        assert not os.path.lexists(target / ".packing-8")

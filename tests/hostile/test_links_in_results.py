@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from archives import make_cub
 
 from benchmark.core import files
 from benchmark.core.errors import BenchmarkError, DataError, RunError
 from benchmark.core.files import clear_place, write_text
 from benchmark.core.records import LOG, RESULT, SPEC
-from benchmark.datasets.io.packed import shard_name
 from benchmark.datasets.prepare.download import _Transfer
-from benchmark.datasets.prepare.pack import PLAN, pack, plan_of
-from benchmark.datasets.prepare.staging import MOVING, continue_moving, move_into_root
+from benchmark.datasets.prepare.staging import move_into_root
 from benchmark.runs.specs import PREVIOUS, write_specs
 from benchmark.runs.tracking.notes import PAGE, SERVED, publish_reports
 from benchmark.runs.tracking.store import ARTIFACTS
@@ -119,13 +116,6 @@ def test_a_loss_is_not_copied_through_a_link(outside, tmp_path):
     assert (plugins / "my_loss.py").read_text() == "x = 1\n"
 
 
-def test_files_are_not_moved_out_of_the_folder_that_a_link_names(outside, tmp_path):
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / MOVING).symlink_to(outside)
-    with pytest.raises(DataError, match="is a link, which 'data prepare' never makes"):
-        continue_moving(tmp_path / "root")
-
-
 def test_files_are_not_moved_into_a_folder_through_a_link(outside, tmp_path):
     (tmp_path / "base" / "images").mkdir(parents=True)
     (tmp_path / "base" / "images" / "a.jpg").touch()
@@ -133,19 +123,6 @@ def test_files_are_not_moved_into_a_folder_through_a_link(outside, tmp_path):
     (tmp_path / "root" / "images").symlink_to(outside)
     with pytest.raises(DataError, match="already holds images"):
         move_into_root(tmp_path / "base", tmp_path / "root", "a.tgz", {})
-
-
-def test_a_shard_is_not_written_through_a_link(outside, tmp_path):
-    make_cub(tmp_path / "root")
-    names = sorted(
-        path.relative_to(tmp_path / "root").as_posix()
-        for path in (tmp_path / "root" / "images").rglob("*.jpg")
-    )
-    work = tmp_path / "root" / ".packing-8"
-    work.mkdir()
-    (work / PLAN).write_text(plan_of(8, names, compressed=True))
-    (work / shard_name(0)).symlink_to(outside / "file")
-    pack(tmp_path / "root", 8, names, 1)
 
 
 def test_a_download_is_not_continued_through_a_link(outside, tmp_path):

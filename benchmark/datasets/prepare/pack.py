@@ -35,7 +35,7 @@ from benchmark.datasets.io.packed import (
 )
 from benchmark.datasets.prepare.meter import Meter
 from benchmark.datasets.prepare.parallel import ordered_map
-from benchmark.datasets.prepare.staging import check_places
+from benchmark.datasets.prepare.staging import PACKING, check_places
 
 SHARD_BYTES = 256_000_000
 PLAN = "plan.txt"
@@ -53,11 +53,11 @@ def pack(
     with contextlib.suppress(DataError):  # there is none, or it is damaged
         if not PackedImages(root, side).missing(paths):
             return folder
-    work = root / f".packing-{side}"
+    work = root / f"{PACKING}{side}"
     plan = plan_of(side, paths, compressed=compressed)
     advice = "free some space and start the same command again: complete shards are kept"
     with os_errors(f"cannot write {work}", advice):
-        check_places([folder])
+        check_places([folder, work], work.iterdir() if work.is_dir() else ())
         shards = _complete_shards(work, plan, paths)
         rest = paths[sum(map(len, shards)) :]
         contents = ordered_map(Encoder(root, side, compressed), rest, workers)

@@ -25,6 +25,9 @@ from benchmark.datasets.prepare.staging import (
     LOCK,
     MOVING,
     RECORD,
+    SOURCES,
+    STAGING,
+    check_places,
     continue_moving,
     read_sources,
 )
@@ -74,6 +77,7 @@ def prepare(
     _check_request(name, loader, params, sources, side)
     root = Path(params["root"])
     _make_root(root)
+    check_places((root / name for name in (STAGING, MOVING, SOURCES)), [root / LOCK])
     with _locked(root):
         if continue_moving(root):
             say("moved the files of an interrupted run into place")

@@ -19,6 +19,7 @@ from benchmark.datasets.base import Archive
 from benchmark.datasets.io.roots import is_there
 
 STAGING, MOVING = ".unpacking", ".placing"
+PACKING = ".packing-"  # and the side: a packed copy that is being written
 SOURCES = ".brought"  # folder with a JSON file for each source whose content is in the root
 RECORD, LOCK, DOWNLOADS = "prepared.json", ".prepare.lock", "downloads"
 OWN = {STAGING, MOVING, SOURCES, RECORD, LOCK, DOWNLOADS}
@@ -110,7 +111,8 @@ def move_into_root(base: Path, root: Path, file: str, record: Mapping[str, str])
     ``record`` of the source called ``file`` is written in the same move. Raise DataError, before
     anything moves, when files would be replaced. Files named like ours are left out.
     """
-    for path in (base / name for name in OWN & set(os.listdir(base))):
+    names = (name for name in os.listdir(base) if name in OWN or name.startswith(PACKING))
+    for path in (base / name for name in names):
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     if conflicts := list(_conflicts(base, root)):
         raise DataError(
@@ -125,8 +127,6 @@ def move_into_root(base: Path, root: Path, file: str, record: Mapping[str, str])
 def continue_moving(root: Path) -> bool:
     """Move what an interrupted run left in ``root/.placing``; return whether there was anything."""
     waiting = root / MOVING
-    if waiting.is_symlink():  # what it leads to is nobody's half-moved dataset
-        raise DataError(f"{waiting} is a link, which 'data prepare' never makes; remove it")
     if not waiting.is_dir():
         return False
     _move(waiting, root)
