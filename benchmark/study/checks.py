@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import defaults_of, problems
-from benchmark.core.paths import leaves_root
+from benchmark.core.paths import is_text, leaves_root
 from benchmark.core.records import RESERVED, RESERVED_START
 from benchmark.metrics.names import check_metric
 from benchmark.study.blocks import BlockReader
@@ -50,8 +50,7 @@ class Checker(BlockReader):
         self.check_unmeasured()
         self.check_names("tables", self.file.tables, "table")
         self.check_names("figures", self.file.figures, "figure")
-        if (frozen := self.file.references.frozen) and leaves_root(frozen):
-            self.add("references.frozen", "must be a path below the working directory")
+        self.check_frozen()
         self.check_field()
         self.check_names("published", self.file.references.published, "published table")
         runs = sum(block.count for block in blocks)
@@ -170,6 +169,23 @@ class Checker(BlockReader):
             known: tuple[str, ...] = getattr(self.known, kind)
             if name and name not in known:
                 self.add(f"{above}.{number}", unknown_name(word, name, known))
+
+    def check_frozen(self) -> None:
+        """Check that frozen runs can be a file, which 'freeze' writes, where the study says."""
+        frozen = self.file.references.frozen
+        if not frozen:
+            return
+        is_folder = frozen.endswith("/") or os.path.isdir(frozen)
+        if leaves_root(frozen):
+            problem = "must be a path below the working directory"
+        elif frozen.startswith("~") or not is_text(frozen):
+            problem = f"{frozen!a} is no usual name of a file: no '~' in front, no control letters"
+        elif is_folder:
+            problem = f"'{frozen}' is a folder, not the file that 'freeze' writes"
+        else:
+            return
+        example = f"results/reference/{self.file.study}.csv"
+        self.add("references.frozen", f"{problem}; write a path such as {example}, or null")
 
     def check_field(self) -> None:
         """Check that the frozen runs are there that are to join the tables."""

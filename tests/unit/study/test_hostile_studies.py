@@ -102,6 +102,20 @@ def test_frozen_runs_lie_below_the_working_directory(study_data, write_study, pa
     assert "references.frozen (line " in refusal(write_study(study_data))
 
 
+@pytest.mark.parametrize("path", [".", "folder", "new/", "~/f.csv", "a\nb.csv", "\x1b[31m.csv"])
+def test_frozen_runs_are_a_file_that_has_a_name(
+    study_data, write_study, tmp_path, monkeypatch, path
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    study_data["references"] = {"frozen": path}
+    message = refusal(write_study(study_data))
+    assert "references.frozen (line " in message and "results/reference/small.csv" in message
+    for name in ("folder/f.csv", "f~.csv", "new/f.csv"):
+        study_data["references"] = {"frozen": name}
+        assert load_study(write_study(study_data)).references.frozen == name
+
+
 @pytest.mark.parametrize("name", ["../x", "/etc", "a/b"])
 def test_the_study_of_the_trials_is_a_name(study_data, write_study, name):
     study_data["references"] = {"trials": name}  # 'freeze' makes a folder of this name
