@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -98,13 +98,28 @@ class Result:
     schema: Literal[1] = 1
 
     def __post_init__(self) -> None:
+        for problem in self._contradictions():
+            raise ValueError(problem)
+
+    def _contradictions(self) -> Iterator[str]:
+        """Yield what no run leaves, in words."""
+        if self.status == "ok" and not any(self.metrics.last.values()):
+            yield "ok without a score after the last epoch"
+        seen: set[int] = set()
         for point in self.curve:
             finite = point.loss is not None and math.isfinite(point.loss)
             trained = point.epoch > 0 or point.loss is not None
             if trained and not finite and self.status == "ok":
-                raise ValueError(
-                    f"the loss of epoch {point.epoch} is {point.loss} in a run that is ok"
-                )
+                yield f"the loss of epoch {point.epoch} is {point.loss} in a run that is ok"
+            if point.epoch > self.epochs:
+                yield f"epoch {point.epoch} of its curve is none of its {self.epochs}"
+            if point.epoch in seen:
+                yield f"epoch {point.epoch} stands in its curve twice"
+            seen.add(point.epoch)
+        for metrics in self.metrics.best.values():
+            for metric, best in metrics.items():
+                if best.epoch > self.epochs:
+                    yield f"epoch {best.epoch} of its best {metric} is none of its {self.epochs}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of ``result.json``."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.errors import RunError
+from benchmark.core.own_records import StaleError, read_own_result
 from benchmark.core.paths import open_regular
 from benchmark.core.query_scores import read_query_scores
 from benchmark.core.records import LOG, PROVENANCE, RESULT
@@ -37,16 +38,16 @@ def status_of(run: Run, results: Path) -> RunStatus:
     try:
         if not (folder / RESULT).exists():
             return _without_result(folder)
-        result = Result.read(folder / RESULT)
-        if result.spec_digest != run.digest:
-            reason = (
-                f"the result is of specification {result.spec_digest}, the study asks for "
-                f"{run.digest}; run the study again"
-            )
-            return RunStatus("stale", reason, code_version=result.code_version)
+        result = read_own_result(folder / RESULT, run.spec)
         path = folder / PROVENANCE
         provenance = Provenance.read(path) if path.exists() else None
         read_query_scores(folder, result.spec_digest, result.metrics.last)
+    except StaleError as error:
+        reason = (
+            f"the result is of specification {error.result.spec_digest}, the study asks for "
+            f"{run.digest}; run the study again"
+        )
+        return RunStatus("stale", reason, code_version=error.result.code_version)
     except RunError as error:
         return RunStatus("failed", str(error))
     return RunStatus(result.status, result.reason, result, provenance, result.code_version)

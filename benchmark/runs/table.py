@@ -94,13 +94,15 @@ class RunTable:
         runs["options"] = _mapped(runs["options"], _options)
         runs = runs.copy()  # columns that were changed one by one lie apart, and pandas warns
         table = cls(runs, _read(Path(folder) / SCORES_TABLE, SCORE_COLUMNS, _NUMBERS))
-        table.check(folder)
+        if problem := table.contradiction():
+            raise RunError(
+                f"the tables of runs in {folder} are broken ({problem}); collect the study again"
+            )
         return table
 
-    def check(self, folder: Path) -> None:
-        """Raise RunError when the tables contradict themselves or each other."""
-        for problem in contradictions(self.runs, self.scores):
-            raise _broken(folder, problem)
+    def contradiction(self) -> str | None:
+        """Return where the tables contradict themselves or each other first, in words."""
+        return next(contradictions(self.runs, self.scores), None)
 
     def write(self, folder: Path) -> None:
         """Write both tables atomically; equal tables give equal bytes."""
@@ -214,12 +216,6 @@ def _read(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.
         return read_csv(path, columns, numbers)
     except (OSError, ValueError) as error:
         raise RunError(f"{path} cannot be read ({error}); collect the study again") from error
-
-
-def _broken(folder: Path, reason: str) -> RunError:
-    return RunError(
-        f"the tables of runs in {folder} are broken ({reason}); collect the study again"
-    )
 
 
 def _mapped(values: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmark.core.errors import RunError
 from benchmark.core.files import leftovers, prepare_folder
+from benchmark.core.own_records import StaleError, read_own_result
 from benchmark.core.query_scores import write_query_scores
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, RunSpec
 from benchmark.core.results import Result
@@ -97,7 +98,7 @@ def _write(trainer: Trainer, last: Evaluated | None, startup: float, reason: str
 
 
 def _finished_result(folder: Path, spec: RunSpec) -> Result | None:
-    """Return the result that is already there, or None for none and for a torn one.
+    """Return the result that is already there, or None for none and for a damaged one.
 
     Raise RunError for one of another specification, which is never overwritten.
     """
@@ -105,12 +106,8 @@ def _finished_result(folder: Path, spec: RunSpec) -> Result | None:
     if not path.exists():
         return None
     try:
-        result = Result.read(path)
+        return read_own_result(path, spec)
+    except StaleError as error:
+        raise RunError(f"{error}; move it away, or give another folder with --out") from error
     except RunError:
         return None
-    if result.spec_digest == spec.digest:
-        return result
-    raise RunError(
-        f"{path} was made from another specification (digest {result.spec_digest}, now "
-        f"{spec.digest}); move it away, or give another folder with --out"
-    )

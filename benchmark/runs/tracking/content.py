@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import RunError
+from benchmark.core.own_records import read_own_result
 from benchmark.core.privacy import public
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, settings_of
 from benchmark.core.results import EpochRecord, Provenance, Result
@@ -61,14 +62,12 @@ def read_finished(spec: RunSpec, folder: Path) -> Finished | None:
     """Return the records of a finished run of exactly this specification, or None."""
     path = Path(folder) / RESULT
     try:
-        result = Result.read(path)
-        if result.spec_digest != spec.digest:
-            return None
+        result = read_own_result(path, spec)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         epochs = read_epochs(folder) or _epochs_of(result)
         return Finished(result, digest, epochs, _provenance(folder), path.stat().st_mtime)
     except (RunError, OSError):
-        return None  # absent or torn: collecting names it, importing waits for a whole one
+        return None  # absent, stale or damaged: collecting names it, importing waits for another
 
 
 def read_epochs(folder: Path) -> list[EpochRecord]:

@@ -1,0 +1,77 @@
+"""A result that contradicts itself, or that is another run's, is the failure of its run alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmark.core.errors import RunError
+from benchmark.runs.collect import collect
+from benchmark.runs.contradictions import contradictions
+from benchmark.runs.status import status_of
+from benchmark.runs.table import RunTable
+
+
+def edit(path, keys: str, value: Any) -> None:
+    """Replace one value of a JSON file; ``keys`` are joined by dots."""
+    data = json.loads(path.read_text())
+    *places, last = keys.split(".")
+    place = data
+    for key in places:
+        place = place[int(key) if isinstance(place, list) else key]
+    place[int(last) if isinstance(place, list) else last] = value
+    path.write_text(json.dumps(data))
+
+
+def refused(study, results, runs, finish, file: str, keys: str, value: Any) -> str:
+    """Return why the first run has failed, whose file is edited; the others have to be well."""
+    first, *others = runs.values()
+    for run in (first, *others):
+        folder = finish(run)
+        if run is first:
+            edit(folder / file, keys, value)
+    counts = collect(study, results)
+    table = RunTable.read(results / "four")
+    assert (counts["ok"], counts["failed"]) == (3, 1)
+    assert set(table.scores["run_id"]) == {run.spec.run_id for run in others}
+    reason = status_of(first, results).reason
+    assert f"{results / first.spec.folder / file} " in reason and "delete it" in reason
+    return reason
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "reason"),
+    [
+        ("run_id", "foo", "it is of run 'foo'"),
+        ("metrics.last", {}, "ok without a score"),
+        ("metrics.last", {"test": {}}, "ok without a score"),
+        ("epochs", 0, "epoch 1 of its curve is none of its 0"),
+        ("metrics.best.test.recall_at_1.epoch", 9, "epoch 9 of its best recall_at_1"),
+        ("curve.1.epoch", 1, "epoch 1 stands in its curve twice"),
+        ("curve.1.epoch", 7, "epoch 7 of its curve is none of its 2"),
+    ],
+)
+def test_a_contradictory_result_is_a_failure_of_its_run_alone(
+    study, results, runs, finish, keys, value, reason
+):
+    assert reason in refused(study, results, runs, finish, "result.json", keys, value)
+
+
+def test_tables_that_their_reader_would_refuse_are_not_written(
+    study, results, runs, finish, monkeypatch
+):
+    for run in runs.values():
+        finish(run)
+    collect(study, results)
+    before = (results / "four" / "runs.csv").read_bytes()
+
+    def with_another(*tables):
+        yield from contradictions(*tables)
+        yield "a rule of its own"
+
+    monkeypatch.setattr("benchmark.runs.table.contradictions", with_another)
+    with pytest.raises(RunError, match=r"a rule of its own.*nothing was written"):
+        collect(study, results)
+    assert (results / "four" / "runs.csv").read_bytes() == before
