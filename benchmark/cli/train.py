@@ -137,7 +137,7 @@ def _train_quietly(spec: Path) -> str:
             return shown(error)
         except (Exception, SystemExit) as error:  # of a loss from elsewhere: the other runs go on
             traceback.print_exc(file=log)
-            return f"{type(error).__name__}: {error}"
+            return "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
     return ""
 
 

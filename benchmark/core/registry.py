@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.plugin_errors import file_of, raise_named
 
 T = TypeVar("T")
 NAME = re.compile("[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}")  # may become the name of a folder
@@ -90,6 +91,17 @@ class Registry:
     def names(self) -> list[str]:
         """Return all registered names in alphabetical order."""
         return [entry.name for entry in self]
+
+    def words_of(self, target: Any) -> str:
+        """Return what a message calls a registered class: kind, name, and a plugin's file."""
+        names = (entry.name for entry in self._entries.values() if entry.target is target)
+        file = file_of(target)
+        words = f"{self.kind} '{next(names, target.__name__)}'"
+        return words if file is None else f"{words} ({file})"
+
+    def raise_named(self, error: Exception, target: Any) -> NoReturn:
+        """Raise again what the class ``target`` of a plugin raised, with its name and file."""
+        raise_named(error, self.words_of(target), target)
 
     def _discover(self) -> None:
         if self._discovered:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from benchmark.core.errors import RunError
 from benchmark.core.options import build, make
 from benchmark.core.registry import Registry
 
@@ -41,4 +42,11 @@ def create_loss(
     config = (
         build(target, hyperparameters, f"loss '{name}'") if check else make(target, hyperparameters)
     )
-    return entry.target(config, embedding_dim=embedding_dim, num_classes=num_classes, seed=seed)
+    sizes = {"embedding_dim": embedding_dim, "num_classes": num_classes, "seed": seed}
+    try:
+        loss = entry.target(config, **sizes)
+        if not hasattr(loss, "_modules"):  # what torch makes of every module first
+            raise RunError("__init__ must call super().__init__(config, **sizes) before all else")
+    except Exception as error:
+        LOSSES.raise_named(error, entry.target)
+    return loss

@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses.kernels.autograd import differentiated
-from benchmark.losses.kernels.checks import check_inputs
+from benchmark.losses.kernels.checks import check_inputs, check_slope, told
 from benchmark.losses.kernels.fused import OfEmbeddings, Together, full_precision, row_tiles
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Positives, Relation
@@ -59,7 +59,7 @@ class Loss(nn.Module):
         numbers come from ``generator``, without one from torch's own. Non-finite embeddings give a
         non-finite loss; wrong shapes raise RunError.
         """
-        raise NotImplementedError
+        raise NotImplementedError("it defines no forward")
 
     def with_memory(
         self,
@@ -95,7 +95,7 @@ class ComparingLoss(Loss):
         generator: Generator | None,
     ) -> Tensor:
         """Return the loss of a batch whose references are itself (``own``), then others if any."""
-        raise NotImplementedError
+        raise NotImplementedError("it defines no compare")
 
     def forward(
         self,
@@ -146,7 +146,7 @@ class ScoreLoss(ComparingLoss):
 
     def totals(self, scores: Tensor, relation: Relation) -> Tensor:
         """Return these rows' part of ``relation.totals``, which ``on_scores`` needs of all rows."""
-        raise NotImplementedError
+        raise NotImplementedError("it defines no totals")
 
     def on_scores(
         self, scores: Tensor, relation: Relation, gradient: bool, generator: Generator | None
@@ -155,7 +155,7 @@ class ScoreLoss(ComparingLoss):
 
         The rows may be some of a batch: then it is their share of the loss of the whole batch.
         """
-        raise NotImplementedError
+        raise NotImplementedError("it defines no on_scores")
 
     def components(self) -> Sequence[tuple[float, ScoreLoss]]:
         """Return weights and losses whose sum this loss is: itself, unless it is a composite."""
@@ -195,7 +195,7 @@ class RankingLoss(ScoreLoss):
         A value depends on its own row only, and each row has a positive. The base class does
         everything else: the query's own entry, references, a memory, precision, mean and gradient.
         """
-        raise NotImplementedError
+        raise NotImplementedError("it defines no per_query")
 
     def rank(
         self,
@@ -216,7 +216,8 @@ class RankingLoss(ScoreLoss):
         if not relation.groups:  # some rows of a batch, none with a positive
             return scores.new_zeros(()), torch.zeros_like(scores) if gradient else None
         scale = 1.0 / relation.valid
-        values, slope = self.rank(scores, relation, scale, gradient, generator)
+        returned = self.rank(scores, relation, scale, gradient, generator)
+        values, slope = check_slope(returned, scores.shape[:1], scores, gradient, "rank")
         return values.sum() * scale, slope
 
     def query_losses(
@@ -241,8 +242,9 @@ class RankingLoss(ScoreLoss):
             )
         relation = Relation.from_targets(targets, self_pairs, scores.device)
         with torch.no_grad(), torch.autocast(scores.device.type, enabled=False):
-            full = full_precision(scores)
-            values, slope = self.rank(full, relation, 1.0, scores.requires_grad, generator)
+            full, gradient = full_precision(scores), scores.requires_grad
+            returned = self.rank(full, relation, 1.0, gradient, generator)
+            values, slope = check_slope(returned, shape[:1], full, gradient, "rank")
             valid = torch.zeros_like(values, dtype=torch.bool)
             for group in relation.groups:
                 valid[group.queries] = True
@@ -256,11 +258,13 @@ class SoftRankLoss(RankingLoss):
 
     def soft_ranks(self) -> SoftRanks:
         """Return both, from ``self.config``."""
-        raise NotImplementedError
+        raise NotImplementedError("it defines no soft_ranks")
 
     def rank(self, scores, relation, scale, gradient, generator):
-        include = self.config.include_query
-        return self.soft_ranks().losses(scores, relation, scale, include, gradient)
+        include, ranks = self.config.include_query, self.soft_ranks()
+        if not isinstance(ranks, SoftRanks):
+            raise RunError(f"soft_ranks returned {told(ranks)}; it returns a SoftRanks")
+        return ranks.losses(scores, relation, scale, include, gradient)
 
 
 def widened(values: Tensor) -> Tensor:

@@ -9,9 +9,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmark.core.errors import RunError
 from benchmark.core.recipe import TrainingConfig
 from benchmark.core.seeding import derive
+from benchmark.losses import LOSSES
 from benchmark.losses.base import Loss, ScoreLoss
+from benchmark.losses.kernels.checks import check_value
 from benchmark.training.components import Components
 from benchmark.training.memory import Memory
 from benchmark.training.micro_batches import MicroBatches
@@ -216,15 +219,31 @@ class Stepper:
         value, alone = leaves.new_zeros(()), self.processes.count > 1 and not self._divided
         with self.stopwatch.running():
             if self.processes.main or not alone:
-                value = self._loss_value(leaves, labels, memory if reads else None, images)
-                self.scaler.scale(value).backward()
+                try:
+                    value = self._loss_value(leaves, labels, memory if reads else None, images)
+                    self._backward(check_value(value), leaves)
+                except Exception as error:
+                    LOSSES.raise_named(error, type(self.loss))
             if alone:
                 value = self._taken_from_main(value.detach(), leaves)
         if memory is not None and not memory.write_first:
             memory.store(leaves, images)
         self._pending.append(value.detach())
-        assert leaves.grad is not None  # the loss depends on the embeddings
+        assert leaves.grad is not None  # given by this process or by the main one
         return leaves.grad
+
+    def _backward(self, value: torch.Tensor, leaves: torch.Tensor) -> None:
+        """Differentiate the scaled loss; raise RunError for a gradient from elsewhere or none."""
+        if leaves.grad is not None:
+            raise RunError(
+                "forward called backward(), so the gradient would count twice; only return the loss"
+            )
+        self.scaler.scale(value).backward()
+        if leaves.grad is None:
+            raise RunError(
+                "the number that forward returned does not depend on the embeddings; compute it "
+                "from them, without detach() and item()"
+            )
 
     def _loss_value(
         self,

@@ -1,4 +1,7 @@
-"""Whether what a loss is given fits together."""
+"""Whether what a loss is given, and what it returns, fits together."""
+
+from collections.abc import Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -62,3 +65,51 @@ def check_classes(labels: Tensor, num_classes: int) -> None:
             f"labels run from {labels.min()} to {labels.max()}; the loss has proxies for 0 to "
             f"{last}: renumber the classes or set num_classes"
         )
+
+
+def check_value(value: Any) -> Tensor:
+    """Return what ``forward`` returned; raise RunError if it is not a number with a gradient."""
+    if isinstance(value, Tensor) and value.ndim == 0 and value.is_floating_point():
+        if value.requires_grad:
+            return value
+        got = "a number without a gradient"
+        advice = "compute it from the embeddings, without detach(), item() and torch.tensor()"
+    else:
+        got = told(value)
+        advice = "take the mean of several, and return nothing beside it"
+    raise RunError(
+        f"forward returned {got}; a loss returns one floating-point number, a tensor of shape (), "
+        f"with a gradient with respect to the embeddings: {advice}"
+    )
+
+
+def check_slope(
+    returned: Any, shape: Sequence[int], scores: Tensor, gradient: bool, method: str
+) -> tuple[Tensor, Tensor | None]:
+    """Return what a ``method`` of scores (Q, R) returned: values of ``shape`` and their slope.
+
+    Raise RunError for anything else: another shape would be broadcast, and train something else.
+    """
+    if isinstance(returned, tuple) and len(returned) == 2:
+        value, slope = returned
+        if is_floating(value, shape) and (not gradient or is_floating(slope, scores.shape)):
+            return value, slope if gradient else None
+    got = [told(item) for item in returned] if isinstance(returned, tuple) else [told(returned)]
+    raise RunError(
+        f"{method} returned {' and '.join(got) or 'nothing'} for scores of shape "
+        f"{tuple(scores.shape)}; it returns a pair of floating-point tensors: the value, of shape "
+        f"{tuple(shape)}, and its derivative with respect to the scores, of the scores' shape "
+        "(None where no gradient is asked for)"
+    )
+
+
+def told(value: Any) -> str:
+    """Return in a few words what a loss returned."""
+    if isinstance(value, Tensor):
+        return f"a tensor of {str(value.dtype).removeprefix('torch.')}, shape {tuple(value.shape)}"
+    return type(value).__name__
+
+
+def is_floating(value: Any, shape: Sequence[int]) -> bool:
+    """Say whether a value is a floating-point tensor of this shape."""
+    return isinstance(value, Tensor) and value.shape == shape and value.is_floating_point()

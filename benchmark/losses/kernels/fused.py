@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from benchmark.losses.kernels.checks import check_slope
 from benchmark.losses.kernels.relation import Positives
 
 # A value, its derivative with respect to scores (Q, R), and what cosines take off along queries
@@ -109,15 +110,16 @@ class Rows:
                 cosines = scores * per_query.unsqueeze(1) * per_reference
             if number in totals:
                 relation = replace(relation, totals=totals[number])
-            term, slope = loss.on_scores(
+            returned = loss.on_scores(
                 cosines if loss.cosine else scores, relation, self.gradient, self.generator
             )
+            term, slope = check_slope(returned, (), scores, self.gradient, "on_scores")
             value = value + term * weight
-            if not self.gradient:
+            if slope is None:  # no gradient is asked for
                 continue
             if weight != 1.0:
                 slope *= weight
-            if loss.cosine:
+            if cosines is not None and loss.cosine:
                 # d(s / |q| / |r|): scaled pull towards the other row, minus the share along the row
                 pull = slope * cosines
                 along = pull.sum(1) * per_query.square(), pull.sum(0) * per_reference.square()
