@@ -131,16 +131,15 @@ def check(
     from benchmark.datasets.prepare.prepare import (
         load_with_any_counts,
         published_counts,
-        read_record,
         recorded_sources,
     )
 
     params = _params(name, root, param)
-    record = read_record(Path(str(params["root"]))) if "root" in params else {}
+    sources = recorded_sources(Path(str(params["root"]))) if "root" in params else {}
     dataset = load_with_any_counts(name, params)
     expected = published_counts(name, params)
     echo(f"{name}  fingerprint {dataset.fingerprint}")
-    for file, digest in recorded_sources(record).items():
+    for file, digest in sources.items():
         echo(f"prepared from {file[:255]}{'  sha256 ' * bool(digest)}{digest}")
     echo(counts_table(dataset.counts, expected))
     wrong = [] if allow_counts else count_differences(dataset.counts, expected)

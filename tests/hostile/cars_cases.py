@@ -21,6 +21,7 @@ PREPARED = cases(
         "a list": "[]",
         "nothing": "",
     },
+    "cannot be read as the record of a dataset",
 )
 
 

@@ -25,7 +25,7 @@ from benchmark.datasets.io.images import image_format, open_image, open_pixels
 from benchmark.datasets.io.packed import PackedImages, index_digest
 from benchmark.datasets.io.unpickling import read_plain_pickle
 from benchmark.datasets.prepare.pack import pack, plan_of
-from benchmark.datasets.prepare.prepare import RECORD, read_record, recorded_sources
+from benchmark.datasets.prepare.prepare import RECORD, recorded_sources
 from benchmark.datasets.prepare.unpack import check_links, unpack
 from hostile.targets import JSON, TEXT, Target
 
@@ -238,7 +238,7 @@ def read_packed(folder: Path, content: bytes) -> None:
 def read_prepared(folder: Path, content: bytes) -> None:
     """Read the record of a prepared dataset, and what it says of its sources."""
     (folder / RECORD).write_bytes(content)
-    found = recorded_sources(read_record(folder))
+    found = recorded_sources(folder)
     assert all(isinstance(word, str) for pair in found.items() for word in pair)
 
 

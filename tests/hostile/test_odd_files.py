@@ -17,7 +17,7 @@ from benchmark.core.paths import MAX_BYTES
 from benchmark.core.results import Result
 from benchmark.datasets import load_dataset
 from benchmark.datasets.prepare.pack import pack
-from benchmark.datasets.prepare.prepare import RECORD, read_record
+from benchmark.datasets.prepare.prepare import RECORD, recorded_sources
 from benchmark.datasets.prepare.staging import SOURCES, read_sources
 from benchmark.papers.frozen import load_frozen
 from benchmark.study.documents import read_document
@@ -47,6 +47,7 @@ READERS: dict[str, tuple[Callable[[Path], object], str, Callable[[Path], object]
         f"{SOURCES}/a.json",
         read_sources,
     ),
+    "the record of a dataset": (os.mkdir, RECORD, recorded_sources),
 }
 
 
@@ -75,12 +76,6 @@ def test_a_pipe_is_not_waited_for(place):
     os.mkfifo(path)
     with pytest.raises(BenchmarkError), limited():
         read()
-
-
-def test_a_record_of_a_dataset_that_is_a_pipe_is_no_record(tmp_path):
-    os.mkfifo(tmp_path / RECORD)
-    with limited():
-        assert read_record(tmp_path) == {}
 
 
 def test_a_pipe_in_the_place_of_a_folder_to_be_made_anew_is_not_waited_for(tmp_path):

@@ -11,17 +11,17 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import requests
+from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 from urllib3.exceptions import HTTPError
 
 from benchmark import __version__
 from benchmark.core.errors import DataError
 from benchmark.core.files import clear_place, write_json
 from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
-from benchmark.core.plain import parse_json
+from benchmark.core.record_files import parse_strictly
 from benchmark.datasets.prepare.meter import Meter, format_bytes
 
 CHUNK = 1 << 20  # bytes read at a time
@@ -29,6 +29,14 @@ TIMEOUT = 60.0  # seconds without a byte
 ATTEMPTS = 5  # in a row without a new byte
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds before the next attempt; doubled each time
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # HTTP states that may be gone in a minute
+
+
+class _Known(TypedDict, total=False):
+    """What is known of a file that has arrived in part."""
+
+    url: str
+    total: int | None
+    version: str | None
 
 
 class _InterruptedError(Exception):
@@ -98,9 +106,9 @@ class _Transfer:
         self.record = target.with_name(f"{target.name}.part.json")
         clear_place(self.part)
         try:
-            self.known: dict[str, Any] = parse_json(read_regular(self.record, MAX_RECORD))
-            same = self.known["url"] == url
-        except (OSError, ValueError, TypeError, KeyError):
+            self.known = parse_strictly(_Known, read_regular(self.record, MAX_RECORD))
+            same = self.known.get("url") == url
+        except (OSError, ValueError):
             same = False
         if not same:
             self._start_over()
@@ -118,8 +126,8 @@ class _Transfer:
         }
         if self.size:
             headers["Range"] = f"bytes={self.size}-"
-            if self.known.get("version"):
-                headers["If-Range"] = self.known["version"]
+            if version := self.known.get("version"):
+                headers["If-Range"] = version
         with requests.get(self.url, headers=headers, stream=True, timeout=TIMEOUT) as response:
             if (
                 response.status_code == 416

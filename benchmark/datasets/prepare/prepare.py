@@ -12,8 +12,8 @@ from filelock import FileLock, Timeout
 from benchmark.core.errors import ConfigError, DataError, RunError
 from benchmark.core.files import write_json
 from benchmark.core.options import build
-from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
-from benchmark.core.plain import parse_json
+from benchmark.core.paths import os_errors
+from benchmark.core.record_files import read_record
 from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.base import Dataset, DatasetLoader
 from benchmark.datasets.counts import Counts, count_differences, counts_table
@@ -109,30 +109,26 @@ def prepare(
             say(f"{root / DOWNLOADS} is no longer needed")
 
 
-def read_record(root: Path) -> dict[str, Any]:
-    """Return the content of prepared.json, {} without one.
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """What is read of prepared.json."""
 
-    Raise DataError when a run was interrupted while it moved files.
+    sources: dict[str, dict[str, str]]
+
+
+def recorded_sources(root: Path) -> dict[str, str]:
+    """Return the digest of each source that prepared.json names, "" without one; {} without it.
+
+    Raise DataError when a run was interrupted while it moved files, RunError for a damaged record.
     """
     if (root / MOVING).is_dir():
         raise DataError(
             f"{root} is half-filled: 'data prepare' was interrupted there; start it again"
         )
-    try:
-        record = parse_json(read_regular(root / RECORD, MAX_RECORD))
-    except (OSError, ValueError):
+    if not os.path.exists(root / RECORD):
         return {}
-    return record if isinstance(record, dict) else {}
-
-
-def recorded_sources(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of each source of a record, "" without one; {} for a damaged record."""
-    sources = record.get("sources")
-    found = sources.items() if isinstance(sources, dict) else ()
-    return {
-        file: str(facts.get("sha256", ""))[:64] if isinstance(facts, dict) else ""
-        for file, facts in found
-    }
+    record = read_record(Prepared, root / RECORD, "the record of a dataset", "data prepare")
+    return {file: facts.get("sha256", "")[:64] for file, facts in record.sources.items()}
 
 
 def _loader(name: str, params: Mapping[str, Any]) -> Any:

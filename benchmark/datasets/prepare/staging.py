@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmark.core.errors import DataError
 from benchmark.core.files import remove_folder, write_json
 from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
-from benchmark.core.plain import parse_json
+from benchmark.core.record_files import parse_strictly
 from benchmark.datasets.base import Archive
 from benchmark.datasets.io.roots import is_there
 
@@ -99,8 +99,8 @@ def read_sources(root: Path) -> dict[str, dict[str, str]]:
     records = {}
     for path in sorted((root / SOURCES).glob("*.json")):
         try:
-            records[path.stem] = dict(parse_json(read_regular(path, MAX_RECORD)))
-        except (OSError, ValueError, TypeError) as error:
+            records[path.stem] = parse_strictly(dict[str, str], read_regular(path, MAX_RECORD))
+        except (OSError, ValueError) as error:
             raise DataError(f"cannot read {path}: {error}; delete it") from error
     return records
 
