@@ -10,6 +10,7 @@ import os
 import pkgutil
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
@@ -45,6 +46,7 @@ class Registry:
         self.package = package
         self.facts = facts
         self._entries: dict[str, Entry] = {}
+        self._imports: dict[str, Any] = {}  # by name, the import that has registered it
         self._discovered = False
 
     def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable[[T], T]:
@@ -64,17 +66,23 @@ class Registry:
 
         def decorate(target: T) -> T:
             known, module = self._entries.get(name), getattr(target, "__module__", "")
+            # a module has a specification for each import, so that a reload may register again
+            imported = getattr(sys.modules.get(module), "__spec__", None)
             if known is not None and known.target.__module__ != module:
-                where = f"{known.target.__module__} and {module}"
-                raise ConfigError(
-                    f"{self.kind} registry", [f"'{name}' is registered twice: in {where}"]
-                )
+                self._refuse_second(name, f"in {known.target.__module__} and {module}")
+            if known is not None and imported is not None and imported is self._imports[name]:
+                self._refuse_second(name, f"by two classes or functions of {imported.origin}")
+            self._imports[name] = imported
             self._entries[name] = Entry(
                 name, target, display or name, {**(self.facts or {}), **facts}
             )
             return target
 
         return decorate
+
+    def _refuse_second(self, name: str, where: str) -> NoReturn:
+        words = f"'{name}' is registered twice: {where}; give one of them another name"
+        raise ConfigError(f"{self.kind} registry", [words])
 
     def __getitem__(self, name: str) -> Entry:
         self._discover()
@@ -172,7 +180,10 @@ def registered_names(registry: str, folder: str) -> tuple[str, ...]:
 
 
 def import_plugin(path: Path) -> None:
-    """Import one plugin file once, whichever registry asks first."""
+    """Import one plugin file once, whichever registry asks first.
+
+    Raise ConfigError, with the line, for one that cannot be imported.
+    """
     name = f"benchmark_plugin_{path.stem}"
     if name in sys.modules:
         return
@@ -180,4 +191,15 @@ def import_plugin(path: Path) -> None:
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None  # it has a loader
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
+    try:
+        loader.exec_module(module)
+    except ConfigError as error:
+        del sys.modules[name]  # or the next registry would take what is there for all
+        problems = [f"{error.source}: {problem}" for problem in error.problems]
+        raise ConfigError(f"plugin {path}", problems) from error
+    except Exception as error:
+        del sys.modules[name]
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f" in line {frame.lineno}" for frame in frames if frame.filename == str(path)]
+        words = f"{type(error).__name__}: {error}{''.join(lines[-1:])}; correct that file"
+        raise ConfigError(f"plugin {path}", [f"cannot be imported: {words}"]) from error

@@ -18,6 +18,7 @@ from typing import Any
 from benchmark.core import options, registry
 from benchmark.core.child_json import told_by_child
 from benchmark.core.environment import cache_folder
+from benchmark.core.errors import ConfigError
 
 SOURCES = Path(__file__).parent
 
@@ -48,12 +49,14 @@ def load_catalogue() -> dict[str, LossFacts]:
 @lru_cache(maxsize=4)  # a study's checks ask a thousand times
 def _read(path: Path, _: tuple[int, int] | None) -> dict[str, LossFacts]:
     code = "from benchmark.losses import catalogue; catalogue.print_catalogue()"
-    return told_by_child(
-        path,
-        code,
-        "loss registry",
-        lambda told: {name: LossFacts(**facts) for name, facts in told.items()},
-    )
+    return told_by_child(path, code, "loss registry", _taken)
+
+
+def _taken(told: Any) -> dict[str, LossFacts]:
+    """Return what a process has told as facts; raise ConfigError for the problems that it found."""
+    if isinstance(told, list):
+        raise ConfigError("loss registry", told)
+    return {name: LossFacts(**facts) for name, facts in told.items()}
 
 
 def build_catalogue() -> dict[str, LossFacts]:
@@ -69,8 +72,12 @@ def build_catalogue() -> dict[str, LossFacts]:
 
 
 def print_catalogue() -> None:
-    """Print the catalogue of the live registry as one line of JSON."""
-    print(json.dumps({name: asdict(facts) for name, facts in build_catalogue().items()}))
+    """Print the catalogue of the live registry, or the problems of a plugin, as a line of JSON."""
+    try:
+        found: Any = {name: asdict(facts) for name, facts in build_catalogue().items()}
+    except ConfigError as error:
+        found = [f"{error.source}: {problem}" for problem in error.problems]
+    print(json.dumps(found))
 
 
 def _sources() -> tuple[tuple[Path, tuple[int, int] | None], ...]:

@@ -164,3 +164,13 @@ def test_two_plugins_of_one_name_are_refused_since_one_would_hide_the_other(tmp_
 def test_a_name_that_cannot_be_a_folder_is_not_registered(name):
     with pytest.raises(ConfigError, match="cannot be a name"):
         LOSSES.register(name)
+
+
+def test_two_losses_of_one_name_in_a_plugin_are_said_before_a_run(cache, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(TOY.format(name="one") + TOY.format(name="one"))
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    told = (
+        r"registry: 1 problem.*\n  plugin .*mine\.py: loss registry: 'toy_one' is registered twice"
+    )
+    with pytest.raises(ConfigError, match=told):
+        load_catalogue()

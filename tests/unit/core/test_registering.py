@@ -1,0 +1,69 @@
+"""A name stands for one class; a plugin that cannot be imported is named with its line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+
+from benchmark.core.errors import ConfigError
+from benchmark.core.registry import Registry, import_plugin
+
+PLUGIN = """
+import registry_of_a_test
+
+@registry_of_a_test.REGISTRY.register("{}")
+class First:
+    pass
+
+@registry_of_a_test.REGISTRY.register("{}")
+class {}:
+    pass
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A registry that plugins in the folder can import."""
+    monkeypatch.setitem(sys.modules, "registry_of_a_test", sys.modules[__name__])
+    monkeypatch.setattr(sys.modules[__name__], "REGISTRY", Registry("loss", "json"), raising=False)
+    yield tmp_path
+    sys.modules.pop("benchmark_plugin_mine", None)
+
+
+@pytest.mark.parametrize("second", ["Second", "First"])
+def test_two_classes_of_one_file_cannot_have_one_name(second, here):
+    path = here / "mine.py"
+    path.write_text(PLUGIN.format("aa", "aa", second))
+    told = rf"mine\.py.*\n.*loss registry.*'aa' is registered twice.*{path}; give one"
+    for _ in range(2):  # whichever registry asks first, and the next
+        with pytest.raises(ConfigError, match=told):
+            import_plugin(path)
+
+
+def test_a_module_that_is_imported_again_registers_its_classes_again(here, monkeypatch):
+    (here / "mine_again.py").write_text(PLUGIN.format("aa", "bb", "Second"))
+    monkeypatch.syspath_prepend(str(here))
+    first = importlib.import_module("mine_again")
+    importlib.reload(first)
+    del sys.modules["mine_again"]
+    again = importlib.import_module("mine_again")
+    assert REGISTRY._entries["bb"].target is again.Second  # noqa: F821
+    del sys.modules["mine_again"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import no_such_module_anywhere\n", "ModuleNotFoundError: .*in line 1; correct"),
+        ("\n\n1 / 0\n", "ZeroDivisionError: division by zero in line 3; correct"),
+        ("def f(:\n", "SyntaxError: .*line 1"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_is_named_with_the_line(text, told, here):
+    path = here / "mine.py"
+    path.write_text(text)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=rf"plugin .*mine\.py.*\n.*{told}"):
+            import_plugin(path)
