@@ -145,15 +145,21 @@ def _check_request(
 ) -> None:
     problems = []
     options = options_of(loader)
+    indexed = issubclass(loader, IndexedLoader)
     if "root" not in options:
         problems.append(f"'{name}' needs no files; there is nothing to prepare")
+    elif not (loader.archives or indexed):  # a record of ours would lie among its images
+        problems.append(
+            f"'{name}' needs no preparing: its images are read where they lie; 'python -m "
+            f"benchmark data check {name} --root DIRECTORY --images' looks at them"
+        )
     elif params.get("root") is None:
         problems.append("--root is missing: the directory of the dataset")
     elif sources and not loader.archives:
         problems.append(
             f"'{name}' is not published as archives; put the images under --root yourself"
         )
-    if side is not None and not ("packed" in options and issubclass(loader, IndexedLoader)):
+    if side is not None and not ("packed" in options and indexed):
         problems.append(f"'{name}' cannot be read from a packed copy; leave out --pack")
     if problems:
         raise ConfigError("data prepare", problems)

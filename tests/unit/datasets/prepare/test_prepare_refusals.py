@@ -162,6 +162,19 @@ def test_requests_that_make_no_sense_are_refused_before_anything_is_done(command
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("more", [[], ["--source", "a.zip"], ["--pack", 16]])
+def test_class_folders_are_not_prepared_and_stay_as_they_are(command, tmp_path, more):
+    for label in "abcd":
+        for number in (0, 1):
+            archives.write_jpeg(tmp_path / label / f"{number}.jpg", number)
+    before = content(tmp_path)
+    with pytest.raises(BenchmarkError, match=r"'folder' needs no preparing: .*data check folder"):
+        command("prepare", "folder", "--root", tmp_path, *more)
+    assert content(tmp_path) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == list("abcd")
+    assert "0 broken of 8" in command("check", "folder", "--root", tmp_path, "--images")
+
+
 def test_the_default_root_lies_below_the_data_folder(command, files, tmp_path, monkeypatch):
     monkeypatch.setenv("BENCHMARK_DATA", str(tmp_path / "data"))
     command("prepare", "sop", *given(files("sop")), "--allow-counts")
