@@ -145,6 +145,11 @@ def _write(
             meter.add(1)
             if isinstance(content, str):
                 broken.append(content)
+            elif len(content) > MAX_IMAGE:
+                broken.append(
+                    f"{path} takes {len(content):,} bytes, of which {MAX_IMAGE:,} are read; choose "
+                    "a smaller side"
+                )
             elif not broken:
                 shard.add(path, content)
                 if shard.size >= SHARD_BYTES:

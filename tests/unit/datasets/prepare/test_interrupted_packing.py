@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 
 from benchmark.core.errors import DataError
+from benchmark.datasets.io import packed
+from benchmark.datasets.io.packed import packed_folder
 from benchmark.datasets.prepare import pack as packing
 from benchmark.datasets.prepare.pack import Encoder, pack
 
@@ -137,3 +139,15 @@ def test_a_shard_that_is_a_hard_link_is_not_written_through(interrupted, tmp_pat
     Image.open(io.BytesIO((root / PATHS[2]).read_bytes())).rotate(90).save(root / PATHS[2])
     assert_right(root, pack(root, SIDE, PATHS, workers=1))
     assert theirs.read_bytes() == before
+
+
+def test_an_image_that_no_reader_takes_is_not_packed(interrupted, monkeypatch):
+    root, _ = interrupted
+    sizes = sorted((root / path).stat().st_size for path in PATHS)
+    for module in (packing, packed):
+        monkeypatch.setattr(module, "MAX_IMAGE", sizes[0] - 1)
+    with pytest.raises(DataError, match="6 of 6 images are broken") as caught:
+        pack(root, SIDE, PATHS, workers=1)
+    assert "3.png takes" in str(caught.value)
+    assert "smaller side" in str(caught.value)
+    assert not packed_folder(root, SIDE).exists()
