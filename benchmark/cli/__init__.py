@@ -29,10 +29,16 @@ Results = Annotated[Path, typer.Option(help="root of the results", file_okay=Fal
 
 
 def load(study: str, results: Path) -> Study:
-    """Return the study of this name or path; its problems are printed, all at once."""
+    """Return the study of this name or path; its problems are printed, all at once.
+
+    Raise RunError for links in its folder of results, through which a step would write elsewhere.
+    """
+    from benchmark.core.files import refuse_links
     from benchmark.study import load_study
 
-    return load_study(study, results)
+    loaded = load_study(study, results)
+    refuse_links(loaded.folder(Path(results)))
+    return loaded
 
 
 def echo(text: object, *, err: bool = False) -> None:

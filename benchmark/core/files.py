@@ -74,6 +74,19 @@ def clear_place(path: Path) -> None:
             os.unlink(path)
 
 
+def refuse_links(folder: Path) -> None:
+    """Raise RunError for links to folders in ``folder``, where steps make folders of their own.
+
+    ``folder`` itself may be one: its owner may keep it on another disk.
+    """
+    for path in sorted(one for pattern in ("*", "analyses*/*") for one in folder.glob(pattern)):
+        if path.is_symlink() and path.is_dir():
+            raise RunError(
+                f"{path} is a link to a folder, through which files would be written elsewhere; "
+                "remove the link: the step makes its folder anew"
+            )
+
+
 def remove_folder(path: Path) -> None:
     """Remove a folder as far as it can; ``rmtree`` alone would wait for a pipe in its place."""
     if path.is_dir():

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from benchmark.__main__ import app
 from benchmark.core import files
 from benchmark.core.errors import BenchmarkError, DataError, RunError
 from benchmark.core.files import clear_place, write_text
@@ -69,6 +71,37 @@ def test_a_workflow_writes_its_logs_through_no_link_and_into_no_pipe(
         os.symlink(outside / "file", path) if kind == "link" else os.mkfifo(path)
     load_flow({"study": "./x.yaml", "results": "./results"}).clear_logs()
     assert not any(os.path.lexists(path) for path in logs)
+
+
+LINKED = {
+    "stats": ["stats"],
+    "tables": ["tables"],
+    "figures": ["plots"],
+    "gallery": ["gallery"],
+    "report": ["report", "--partial"],
+    "analyses/toy_ranking": ["analyse", "toy_ranking"],
+    "made_of": ["claims"],
+}
+
+
+@pytest.mark.parametrize("place", LINKED)
+def test_no_step_writes_through_a_link_in_the_place_of_its_folder(study, outside, tmp_path, place):
+    results = tmp_path / "results"
+    (results / "x" / place).parent.mkdir(parents=True)
+    (results / "x" / place).symlink_to(outside)
+    verb, *options = LINKED[place]
+    command = [verb, *options, str(study), "--results", str(results)]
+    refusal = CliRunner().invoke(app, command).exception
+    assert isinstance(refusal, RunError) and f"x/{place} is a link to a folder" in str(refusal)
+
+
+def test_a_study_may_lie_behind_a_link_with_links_to_files(study, outside, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "results" / "x").symlink_to(tmp_path / "disk")
+    (tmp_path / "disk" / "notes.txt").symlink_to(outside / "file")
+    command = ["report", "--partial", str(study), "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0 and (tmp_path / "disk" / "report" / "index.html").is_file()
 
 
 def test_no_file_takes_the_place_of_a_device(outside, tmp_path, monkeypatch):

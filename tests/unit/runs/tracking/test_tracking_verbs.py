@@ -16,6 +16,7 @@ TOY = {
     "title": "A toy",
     "question": "Does it work?",
     "metrics": ("recall_at_1", "map"),
+    "folder": lambda results: results / "toy",
 }
 
 
