@@ -29,7 +29,8 @@ class GapDecrease:
 def gap_decreases(folder: Path) -> list[GapDecrease]:
     """Return the decreases below a study's results folder, one a dataset, batch size and seed.
 
-    Quick trials, files of another schema and files that cannot be read are left out.
+    Quick trials, analyses of another study, files of another schema and files that cannot be read
+    are left out.
     """
     found: dict[tuple[str, int, int], GapDecrease] = {}
     # a dataset that was asked for ("decomposability_gap-cub") goes before the study's first
@@ -43,7 +44,8 @@ def gap_decreases(folder: Path) -> list[GapDecrease]:
 
 def _read(summary: Path) -> Iterator[GapDecrease]:
     facts = parse_json(read_regular(summary))
-    if facts["schema"] != SCHEMA or facts["quick"]:
+    study = summary.parents[2].name
+    if facts["schema"] != SCHEMA or facts["quick"] or facts.get("study", study) != study:
         return
     ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
     means = guess_csv(summary.parent / "figure.csv")

@@ -1,11 +1,12 @@
 """What the page embeds of other steps: the retrieval gallery as far as it fits, the analyses."""
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmark.core.errors import BenchmarkError
+from benchmark.core.errors import BenchmarkError, RunError
 from benchmark.core.paths import file_below, read_regular
 from benchmark.core.privacy import without_paths
 from benchmark.report.drawing.drawing import inline_svg
@@ -81,6 +82,7 @@ def _embedded(query: Query, folder: Path) -> GalleryQuery:
 
 
 FOLDER = "analyses"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 FILES = {"figure.csv": "Numbers of the figure (CSV)", "table.csv": "Table (CSV)"}
 
 
@@ -106,8 +108,12 @@ def load_analyses(study: Path) -> list[AnalysisItem]:
 
 def _load(study: Path, name: str) -> AnalysisItem:
     folder = study / FOLDER / name
+    if not _NAME.fullmatch(name):
+        words = f"{name!a} is no name of an analysis; remove that folder, or name it after one"
+        return AnalysisItem(re.sub(r"[^A-Za-z0-9_.+-]", "_", name), ascii(name), reason=words)
     try:
         summary = AnalysisSummary.read(folder)
+        _check_place(summary, name, study.name)
         svg = read_regular(file_below(study, f"{FOLDER}/{name}/figure.svg")).decode()
         table = file_below(study, f"{FOLDER}/{name}/table.html")
         return AnalysisItem(
@@ -115,7 +121,9 @@ def _load(study: Path, name: str) -> AnalysisItem:
             title=summary.title,
             summary=summary,
             figure=inline_svg(safe_svg(svg), f"analysis-{name}", summary.alt),
-            table=safe_html(read_regular(table).decode()) if table.is_file() else "",
+            table=safe_html(read_regular(table).decode(), f"analysis-{summary.name}")
+            if table.is_file()
+            else "",
             note=_note(summary),
             downloads=tuple(
                 download(label, study, f"{FOLDER}/{name}/{file}", f"{name}_{file}")
@@ -125,6 +133,18 @@ def _load(study: Path, name: str) -> AnalysisItem:
         )
     except (BenchmarkError, OSError, ValueError) as error:
         return AnalysisItem(name, name, reason=without_paths(str(error)))
+
+
+def _check_place(summary: AnalysisSummary, name: str, study: str) -> None:
+    """Raise RunError unless the record is of this study and of the analysis in its folder's name.
+
+    Of an analysis on another dataset the folder is called NAME-LABEL.
+    """
+    if summary.study != study or not f"{name}-".startswith(f"{summary.name}-"):
+        raise RunError(
+            f"it is the analysis '{summary.name}' of the study '{summary.study}'; remove its "
+            f"folder, or make it with 'python -m benchmark analyse {name} {study}'"
+        )
 
 
 def _note(summary: AnalysisSummary) -> str:

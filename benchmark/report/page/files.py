@@ -10,6 +10,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -64,8 +65,11 @@ HTML_ELEMENTS = _names(
     "figure figcaption div table caption thead tbody tfoot tr th td colgroup col span small "
     "strong em b i sub sup code p br ul ol li abbr a"
 )
-HTML_ATTRIBUTES = _names(
-    "class id scope colspan rowspan title role tabindex aria-label aria-sort data-sort"
+HTML_ATTRIBUTES = _names("scope colspan rowspan title role tabindex aria-label aria-sort data-sort")
+# Of tables alone: with others, such as those of notices, a table would look like the page's word.
+HTML_CLASSES = _names(
+    "table wide scroll tall sortable num words beside line notes section best second "
+    "tone-good tone-bad tone-unsure tone-muted"
 )
 MAX_DEPTH = 100
 EMPTY = frozenset({"br", "col"})
@@ -86,14 +90,16 @@ def safe_svg(text: str) -> str:
     return "".join(parts)
 
 
-def safe_html(text: str) -> str:
-    """Return a well-formed piece of HTML with known elements and attributes alone.
+def safe_html(text: str, name: str) -> str:
+    """Return the well-formed HTML of a table with known elements and attributes alone.
 
-    Raise ValueError when it is not well-formed; what this package writes is.
+    No id stays but that of the table ``name``: others could be places of the page. Raise
+    ValueError when the text is not well-formed; what this package writes is.
     """
     parts: list[str] = []
+    attributes = partial(_html_attributes, own=f"table-{name}")
     for child in _parsed(f"<div>{text}</div>", "table"):
-        _write(child, parts, HTML_ELEMENTS, _html_attributes)
+        _write(child, parts, HTML_ELEMENTS, attributes)
     return "".join(parts)
 
 
@@ -146,7 +152,12 @@ def _svg_attributes(element: Element) -> dict[str, str]:
     return {key: text for key, text in found.items() if _VALUE.fullmatch(text)}
 
 
-def _html_attributes(element: Element) -> dict[str, str]:
+def _html_attributes(element: Element, own: str) -> dict[str, str]:
     found = {key: text for key, text in element.attrib.items() if key in HTML_ATTRIBUTES}
+    classes = [each for each in element.get("class", "").split() if each in HTML_CLASSES]
+    if classes:
+        found = {"class": " ".join(classes), **found}
+    if element.get("id") == own:
+        found["id"] = own
     link = element.get("href", "")
     return {**found, "href": link} if re.match(r"https?://|#", link) else found

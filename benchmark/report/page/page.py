@@ -196,13 +196,13 @@ def _table(record: Artefact, folder: Path) -> Item:
     long = record.name == "published" and record.rows > LONG
     unmeasured = record.group == "paper" and not record.measured
     folded = record.name in FOLDED or long or unmeasured
-    return Item("table", record, safe_html(record.html), folded, downloads)
+    return Item("table", record, safe_html(record.html, record.name), folded, downloads)
 
 
 def _figure(record: Artefact, folder: Path) -> Item:
     svg = read_regular(file_below(folder, f"figures/{record.name}.svg")).decode()
     numbers = download("Numbers (CSV)", folder, f"figures/{record.name}.csv")
-    element = inline_svg(safe_svg(svg), record.name, record.alt)
+    element = inline_svg(safe_svg(svg), f"figure-{record.name}", record.alt)
     return Item("figure", record, element, downloads=(numbers,))
 
 

@@ -167,6 +167,8 @@ def test_the_decrease_of_the_gap_is_finished_by_its_analysis_and_not_by_a_run(st
     assert done[["table", "dataset", "metric"]].values.tolist() == [
         ["table10", "sop", "gap_decrease"]
     ]
+    (folder / "summary.json").write_text(json.dumps({**summary, "study": "another"}))
+    assert not (coverage(studies, tmp_path)["state"] == FINISHED).any()
 
 
 def test_every_number_that_is_no_score_has_a_table_that_fills_it(table):

@@ -99,6 +99,30 @@ def test_an_analysis_that_cannot_be_read_says_so_and_costs_nothing_else(tmp_path
     )
 
 
+@pytest.mark.parametrize("change", [{"study": "other"}, {"name": "another"}, {"name": "t"}])
+def test_an_analysis_of_something_else_is_not_shown_as_this_one(tmp_path, change):
+    (found,) = load_analyses(left_behind(tmp_path, **change))
+    name, study = change.get("name", "toy"), change.get("study", "made_up")
+    assert f"it is the analysis '{name}' of the study '{study}'" in found.reason
+    assert "'python -m benchmark analyse toy made_up'" in found.reason and found.summary is None
+
+
+def test_an_analysis_on_a_dataset_is_named_after_both(tmp_path):
+    folder = left_behind(tmp_path)
+    (folder / "analyses" / "toy").rename(folder / "analyses" / "toy-cub")
+    (found,) = load_analyses(folder)
+    assert found.name == "toy-cub" and found.reason == ""
+
+
+def test_a_folder_with_a_name_that_steers_a_terminal_is_not_shown(tmp_path):
+    folder = left_behind(tmp_path)
+    (folder / "analyses" / "toy").rename(folder / "analyses" / "\n\x1b[31mx")
+    (found,) = load_analyses(folder)
+    assert found.name == "___31mx"
+    page = written_page(made_up_inputs(STUDY), folder)
+    assert "\x1b" not in page and "is no name of an analysis" in section(page, "analyses")
+
+
 def test_a_study_without_analyses_has_no_section_for_them(tmp_path):
     page = written_page(made_up_inputs(STUDY), tmp_path)
     assert '<section id="analyses"' not in page and load_analyses(tmp_path) == []

@@ -107,7 +107,7 @@ HTML_ATTACKS = {
 def test_nothing_active_stays_in_a_table(case):
     for text in (HTML_ATTACKS[case], f"<table><tr><td>{HTML_ATTACKS[case]}</td></tr></table>"):
         try:
-            tags = re.findall(r"<[^>]*>", safe_html(text))
+            tags = re.findall(r"<[^>]*>", safe_html(text, "t"))
         except ValueError as error:
             assert "make it again" in str(error)
         else:
@@ -117,13 +117,23 @@ def test_nothing_active_stays_in_a_table(case):
 @pytest.mark.parametrize("text", ["<td " * 100_000, "<div>" * 100_000, "<td", "</div></div><div>"])
 def test_html_that_is_not_well_formed_is_refused_at_once(text):
     with pytest.raises(ValueError, match="make it again"):
-        safe_html(text)
+        safe_html(text, "t")
 
 
 def test_a_table_stays_as_it_is():
     table = (
-        '<figure class="table" id="t"><figcaption>A &lt; B</figcaption>\n<table><thead><tr>'
-        '<th scope="col">x <small>of y</small> z</th></tr></thead><tbody><tr>'
+        '<figure class="table wide" id="table-t"><figcaption>A &lt; B</figcaption>\n<table><thead>'
+        '<tr><th scope="col">x <small>of y</small> z</th></tr></thead><tbody><tr>'
         '<td class="num" data-sort="1">1</td></tr></tbody></table></figure>'
     )
-    assert safe_html(table) == table
+    assert safe_html(table, "t") == table
+
+
+def test_a_table_takes_neither_places_nor_looks_of_the_page():
+    text = (
+        '<figure class="notice" id="verdicts"><div class="scroll banner tall" id="table-t">'
+        '<div id="table-other" class="skip">x</div></div></figure>'
+    )
+    assert safe_html(text, "t") == (
+        '<figure><div class="scroll tall" id="table-t"><div>x</div></div></figure>'
+    )
