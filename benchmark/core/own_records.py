@@ -5,7 +5,7 @@ from pathlib import Path
 from benchmark.core.errors import RunError
 from benchmark.core.record_files import unreadable
 from benchmark.core.records import RunSpec
-from benchmark.core.results import Result
+from benchmark.core.results import Provenance, Result
 
 
 class StaleError(RunError):
@@ -28,6 +28,23 @@ def read_own_result(path: Path, spec: RunSpec) -> Result:
     result = Result.read(path)
     if result.spec_digest != spec.digest:
         raise StaleError(path, result, spec)
-    if result.run_id != spec.run_id:
-        raise unreadable(path, f"the result of '{spec.run_id}'", f"it is of run '{result.run_id}'")
+    _check_owner(result, path, spec)
     return result
+
+
+def read_own_provenance(path: Path, spec: RunSpec) -> Provenance:
+    """Return the provenance at ``path`` of the run with this specification; raise RunError."""
+    provenance = Provenance.read(path)
+    _check_owner(provenance, path, spec)
+    return provenance
+
+
+def _check_owner(record: Result | Provenance, path: Path, spec: RunSpec) -> None:
+    """Raise RunError for a record of another run."""
+    reason = ""
+    if record.run_id != spec.run_id:
+        reason = f"it is of run '{record.run_id}'"
+    elif record.spec_digest != spec.digest:
+        reason = f"it is of specification {record.spec_digest}, not {spec.digest}"
+    if reason:
+        raise unreadable(path, f"a record of '{spec.run_id}'", reason)

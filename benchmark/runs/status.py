@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.errors import RunError
-from benchmark.core.own_records import StaleError, read_own_result
+from benchmark.core.own_records import StaleError, read_own_provenance, read_own_result
 from benchmark.core.paths import open_regular
 from benchmark.core.query_scores import read_query_scores
 from benchmark.core.records import LOG, PROVENANCE, RESULT
@@ -40,7 +40,7 @@ def status_of(run: Run, results: Path) -> RunStatus:
             return _without_result(folder)
         result = read_own_result(folder / RESULT, run.spec)
         path = folder / PROVENANCE
-        provenance = Provenance.read(path) if path.exists() else None
+        provenance = read_own_provenance(path, run.spec) if path.exists() else None
         read_query_scores(folder, result.spec_digest, result.metrics.last)
     except StaleError as error:
         reason = (

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import RunError
-from benchmark.core.own_records import read_own_result
+from benchmark.core.own_records import read_own_provenance, read_own_result
 from benchmark.core.privacy import public
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, settings_of
 from benchmark.core.results import EpochRecord, Provenance, Result
@@ -65,7 +65,7 @@ def read_finished(spec: RunSpec, folder: Path) -> Finished | None:
         result = read_own_result(path, spec)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         epochs = read_epochs(folder) or _epochs_of(result)
-        return Finished(result, digest, epochs, _provenance(folder), path.stat().st_mtime)
+        return Finished(result, digest, epochs, _provenance(spec, folder), path.stat().st_mtime)
     except (RunError, OSError):
         return None  # absent, stale or damaged: collecting names it, importing waits for another
 
@@ -190,9 +190,9 @@ def _text(value: Any) -> str:
     return str(public(text))[:LONGEST_PARAM]
 
 
-def _provenance(folder: Path) -> Provenance | None:
+def _provenance(spec: RunSpec, folder: Path) -> Provenance | None:
     try:
-        return Provenance.read(Path(folder) / PROVENANCE)
+        return read_own_provenance(Path(folder) / PROVENANCE, spec)
     except RunError:
         return None
 

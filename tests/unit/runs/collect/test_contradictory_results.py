@@ -75,3 +75,16 @@ def test_tables_that_their_reader_would_refuse_are_not_written(
     with pytest.raises(RunError, match=r"a rule of its own.*nothing was written"):
         collect(study, results)
     assert (results / "four" / "runs.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "reason"),
+    [
+        ("run_id", "a/b/c/bs32/seed1", "it is of run 'a/b/c/bs32/seed1'"),
+        ("spec_digest", "0" * 16, f"it is of specification {'0' * 16}"),
+    ],
+)
+def test_the_provenance_of_another_run_gives_no_costs(
+    study, results, runs, finish, keys, value, reason
+):
+    assert reason in refused(study, results, runs, finish, "provenance.json", keys, value)
