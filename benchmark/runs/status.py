@@ -8,7 +8,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.own_records import StaleError, read_own_provenance, read_own_result
 from benchmark.core.paths import open_regular
 from benchmark.core.query_scores import read_query_scores
-from benchmark.core.records import LOG, PROVENANCE, RESULT
+from benchmark.core.records import LOG, PROVENANCE, RESULT, RunSpec
 from benchmark.core.results import Provenance, Result
 from benchmark.study.grid import Run
 
@@ -34,18 +34,22 @@ class RunStatus:
 
 def status_of(run: Run, results: Path) -> RunStatus:
     """Return the status of ``run`` below ``results``; a damaged file is a failure, no error."""
-    folder = Path(results) / run.spec.folder
+    return status_in(Path(results) / run.spec.folder, run.spec)
+
+
+def status_in(folder: Path, spec: RunSpec) -> RunStatus:
+    """Return the status of the run with this specification from its folder, as ``status_of``."""
     try:
         if not (folder / RESULT).exists():
             return _without_result(folder)
-        result = read_own_result(folder / RESULT, run.spec)
+        result = read_own_result(folder / RESULT, spec)
         path = folder / PROVENANCE
-        provenance = read_own_provenance(path, run.spec) if path.exists() else None
+        provenance = read_own_provenance(path, spec) if path.exists() else None
         read_query_scores(folder, result.spec_digest, result.metrics.last)
     except StaleError as error:
         reason = (
             f"the result is of specification {error.result.spec_digest}, the study asks for "
-            f"{run.digest}; run the study again"
+            f"{spec.digest}; run the study again"
         )
         return RunStatus("stale", reason, code_version=error.result.code_version)
     except RunError as error:

@@ -1,33 +1,41 @@
 """Two runs, or two cells, side by side: settings, origin and scores."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.records import PROVENANCE, RESULT, SPEC, RunSpec, settings_of
+from benchmark.core.records import SPEC, RunSpec, settings_of
 from benchmark.core.results import Provenance, Result
 from benchmark.metrics.names import display_name
+from benchmark.runs.status import RunStatus, status_in
 from benchmark.stats.changed import changes
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import paired_tests
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """One run, or the runs of one cell: their records by seed."""
+    """One run, or the runs of one cell: their records by seed, and what became of them."""
 
     name: str
     folders: Mapping[int, Path]
     specs: Mapping[int, RunSpec]
-    results: Mapping[int, Result]
-    provenance: Mapping[int, Provenance]
+    statuses: Mapping[int, RunStatus]
+
+    @property
+    def results(self) -> dict[int, Result]:
+        """The results that ``collect`` would take."""
+        return {seed: each.result for seed, each in self.statuses.items() if each.result}
+
+    @property
+    def provenance(self) -> dict[int, Provenance]:
+        """What computed them."""
+        return {seed: each.provenance for seed, each in self.statuses.items() if each.provenance}
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -78,7 +86,8 @@ def compare_text(first: str, second: str, results: Path) -> str:
         raise ConfigError("compare", problems)
     ours, theirs = (each for each in found if each is not None)
     lines = [
-        *(f"{label}: {side.name} ({_seeds(side)})" for label, side in (("A", ours), ("B", theirs))),
+        *_head("A", ours),
+        *_head("B", theirs),
         "",
         "specification",
         *_differences(ours.settings, theirs.settings),
@@ -110,14 +119,20 @@ def load_runs(name: str, results: Path, problems: list[str]) -> ComparedRuns | N
         return None
     specs = {path: RunSpec.read(path / SPEC) for path in folders}
 
-    def records(file: str, read: Callable[[Path], T]) -> dict[int, T]:
-        paths = {spec.seed: path / file for path, spec in specs.items()}
-        return {seed: read(path) for seed, path in paths.items() if path.is_file()}
-
-    by_seed = {spec.seed: spec for spec in specs.values()}
-    read = records(RESULT, Result.read), records(PROVENANCE, Provenance.read)
-    by_folder = {spec.seed: path for path, spec in specs.items()}
-    return ComparedRuns(name, by_folder, by_seed, *read)
+    foreign = [
+        path for path, spec in specs.items() if not path.as_posix().endswith(f"/{spec.run_id}")
+    ]
+    problems += [
+        f"{path / SPEC} is of '{specs[path].run_id}'; remove that folder, or write the file again "
+        "with 'python -m benchmark specs STUDY'"
+        for path in foreign
+    ]
+    return ComparedRuns(
+        name,
+        {spec.seed: path for path, spec in specs.items()},
+        {spec.seed: spec for spec in specs.values()},
+        {spec.seed: status_in(path, spec) for path, spec in specs.items()},
+    )
 
 
 def _near(name: str, root: Path) -> str:
@@ -129,8 +144,14 @@ def _near(name: str, root: Path) -> str:
     return f"; near: {', '.join(close)}" if close else f"; for example {runs[0]}"
 
 
-def _seeds(side: ComparedRuns) -> str:
-    return f"seeds finished: {', '.join(map(str, sorted(side.results))) or 'none'}"
+def _head(label: str, side: ComparedRuns) -> list[str]:
+    seeds = f"seeds finished: {', '.join(map(str, sorted(side.results))) or 'none'}"
+    unusable = [
+        f"  seed {seed} is {found.status}: {found.reason}"
+        for seed, found in sorted(side.statuses.items())
+        if found.status in ("stale", "failed")
+    ]
+    return [f"{label}: {side.name} ({seeds})", *unusable]
 
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:

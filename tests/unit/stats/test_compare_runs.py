@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import numpy as np
 import pytest
@@ -67,6 +68,23 @@ def test_different_versions_and_diverged_runs_are_named(cells):
     made(cells, "sup_ap", 1, code_version="2", status="diverged", metrics=Metrics({}, {}))
     text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
     assert "code version: 1 | 1, 2" in text and "diverged: B seed 1" in text and "n 2" in text
+
+
+def test_results_that_collecting_leaves_out_are_named_and_left_out(cells):
+    made(cells, "sup_ap", 1, spec_digest="0123456789abcdef")
+    made(cells, "sup_ap", 2, run_id="foo")
+    text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
+    assert "B: glyphs_1k/r10/sup_ap/bs32 (seeds finished: 0)" in text and "one pair" in text
+    assert "  seed 1 is stale: the result is of specification 0123456789abcdef" in text
+    assert "  seed 2 is failed: " in text and "it is of run 'foo'" in text
+    assert "same first batches in 1 of 1 common seeds" in text
+
+
+def test_a_folder_with_the_specification_of_another_run_is_refused(cells):
+    cell = cells / "runs" / "glyphs_1k" / "r10" / "sup_ap" / "bs32"
+    shutil.copytree(cell / "seed0", cell / "seed7")
+    with pytest.raises(ConfigError, match=r"seed7/spec\.json is of 'glyphs_1k/.*/seed0'"):
+        compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
 
 
 def test_other_vector_instructions_are_named(cells):
