@@ -29,6 +29,8 @@ def read_own_result(path: Path, spec: RunSpec) -> Result:
     if result.spec_digest != spec.digest:
         raise StaleError(path, result, spec)
     _check_owner(result, path, spec)
+    if (name := result.dataset.name) != spec.dataset.name:
+        raise unreadable(path, f"the result of '{spec.run_id}'", f"it is of dataset '{name}'")
     return result
 
 

@@ -69,7 +69,7 @@ class DatasetContent:
 
     name: str
     fingerprint: str
-    counts: dict[str, dict[str, int]]
+    counts: dict[str, dict[str, Count]]
 
 
 def _nested_scores(value: Any) -> Any:
@@ -105,6 +105,10 @@ class Result:
         """Yield what no run leaves, in words."""
         if self.status == "ok" and not any(self.metrics.last.values()):
             yield "ok without a score after the last epoch"
+        if self.status == "ok" and self.reason:
+            yield f"ok for the reason '{self.reason[:100]}'"
+        if self.steps < self.epochs:
+            yield f"{self.steps} steps in {self.epochs} epochs"
         seen: set[int] = set()
         for point in self.curve:
             finite = point.loss is not None and math.isfinite(point.loss)

@@ -51,6 +51,11 @@ def refused(study, results, runs, finish, file: str, keys: str, value: Any) -> s
         ("metrics.best.test.recall_at_1.epoch", 9, "epoch 9 of its best recall_at_1"),
         ("curve.1.epoch", 1, "epoch 1 stands in its curve twice"),
         ("curve.1.epoch", 7, "epoch 7 of its curve is none of its 2"),
+        ("steps", 1, "1 steps in 2 epochs"),
+        ("reason", "loss became nan", "ok for the reason 'loss became nan'"),
+        ("dataset.name", "cub", "it is of dataset 'cub'"),
+        ("dataset.counts.test.images", -1, "greater than or equal to 0"),
+        ("dataset.counts.test.images", 10**30, "counts.test.images"),
     ],
 )
 def test_a_contradictory_result_is_a_failure_of_its_run_alone(
