@@ -22,6 +22,8 @@ SUPERSEDED = "superseded"
 MLFLOW_STATUS = {"ok": "FINISHED", "diverged": "FAILED"}
 # Values per request. MLflow takes 1000 of all, and would cut a longer list inside an epoch.
 LONGEST_BATCH = 800
+# Milliseconds since 1970 that MLflow can store, and show: it takes 0 for now.
+EARLIEST, LATEST = 1, 253_402_300_799_000
 
 
 def current_runs(client: Any, experiment: str, run_id: str | None = None) -> list[Any]:
@@ -52,13 +54,18 @@ def find_incomplete(runs: Iterable[Any], spec: RunSpec, code_version: str) -> An
     return None
 
 
+def held(milliseconds: int) -> int:
+    """Return a moment, in milliseconds since 1970, held within what MLflow can store."""
+    return min(max(milliseconds, EARLIEST), LATEST)
+
+
 def create(
     client: Any, experiment: str, spec: RunSpec, study: str, code_version: str, started: float
 ) -> Any:
     """Return a new run with its parameters; ``started`` is in seconds since 1970."""
     run = client.create_run(
         experiment,
-        start_time=round(started * 1000),
+        start_time=held(round(started * 1000)),
         tags={**content.tags(spec, study), "code_version": code_version},
         run_name=content.run_name(spec),
     )
@@ -81,7 +88,7 @@ def send(
     batch: Any
     for batch in itertools.zip_longest(batches(points), [values] if values else [], fillvalue=[]):
         metrics = [
-            Metric(item.name, item.value, start + round(1000 * item.seconds), item.step)
+            Metric(item.name, item.value, held(start + round(1000 * item.seconds)), item.step)
             for item in batch[0]
         ]
         client.log_batch(run.info.run_id, metrics=metrics, params=batch[1])
@@ -131,7 +138,7 @@ def complete(client: Any, run: Any, spec: RunSpec, finished: Finished, results: 
     final = [RunTag(key, value) for key, value in content.final_tags(finished).items()]
     client.log_batch(identity, tags=final)
     client.set_terminated(
-        identity, MLFLOW_STATUS[finished.result.status], end_time=round(finished.ended * 1000)
+        identity, MLFLOW_STATUS[finished.result.status], end_time=held(round(finished.ended * 1000))
     )
     client.set_tag(identity, COMPLETE, finished.digest)
 

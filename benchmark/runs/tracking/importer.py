@@ -1,14 +1,16 @@
 """Bring finished runs into MLflow: each once, however often called, whatever stopped it before."""
 
+import contextlib
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from benchmark.core.errors import printable
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import client as runs
 from benchmark.runs.tracking.content import Finished, read_finished
@@ -16,9 +18,12 @@ from benchmark.runs.tracking.store import (
     TrackingError,
     connect,
     experiment_id,
+    first_line,
     locked,
     speaking_plainly,
 )
+
+SHOWN = 10  # refused runs that are named
 
 
 @dataclass
@@ -30,6 +35,7 @@ class Counts:
     present     were there already
     unfinished  have no result of this specification yet
     superseded  older MLflow runs that a re-trained one replaces
+    refused     {run_id: why MLflow does not take what the run says}
     """
 
     imported: int = 0
@@ -37,9 +43,16 @@ class Counts:
     present: int = 0
     unfinished: int = 0
     superseded: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return ", ".join(f"{value} {name}" for name, value in dataclasses.asdict(self).items())
+        counts = {**dataclasses.asdict(self), "refused": len(self.refused)}
+        if not self.refused:
+            del counts["refused"]
+        lines = [f"{name}: {printable(reason)}" for name, reason in self.refused.items()]
+        if len(lines) > SHOWN:
+            lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
+        return "\n  ".join([", ".join(f"{n} {name}" for name, n in counts.items()), *lines])
 
 
 def import_runs(study: str, note: str, specs: Mapping[str, RunSpec], results: Path) -> Counts:
@@ -64,12 +77,27 @@ def import_runs(study: str, note: str, specs: Mapping[str, RunSpec], results: Pa
                 for spec in tqdm(
                     specs.values(), desc="MLflow", unit="run", disable=None, leave=False
                 ):
-                    _import_run(
-                        client, experiment, study, spec, known[spec.run_id], Path(results), counts
-                    )
+                    with _naming_what_is_refused(spec, counts):
+                        place = Path(results)
+                        _import_run(
+                            client, experiment, study, spec, known[spec.run_id], place, counts
+                        )
         except TrackingError as error:
             raise TrackingError(f"{error}\n  so far: {counts}; import again to continue") from error
     return counts
+
+
+@contextlib.contextmanager
+def _naming_what_is_refused(spec: RunSpec, counts: Counts) -> Iterator[None]:
+    """Leave out a run whose values MLflow does not take; a store that fails ends the import."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
+    except MlflowException as error:
+        if error.error_code not in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST"):
+            raise
+        counts.refused[spec.run_id] = first_line(error)
 
 
 def _import_run(

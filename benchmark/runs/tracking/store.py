@@ -101,7 +101,7 @@ def speaking_plainly(results: Path) -> Iterator[None]:
         RunError,
     ) as error:
         advice = DRIVER if isinstance(error, (ImportError, NoSuchModuleError)) else ""
-        reason = _first_line(error)
+        reason = first_line(error)
         raise TrackingError(unusable(tracking_uri(results), results, reason, advice)) from error
 
 
@@ -252,5 +252,6 @@ def _upgrade(uri: str) -> None:
         engine.dispose()
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return what an error says first, or its kind."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
