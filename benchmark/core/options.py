@@ -152,6 +152,18 @@ def problems(schema: Mapping[str, Any], values: Any, where: str = "") -> list[Pr
     return found
 
 
+def schema_problem(schema: Mapping[str, Any]) -> str | None:
+    """Return why ``schema`` is no JSON Schema, None when it is one."""
+    from jsonschema import SchemaError
+
+    try:
+        _validator().check_schema(schema)
+    except SchemaError as error:
+        key = ".".join(map(str, error.absolute_path))
+        return f"its bounds and schema are no JSON Schema: {key}: {error.message}"
+    return None
+
+
 def sound_part(schema: Mapping[str, Any], value: Any) -> Any:
     """Return ``value`` as a dataclass of this schema can hold it, so that further checks can go on.
 

@@ -11,7 +11,7 @@ import pkgutil
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, NoReturn, TypeVar
 from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.plugin_errors import file_of, raise_named
+from benchmark.core.sound_options import config_problems
 
 T = TypeVar("T")
 NAME = re.compile("[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}")  # may become the name of a folder
@@ -110,6 +111,21 @@ class Registry:
     def raise_named(self, error: Exception, target: Any) -> NoReturn:
         """Raise again what the class ``target`` of a plugin raised, with its name and file."""
         raise_named(error, self.words_of(target), target)
+
+    def plugin_problems(self, base: type, reserved: Collection[str] = ()) -> list[str]:
+        """Return what is wrong with the classes of plugins before anything is made of them.
+
+        Each is derived from ``base``, and its Config has options that can be used, under other
+        names than those ``reserved``.
+        """
+        found = []
+        for target in (entry.target for entry in self if file_of(entry.target)):
+            if isinstance(target, type) and issubclass(target, base):
+                wrong = config_problems(getattr(target, "Config", None), reserved)
+            else:
+                wrong = [f"it is no class derived from {base.__name__}; derive it"]
+            found += [f"{self.words_of(target)}: {problem}" for problem in wrong]
+        return found
 
     def _discover(self) -> None:
         if self._discovered:

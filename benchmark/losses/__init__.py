@@ -5,9 +5,11 @@ Importing this package does not import torch, so that ``catalogue`` can be used 
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import TYPE_CHECKING, Any
 
-from benchmark.core.errors import RunError
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.options import build, make
 from benchmark.core.registry import Registry
 
@@ -20,6 +22,22 @@ if TYPE_CHECKING:
 # embeddings (a memory) can be ranked instead of the batch itself.
 FACTS = {"paper": "", "kind": "ranking", "stochastic": False, "accepts_references": True}
 LOSSES = Registry("loss", "benchmark.losses", FACTS)
+
+
+def plugin_problems() -> list[str]:
+    """Return what is wrong with the losses of plugins and their Configs; imports torch."""
+    from torch import nn
+
+    own = inspect.signature(create_loss).parameters.values()
+    names = {each.name for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD}
+    return LOSSES.plugin_problems(nn.Module, names)
+
+
+@functools.cache
+def _require_sound_plugins() -> None:
+    """Raise ConfigError for a plugin that has changed since the study was checked."""
+    if problems := plugin_problems():
+        raise ConfigError("loss registry", problems)
 
 
 def create_loss(
@@ -38,6 +56,8 @@ def create_loss(
     hyperparameter; without ``check`` they are taken as right.
     """
     entry = LOSSES[name]
+    if check:
+        _require_sound_plugins()
     target = entry.target.Config
     config = (
         build(target, hyperparameters, f"loss '{name}'") if check else make(target, hyperparameters)

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmark.core import options, registry
+from benchmark.core import options, registry, sound_options
 from benchmark.core.child_json import told_by_child
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError
@@ -60,9 +60,14 @@ def _taken(told: Any) -> dict[str, LossFacts]:
 
 
 def build_catalogue() -> dict[str, LossFacts]:
-    """Return the catalogue of the live registry; imports torch."""
-    from benchmark.losses import LOSSES
+    """Return the catalogue of the live registry; imports torch.
 
+    Raise ConfigError for losses of plugins that no run could be made of.
+    """
+    from benchmark.losses import LOSSES, plugin_problems
+
+    if wrong := plugin_problems():
+        raise ConfigError("loss registry", wrong)
     return {
         entry.name: LossFacts(
             entry.display, **entry.facts, schema=options.schema_of(entry.target.Config)
@@ -76,12 +81,13 @@ def print_catalogue() -> None:
     try:
         found: Any = {name: asdict(facts) for name, facts in build_catalogue().items()}
     except ConfigError as error:
-        found = [f"{error.source}: {problem}" for problem in error.problems]
+        source = "" if error.source == "loss registry" else f"{error.source}: "
+        found = [f"{source}{problem}" for problem in error.problems]
     print(json.dumps(found))
 
 
 def _sources() -> tuple[tuple[Path, tuple[int, int] | None], ...]:
-    shared = [Path(options.__file__), Path(registry.__file__)]
+    shared = [Path(f"{each.__file__}") for each in (options, registry, sound_options)]
     own = [*sorted(SOURCES.glob("*.py")), *sorted(SOURCES.glob("*.yaml"))]
     return tuple((path, _stamp(path)) for path in [*own, *shared, *registry.plugin_files()])
 

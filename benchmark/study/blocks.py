@@ -128,6 +128,9 @@ class BlockReader:
             self.check_memory(number, block, recipe, losses)
             self.check_triplets(number, block, recipe, losses)
             self.check_metrics(number, block, recipe, datasets)
+        given = merge(file.keys.losses, overrides.get("losses", {}))
+        losses = [with_recipe(variant, given.get(variant.name, {})) for variant in losses]
+        self.check_required(number, block, losses)
         sizes = self.sizes(number, block, datasets)
         seeds = written(self.file.seeds if block.seeds is None else block.seeds)
         if block.noise_square:
@@ -138,12 +141,11 @@ class BlockReader:
         wrong = len(self.problems) > before or not all((datasets, losses, sizes, seeds))
         if recipe is None or wrong:
             return None
-        given = merge(file.keys.losses, overrides.get("losses", {}))
         return Block(
             name=block.name,
             setting=setting_of(file.keys.label, block),
             datasets=tuple(datasets),
-            losses=tuple(with_recipe(variant, given.get(variant.name, {})) for variant in losses),
+            losses=tuple(losses),
             batch_sizes=tuple(sizes),
             seeds=tuple(seeds),
             recipe=recipe,
@@ -235,6 +237,16 @@ class BlockReader:
             if problem := memory_problem(recipe, loss.name, ranks):
                 key = f"blocks.{number}.losses"
                 self.add(key, problem, self.runs_of(block, loss=loss.label))
+
+    def check_required(self, number: int, block: BlockFile, losses: Sequence[Variant]) -> None:
+        """Check that every option of a loss that has no default is given."""
+        for loss in losses:
+            for name in self.known.losses[loss.name].get("required", ()):
+                if name not in loss.params:
+                    words = f"'{loss.label}' needs the option '{name}', which has no default; give "
+                    words += "it with the loss under 'losses' of the study, or of the recipe"
+                    runs = self.runs_of(block, loss=loss.label)
+                    self.add(f"blocks.{number}.losses", words, runs)
 
     def check_triplets(
         self, number: int, block: BlockFile, recipe: Recipe, losses: Sequence[Variant]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from benchmark.core.errors import Problem, unknown_name
+from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.recipe import UNTRAINED
 from benchmark.core.records import DatasetChoice
 from benchmark.core.registry import registered_names
@@ -96,9 +96,13 @@ class Known:
 def load_known() -> Known:
     """Return what is registered in this installation, plugins included."""
     from benchmark.datasets import DATASETS, check_dataset_params, dataset_metrics, training_images
-    from benchmark.input.samplers import SAMPLERS, check
+    from benchmark.datasets.base import DatasetLoader
+    from benchmark.input.samplers import SAMPLERS, Sampler, check
     from benchmark.losses.catalogue import load_catalogue
 
+    wrong = DATASETS.plugin_problems(DatasetLoader) + SAMPLERS.plugin_problems(Sampler)
+    if wrong:
+        raise ConfigError("plugins", wrong)
     catalogue = load_catalogue()
     return Known(
         losses={name: facts.schema for name, facts in catalogue.items()},
