@@ -38,6 +38,21 @@ TIMING = "timing"  # option of runs that were made to be timed: their scores are
 WHERE = ["dataset", "setting", "split"]
 CONDITION = [*WHERE, "batch_size"]
 DIVERGENCE_CELL = ("dataset", "setting", "batch_size", "loss")
+_UNMEASURED = "no finished run has a value of the study's metrics yet"
+_FEW = "ranks need three datasets on which the same losses have finished"
+# Why there is nothing to show of a table that has no rows.
+_REASONS = {
+    "best_epoch": _UNMEASURED,
+    "curves": _UNMEASURED,
+    "costs": "no finished run has recorded its cost yet",
+    "gain": "the last two losses of the ablation have no seed in common yet",
+    "noise": "no source of noise was varied apart: that needs a block with 'noise_square' whose "
+    "runs have all finished",
+    "profiles": _FEW,
+    "ranks": _FEW,
+    "verdicts": "there are no verdicts: the study names no references, or none have been judged "
+    "yet",
+}
 _COMPARED = ("summary", "curves", "best_epoch", "differences", "divergence")
 
 
@@ -134,15 +149,22 @@ class Inputs:
         measured = set(self.scores["metric"])
         found = next((metric for metric in self.study.metrics if metric in measured), None)
         if found is None:
-            raise NothingToShow("no finished run has a value of the study's metrics yet")
+            raise NothingToShow(_UNMEASURED)
         return found
 
     @property
     def last(self) -> pd.DataFrame:
         """Return the rows of ``summary`` after the last epoch; raise NothingToShow if none."""
         if self.summary.empty or not (self.summary["selection"] == "last").any():
-            raise NothingToShow("no finished run has a value of the study's metrics yet")
+            raise NothingToShow(_UNMEASURED)
         return self.summary[self.summary["selection"] == "last"]
+
+    def some(self, name: str) -> pd.DataFrame:
+        """Return the table of a name of ``FILES``; raise NothingToShow where it has no rows."""
+        table: pd.DataFrame = getattr(self, name)
+        if table.empty:
+            raise NothingToShow(_REASONS[name])
+        return table
 
     def budget(self, name: str) -> pd.DataFrame:
         """Return a table of ``budgets``; raise NothingToShow where there is none."""

@@ -20,6 +20,11 @@ def plain(value: Any, digits: int = 2) -> str:
     return DASH if number is None else f"{number:.{digits}f}".replace("-", "−")
 
 
+def whole(value: Any) -> str:
+    """Return a number without decimals."""
+    return plain(value, 0)
+
+
 def percent(value: Any, digits: int = 2) -> str:
     """Return a score in percent without the sign: 0.8523 -> "85.23"."""
     number = finite(value)

@@ -1,6 +1,6 @@
 """The rows and columns that tables share: losses by condition, and paired tests."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -14,15 +14,16 @@ from benchmark.report.labels import (
     metric_label,
     metric_order,
 )
-from benchmark.report.numbers import finite, interval, p_value, plain, points
+from benchmark.report.numbers import finite, interval, p_value, plain, points, whole
 from benchmark.report.render.table import (
     Column,
-    Section,
+    Field,
     Table,
     TableCell,
-    grouped,
+    filled,
     number_cell,
-    text_column,
+    numbers,
+    words,
 )
 from benchmark.study import Study
 
@@ -42,14 +43,13 @@ def pair_table(
     tests: pd.DataFrame,
     title: str,
     caption: str,
-    columns: Sequence[Column],
-    first_cells: Callable[[Any], list[TableCell]],
-    words: tuple[str, str],
+    fields: Sequence[Field],
+    outcomes: tuple[str, str],
 ) -> Table:
     """Return the table of ``tests``, a section per metric and condition in the study's order.
 
-    Each row is ``first_cells`` of the test (a named tuple), below ``columns``, and the test itself;
-    ``words`` say of a significant difference that it is above or below zero.
+    Each row has the ``fields`` and then those of the test itself; ``outcomes`` say of a significant
+    difference that it is above or below zero.
     """
     study = inputs.study
     metrics = metric_order(tests["metric"].unique(), study)
@@ -63,26 +63,20 @@ def pair_table(
         against=ordered["against"].map(losses.index),
     )
     queries = bool(tests["query_low"].notna().any())
-    rows = (
-        (_heading(row), [*first_cells(row), *test_cells(row, queries, *words)])
-        for row in ordered.loc[keys.sort_values([*keys], kind="stable").index].itertuples()
-    )
-    return Table(
+    rows = records(ordered.loc[keys.sort_values([*keys], kind="stable").index])
+    return filled(
         title,
         f"{caption} {CAPTION}",
-        [*columns, *test_columns(study, queries)],
-        grouped(rows),
+        [*fields, *test_fields(study, queries, *outcomes)],
+        ((f"{metric_label(row.metric)} · {_condition(row)}", row) for row in rows),
         [_families(tests, study)],
     )
 
 
-def by_condition(
-    table: pd.DataFrame, study: Study, cells: Callable[[Any], list[TableCell]]
-) -> list[Section]:
-    """Return a section per condition, and in it a row for each of ``table``, in the study's order.
+def by_condition(table: pd.DataFrame, study: Study) -> Iterator[tuple[str, Any]]:
+    """Yield the condition and the row (a named tuple) for each of ``table``, in the study's order.
 
-    A row is the loss, then ``cells`` of the row (a named tuple). ``table`` has a row per loss, or
-    per loss and metric.
+    ``table`` has a row per loss, or per loss and metric.
     """
     losses = loss_order(table["loss"], study)
     order = table[[column for column in CONDITION if column in table]].assign(
@@ -92,11 +86,8 @@ def by_condition(
         metrics = metric_order(table["metric"].dropna(), study)
         known = {metric: number for number, metric in enumerate(metrics)}
         order["metric"] = table["metric"].map(lambda metric: known.get(metric, -1))
-    ordered = table.loc[order.sort_values([*order], kind="stable").index]
-    rows = (
-        (_condition(row), [loss_cell(row.loss, study), *cells(row)]) for row in records(ordered)
-    )
-    return grouped(rows)
+    for row in records(table.loc[order.sort_values([*order], kind="stable").index]):
+        yield _condition(row), row
 
 
 def loss_cell(label: str, study: Study) -> TableCell:
@@ -104,60 +95,58 @@ def loss_cell(label: str, study: Study) -> TableCell:
     return TableCell(loss_label(label, study))
 
 
-def test_columns(study: Study, queries: bool = False) -> list[Column]:
-    """Return the columns of a test; the CSV has differences in [0, 1].
+def loss_field(study: Study) -> Field:
+    """Return the column of a table's losses."""
+    return words("Loss", lambda row: loss_cell(row.loss, study))
+
+
+def test_fields(
+    study: Study, queries: bool = False, above: str = "higher", below: str = "lower"
+) -> list[Field]:
+    """Return the columns of a test, a row of ``paired.csv``; the CSV has differences in [0, 1].
 
     ``queries`` asks for the interval over classes of queries.
     """
-    over_classes = Column((f"{confidence(study)} over classes",), parts=("low", "high"))
+    sure = confidence(study)
+    over_classes = numbers(f"{sure} over classes", interval, low="query_low", high="query_high")
     return [
-        Column(("Difference",), parts=("difference",)),
-        Column((f"{confidence(study)} interval",), parts=("low", "high")),
+        Field(Column(("Difference",), parts=("difference",)), _difference),
+        numbers(f"{sure} interval", interval, low="ci_low", high="ci_high"),
         *[over_classes] * queries,
-        text_column("Outcome"),
-        *(Column((name,), parts=("",)) for name in ("p", "p (Holm)", "d_z", "Detectable", "n")),
+        words("Outcome", lambda row: _outcome(row, above, below)),
+        numbers("p", p_value, "p"),
+        numbers("p (Holm)", p_value, "p_holm"),
+        numbers("d_z", plain, "d_z"),
+        numbers("Detectable", lambda value: points(value).lstrip("+"), "detectable"),
+        Field(Column(("n",), parts=("",)), _pairs),
     ]
 
 
-def test_cells(
-    row: Any, queries: bool = False, above: str = "higher", below: str = "lower"
-) -> list[TableCell]:
-    """Return the cells of one test, a row of ``paired.csv`` as a named tuple."""
-    significant = is_true(row.significant)
+def _difference(row: Any) -> TableCell:
+    return number_cell(points, row.difference, mark="best" if is_true(row.significant) else "")
+
+
+def _outcome(row: Any, above: str, below: str) -> TableCell:
     lost = getattr(row, "lost", "")
     if isinstance(lost, str) and lost:
-        told = (below, "bad") if lost == row.loss else (above, "good")
-        outcome = TableCell(f"{told[0]}: divergence", tone=told[1])
-    elif finite(row.p_holm) is None:
-        outcome = TableCell("no test", tone="muted")
-    elif not significant:
-        outcome = TableCell("not significant", tone="unsure")
-    elif row.difference > 0:
-        outcome = TableCell(above, tone="good")
-    else:
-        outcome = TableCell(below, tone="bad")
-    return [
-        number_cell(points, row.difference, mark="best" if significant else ""),
-        number_cell(interval, row.ci_low, row.ci_high),
-        *([number_cell(interval, row.query_low, row.query_high)] if queries else []),
-        outcome,
-        number_cell(p_value, row.p),
-        number_cell(p_value, row.p_holm),
-        number_cell(plain, row.d_z),
-        number_cell(lambda value: points(value).lstrip("+"), row.detectable),
-        number_cell(
-            lambda n: plain(n, 0), row.n, note=row.note if isinstance(row.note, str) else ""
-        ),
-    ]
+        word, tone = (below, "bad") if lost == row.loss else (above, "good")
+        return TableCell(f"{word}: divergence", tone=tone)
+    if finite(row.p_holm) is None:
+        return TableCell("no test", tone="muted")
+    if not is_true(row.significant):
+        return TableCell("not significant", tone="unsure")
+    if row.difference > 0:
+        return TableCell(above, tone="good")
+    return TableCell(below, tone="bad")
+
+
+def _pairs(row: Any) -> TableCell:
+    return number_cell(whole, row.n, note=row.note if isinstance(row.note, str) else "")
 
 
 def is_true(value: Any) -> bool:
     """Return whether a cell of a file says true, as text or as a number."""
     return str(value) == "True"
-
-
-def _heading(row: Any) -> str:
-    return f"{metric_label(row.metric)} · {_condition(row)}"
 
 
 def _condition(row: Any) -> str:

@@ -92,9 +92,7 @@ def calibration_gain(inputs: Inputs) -> Drawing:
 
     ROADMAP v2 prints it as figure 5.
     """
-    gain, study = inputs.gain, inputs.study
-    if gain.empty:
-        raise NothingToShow("the last two losses of the ablation have no seed in common yet")
+    gain, study = inputs.some("gain"), inputs.study
     metrics = metric_order(gain["metric"], study)[: len(SERIES)]
     gain = gain[gain["metric"].isin(metrics)]
     sizes, panels = sorted(gain["batch_size"].unique()), keys_of(gain, WHERE)

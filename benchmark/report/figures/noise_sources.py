@@ -13,8 +13,6 @@ from benchmark.report.drawing.style import DOUBLE, line, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import CONDITION, Inputs, records
 from benchmark.report.labels import confidence, loss_label, loss_order, metric_label, metric_order
-from benchmark.report.render.table import NothingToShow
-from benchmark.report.tables.noise import NONE
 
 TITLE = "Sources of noise"
 
@@ -22,9 +20,7 @@ TITLE = "Sources of noise"
 @FIGURES.register("noise_sources", display=TITLE)
 def build(inputs: Inputs) -> Drawing:
     """Return one panel per condition and metric, a row per source."""
-    data, study = inputs.noise, inputs.study
-    if data.empty:
-        raise NothingToShow(NONE)
+    data, study = inputs.some("noise"), inputs.study
     metrics, losses = metric_order(data["metric"], study), loss_order(data["loss"], study)
     conditions, sources = keys_of(data, CONDITION), list(dict.fromkeys(data["source"]))
     panels = [(where, metric) for where in conditions for metric in metrics]

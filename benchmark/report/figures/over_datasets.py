@@ -13,8 +13,6 @@ from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, loss_order, metric_label, metric_order
 from benchmark.report.numbers import p_value
 from benchmark.report.pairs import is_true
-from benchmark.report.render.table import NothingToShow
-from benchmark.report.tables.ranks import FEW
 
 RANKS = "Average ranks over datasets"
 PLACE = ["setting", "batch_size"]
@@ -23,9 +21,7 @@ PLACE = ["setting", "batch_size"]
 @FIGURES.register("critical_difference", display=RANKS)
 def critical_difference(inputs: Inputs) -> Drawing:
     """Return one panel per setting, batch size and metric; bars join losses not told apart."""
-    data, study = inputs.ranks, inputs.study
-    if data.empty:
-        raise NothingToShow(FEW)
+    data, study = inputs.some("ranks"), inputs.study
     metrics = metric_order(data["metric"], study)
     panels = [(*place, metric) for place in keys_of(data, PLACE) for metric in metrics]
     columns = min(len(metrics), 3) if len(panels) > 1 else 1
@@ -108,9 +104,7 @@ PROFILES = "Performance profiles over datasets"
 @FIGURES.register("performance_profiles", display=PROFILES)
 def performance_profiles(inputs: Inputs) -> Drawing:
     """Return one panel per setting, batch size and metric: the share of runs by score."""
-    data, study = inputs.profiles, inputs.study
-    if data.empty:
-        raise NothingToShow(FEW)
+    data, study = inputs.some("profiles"), inputs.study
     metrics, losses = metric_order(data["metric"], study), loss_order(data["loss"], study)
     places = keys_of(data, PLACE)
     panels = [(*place, metric) for place in places for metric in metrics]

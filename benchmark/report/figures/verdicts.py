@@ -22,11 +22,7 @@ _MARKERS = {"drifted": "s", "inconclusive": "D", "reproduced": "o"}  # in the or
 @FIGURES.register("verdicts", display=TITLE)
 def build(inputs: Inputs) -> Drawing:
     """Return one row per judged reference number, drifted ones first; the band is the margin."""
-    verdicts = inputs.verdicts
-    if verdicts.empty:
-        raise NothingToShow(
-            "there are no verdicts: the study names no references, or none have been judged yet"
-        )
+    verdicts = inputs.some("verdicts")
     judged = verdicts[verdicts["difference"].notna() & verdicts["verdict"].isin([*_MARKERS])]
     if judged.empty:
         words = listed([words_of(word) for word in sorted(set(verdicts["verdict"]))])

@@ -10,8 +10,8 @@ from benchmark.papers.printed.sweeps import SweptValue
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import DASH, count, mean_sd, words_of
-from benchmark.report.pairs import test_cells, test_columns
-from benchmark.report.render.table import Column, Section, Table, TableCell, text_column
+from benchmark.report.pairs import test_fields
+from benchmark.report.render.table import Column, Field, Section, Table, TableCell, text_column
 from benchmark.study import Study
 
 NAME = "sweeps"
@@ -28,12 +28,13 @@ def sweep_tables(inputs: Inputs) -> dict[str, Table]:
 
 def _table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> Table:
     verdicts = {row.claim: row.verdict for row in records(claims) if row.reading == "here"}
+    tests = test_fields(study)
     columns = [
         Column(("Value",), numeric=False, words=("of option",)),
         Column(("Score",), parts=("mean", "sd", "n")),
-        *(test_columns(study)[index] for index in _SHOWN),
+        *(tests[index].column for index in _SHOWN),
         text_column("Claims, and what this study says of them"),
-        test_columns(study)[_DETECTABLE],
+        tests[_DETECTABLE].column,
     ]
     most = max(each.score_n for each in values)
     sections = []
@@ -47,7 +48,8 @@ def _table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> 
             f"{name}: {words_of(verdicts[name])}" for name in first.claims if name in verdicts
         )
         rows = [
-            _row(row, most, told if number == 0 else "", study) for number, row in enumerate(part)
+            _row(row, most, tests, told if number == 0 else "", study)
+            for number, row in enumerate(part)
         ]
         sections.append(Section(" · ".join(heading), rows))
     caption = (
@@ -57,15 +59,17 @@ def _table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> 
         "two-sided paired t-test after Holm's correction. Detectable: the smallest true difference "
         "that this many seeds would have shown with probability 0.8."
     )
-    tests = sum(each.p_holm is not None for each in values)
+    number = sum(each.p_holm is not None for each in values)
     notes = [
         f"Holm families at level {study.comparison.alpha:g}: the settings of one sweep each, "
-        f"{count(len(sections), 'sweep')} with {count(tests, 'test')}."
+        f"{count(len(sections), 'sweep')} with {count(number, 'test')}."
     ]
     return Table(TITLE, caption, columns, sections, notes)
 
 
-def _row(row: SweptValue, most: int, told: str, study: Study) -> list[TableCell]:
+def _row(
+    row: SweptValue, most: int, tests: list[Field], told: str, study: Study
+) -> list[TableCell]:
     n = row.score_n
     score = TableCell(
         mean_sd(row.score, row.score_sd),
@@ -77,8 +81,8 @@ def _row(row: SweptValue, most: int, told: str, study: Study) -> list[TableCell]
         test = [TableCell("default", tone="muted"), two, TableCell(DASH), one]
         detectable = one
     else:
-        cells = test_cells(row)
-        test = [replace(cells[0], note=row.note), *(cells[index] for index in _SHOWN[1:])]
-        detectable = cells[_DETECTABLE]
+        difference, *others = (tests[index].cell(row) for index in _SHOWN)
+        test = [replace(difference, note=row.note), *others]
+        detectable = tests[_DETECTABLE].cell(row)
     value = row.value or f"{loss_label(row.loss, study)} alone"
     return [TableCell(value, words=(row.option,)), score, *test, TableCell(told), detectable]

@@ -137,6 +137,44 @@ def number_cell(form: Callable[..., str], *values: Any, **options: Any) -> Table
     return TableCell(form(*values), numbers=tuple(map(finite, values)), **options)
 
 
+@dataclass(frozen=True)
+class Field:
+    """A column, and what makes its cell of a row: a named tuple."""
+
+    column: Column
+    cell: Callable[[Any], TableCell]
+
+
+def words(header: str, cell: Callable[[Any], TableCell]) -> Field:
+    """Return a left-aligned column of words with what makes its cells."""
+    return Field(text_column(header), cell)
+
+
+def numbers(header: str, form: Callable[..., str], *attribute: str, **parts: str) -> Field:
+    """Return a column of numbers with the text ``form`` of the row's attributes.
+
+    ``parts`` are {name of a column in the CSV: attribute}; a lone ``attribute`` adds no name.
+    """
+    attributes = (*attribute, *parts.values())
+    return Field(
+        Column((header,), parts=(*[""] * len(attribute), *parts)),
+        lambda row: number_cell(form, *(getattr(row, name) for name in attributes)),
+    )
+
+
+def filled(
+    title: str,
+    caption: str,
+    fields: Sequence[Field],
+    rows: Iterable[tuple[str, Any]],
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return the table of (title of the section, row) pairs."""
+    cells = ((section, [field.cell(row) for field in fields]) for section, row in rows)
+    columns = [field.column for field in fields]
+    return Table(title, caption, columns, grouped(cells), [*notes])
+
+
 def grouped(rows: Iterable[tuple[str, list[TableCell]]]) -> list[Section]:
     """Return one section per title from (title, row) pairs, in the order of the first of each."""
     sections: dict[str, list[list[TableCell]]] = {}

@@ -6,16 +6,19 @@ from benchmark.papers.library import cite, countable_numbers
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label
 from benchmark.report.numbers import count
-from benchmark.report.pairs import loss_cell
+from benchmark.report.pairs import loss_field
 from benchmark.report.render.table import (
     TONES,
     Column,
+    Field,
     NothingToShow,
     Section,
     Table,
     TableCell,
+    filled,
     number_cell,
     text_column,
+    words,
 )
 from benchmark.report.tables import TABLES
 
@@ -41,19 +44,14 @@ def missing(inputs: Inputs) -> Table:
         )
     lost = lost.assign(order=lost["status"].map([*_MEANING].index))
     lost = lost.sort_values(["order", "dataset", "setting", "loss", "batch_size", "seed"])
-    rows = [
-        [
-            TableCell(run.status, tone=TONES[run.status]),
-            TableCell(dataset_label(run.dataset, run.setting)),
-            loss_cell(run.loss, inputs.study),
-            number_cell(str, run.batch_size),
-            number_cell(str, run.seed),
-            TableCell(run.reason or _MEANING[run.status]),
-        ]
-        for run in records(lost)
+    fields = [
+        words("Status", lambda run: TableCell(run.status, tone=TONES[run.status])),
+        words("Dataset · setting", lambda run: TableCell(dataset_label(run.dataset, run.setting))),
+        loss_field(inputs.study),
+        Field(Column(("Batch size",)), lambda run: number_cell(str, run.batch_size)),
+        Field(Column(("Seed",)), lambda run: number_cell(str, run.seed)),
+        words("Reason", lambda run: TableCell(run.reason or _MEANING[run.status])),
     ]
-    columns = [text_column("Status"), text_column("Dataset · setting"), text_column("Loss")]
-    columns += [Column(("Batch size",)), Column(("Seed",)), text_column("Reason")]
     counts = lost["status"].value_counts()
     parts = [
         f"{counts[status]} {status} ({meaning})"
@@ -61,7 +59,7 @@ def missing(inputs: Inputs) -> Table:
         if status in counts
     ]
     caption = f"{len(lost)} of {count(len(runs), 'run')} gave no usable number: {'; '.join(parts)}."
-    return Table(MISSING, caption, columns, [Section("", rows)])
+    return filled(MISSING, caption, fields, (("", run) for run in records(lost)))
 
 
 OUTSIDE = "Published numbers outside of every study"

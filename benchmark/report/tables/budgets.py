@@ -1,5 +1,6 @@
 """Losses at equal budgets: scores and ranks, how sure the order is, and which options mattered."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -12,18 +13,30 @@ from benchmark.report.labels import (
     loss_order,
     metric_label,
 )
-from benchmark.report.numbers import duration, interval, p_value, percent, plain, points, signed
+from benchmark.report.numbers import (
+    duration,
+    interval,
+    p_value,
+    percent,
+    plain,
+    points,
+    signed,
+    whole,
+)
 from benchmark.report.render.table import (
     Column,
     Section,
     Table,
     TableCell,
-    grouped,
+    filled,
     marks,
     number_cell,
+    numbers,
     text_column,
+    words,
 )
 from benchmark.report.tables import TABLES
+from benchmark.study import Study
 from benchmark.study.trials.selection import AUTHORS
 
 TITLE = "Losses at equal budgets"
@@ -37,13 +50,12 @@ def budgets(inputs: Inputs) -> Table:
     budgets = sorted(ranks["trials"].unique())
     most = budgets[-1]
     sections = []
-    places = ranks[WHERE].drop_duplicates()
-    for place in records(places):
+    for place in records(ranks[WHERE].drop_duplicates()):
         where = [place.dataset, place.setting, place.batch_size]
         part = ranks[(ranks[WHERE] == where).all(axis=1)]
         tests = gaps[(gaps[WHERE] == where).all(axis=1) & (gaps["trials"] == most)]
-        title = condition_label(place.dataset, place.setting, "test", place.batch_size)
-        sections.append(Section(title, _rows(part, tests.set_index("loss"), budgets, inputs)))
+        rows = _rows(part, tests.set_index("loss"), budgets, inputs)
+        sections.append(Section(_place(place), rows))
     metric = metric_label(inputs.headline)
     scores = [
         Column((metric, rule_words(budget)), parts=("mean", "low", "high")) for budget in budgets
@@ -70,6 +82,10 @@ def budgets(inputs: Inputs) -> Table:
         "A loss with more hyperparameters of its own spreads its trials over more options.",
     ]
     return Table(TITLE, caption, columns, sections, notes)
+
+
+def _place(row: Any) -> str:
+    return condition_label(row.dataset, row.setting, "test", row.batch_size)
 
 
 def rule_words(trials: int) -> str:
@@ -134,33 +150,21 @@ DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
 @TABLES.register("budget_order", display=ORDER_TITLE, of_trials=True)
 def budget_order(inputs: Inputs) -> Table:
     """Return one row per rule set and kind of chance."""
-    rows = [
-        (
-            condition_label(row.dataset, row.setting, "test", row.batch_size),
-            [
-                TableCell(rule_words(row.trials)),
-                TableCell(DRAWN[row.source]),
-                number_cell(plain, row.kendall),
-                number_cell(percent, row.flipped),
-                number_cell(percent, row.best_kept),
-            ],
-        )
-        for row in records(inputs.budget("budget_order"))
+    fields = [
+        words("Rule set", lambda row: TableCell(rule_words(row.trials))),
+        words("Drawn again", lambda row: TableCell(DRAWN[row.source])),
+        numbers("Kendall's tau", plain, kendall="kendall"),
+        numbers("Pairs in another order (%)", percent, flipped="flipped"),
+        numbers("Same best loss (%)", percent, best_kept="best_kept"),
     ]
+    rows = ((_place(row), row) for row in records(inputs.budget("budget_order")))
     caption = (
         "The order of the losses compared with the one that 2,000 draws with replacement give. "
         "Kendall's tau: 1 is the same order, 0 no relation. Only chosen settings were run on the "
         "test classes: trials drawn again move a test score by as much as the best score on the "
         "held-out classes."
     )
-    columns = [
-        text_column("Rule set"),
-        text_column("Drawn again"),
-        Column(("Kendall's tau",), parts=("kendall",)),
-        Column(("Pairs in another order (%)",), parts=("flipped",)),
-        Column(("Same best loss (%)",), parts=("best_kept",)),
-    ]
-    return Table(ORDER_TITLE, caption, columns, grouped(rows))
+    return filled(ORDER_TITLE, caption, fields, rows)
 
 
 OPTIONS_TITLE = "Which options mattered"
@@ -169,35 +173,28 @@ OPTIONS_TITLE = "Which options mattered"
 @TABLES.register("budget_options", display=OPTIONS_TITLE, of_trials=True)
 def budget_options(inputs: Inputs) -> Table:
     """Return one row per loss and option, the most important option of each loss first."""
-    options = inputs.budget("budget_options")
-    sections = []
-    for dataset, part in options.groupby("dataset", sort=False):
-        lines = []
-        for loss in loss_order(part["loss"], inputs.study):
-            here = part[part["loss"] == loss].sort_values("share", ascending=False, kind="stable")
-            for number, row in enumerate(records(here)):
-                lines.append(
-                    [
-                        TableCell(loss_label(loss, inputs.study) if number == 0 else ""),
-                        TableCell(
-                            row.option.split(".", 1)[1] if row.option[0] == "r" else row.option
-                        ),
-                        number_cell(lambda value: plain(100 * value, 0), row.share),
-                        number_cell(signed, row.rho),
-                        number_cell(p_value, row.p),
-                    ]
-                )
-        sections.append(Section(str(dataset), lines))
+    rows = _by_importance(inputs.budget("budget_options"), inputs.study)
+    fields = [
+        words("Loss", lambda row: TableCell(row.named)),
+        words("Option", lambda row: TableCell(row.option.removeprefix("recipe."))),
+        numbers("Share", lambda value: whole(100 * value), share="share"),
+        numbers("rho", signed, rho="rho"),
+        numbers("p", p_value, p="p"),
+    ]
     caption = (
         "How much of the variance of the trials' ranks lies between low, middle and high values of "
         "an option, less what chance alone would put there (percent); Spearman's rho; p of Kruskal "
         "and Wallis, not corrected. A stand-in for functional ANOVA, which so few trials cannot "
         "carry: interactions are not seen."
     )
-    columns = [
-        text_column("Loss"),
-        text_column("Option"),
-        *(Column((name,), parts=(part,)) for name, part in (("Share", "share"), ("rho", "rho"))),
-        Column(("p",), parts=("p",)),
-    ]
-    return Table(OPTIONS_TITLE, caption, columns, sections)
+    return filled(OPTIONS_TITLE, caption, fields, rows)
+
+
+def _by_importance(options: pd.DataFrame, study: Study) -> Iterator[tuple[str, Any]]:
+    """Yield (dataset, row); the first row of a loss has its name."""
+    for dataset, part in options.groupby("dataset", sort=False):
+        for loss in loss_order(part["loss"], study):
+            here = part[part["loss"] == loss].sort_values("share", ascending=False, kind="stable")
+            named = [loss_label(loss, study), *[""] * (len(here) - 1)]
+            for row in records(here.assign(named=named)):
+                yield str(dataset), row

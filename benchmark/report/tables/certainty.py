@@ -5,14 +5,18 @@ from typing import Any
 from benchmark.report.inputs import DIVERGENCE_CELL, Inputs
 from benchmark.report.labels import confidence, metric_label
 from benchmark.report.numbers import DASH, interval, mean_sd, percent, plain, points
-from benchmark.report.pairs import by_condition, is_true
+from benchmark.report.pairs import by_condition, is_true, loss_cell, loss_field
 from benchmark.report.render.table import (
     Column,
     NothingToShow,
     Table,
     TableCell,
+    filled,
+    grouped,
     number_cell,
+    numbers,
     text_column,
+    words,
 )
 from benchmark.report.tables import TABLES
 
@@ -45,7 +49,11 @@ def uncertainty(inputs: Inputs) -> Table:
         "exact interval (Clopper and Pearson 1934); a loss diverges where significantly more than "
         "one run of ten does, and then it loses its comparisons."
     )
-    return Table(UNCERTAINTY, caption, columns, by_condition(rows, study, _cells))
+    cells = (
+        (where, [loss_cell(row.loss, study), *_cells(row)])
+        for where, row in by_condition(rows, study)
+    )
+    return Table(UNCERTAINTY, caption, columns, grouped(cells))
 
 
 def _cells(row: Any) -> list[TableCell]:
@@ -75,32 +83,23 @@ EPOCHS = "Last epoch and best test epoch"
 @TABLES.register("best_epoch", display=EPOCHS)
 def best_epoch(inputs: Inputs) -> Table:
     """Return per loss and metric the headline value, the best-epoch value and their difference."""
-    table = inputs.best_epoch
-    if table.empty:
-        raise NothingToShow("no finished run has a value of the study's metrics yet")
-    columns = [
-        text_column("Loss"),
-        text_column("Metric"),
-        Column(("Last epoch (headline)",), parts=("mean", "sd")),
-        Column(("Best test epoch (selected on test)",), parts=("mean", "sd")),
-        Column(("Difference",), parts=("mean",)),
-        Column(("Mean best epoch",), parts=("mean",)),
-        Column(("n",), parts=("runs",)),
+    study = inputs.study
+    fields = [
+        loss_field(study),
+        words("Metric", lambda row: TableCell(metric_label(row.metric))),
+        numbers("Last epoch (headline)", mean_sd, mean="last", sd="last_sd"),
+        numbers("Best test epoch (selected on test)", mean_sd, mean="best", sd="best_sd"),
+        numbers("Difference", _gain, mean="difference"),
+        numbers("Mean best epoch", lambda epoch: plain(epoch, 1), mean="epoch"),
+        numbers("n", str, runs="n"),
     ]
     caption = (
         "Scores in percent, mean ± standard deviation over seeds. The best test epoch is chosen "
         "per metric on the test data itself, as the papers' code does; it is shown for comparison "
         "and never used for a headline number."
     )
-    return Table(EPOCHS, caption, columns, by_condition(table, inputs.study, _epoch_cells))
+    return filled(EPOCHS, caption, fields, by_condition(inputs.some("best_epoch"), study))
 
 
-def _epoch_cells(row: Any) -> list[TableCell]:
-    return [
-        TableCell(metric_label(row.metric)),
-        number_cell(mean_sd, row.last, row.last_sd),
-        number_cell(mean_sd, row.best, row.best_sd),
-        number_cell(points if round(row.difference, 4) else percent, row.difference),
-        number_cell(lambda epoch: plain(epoch, 1), row.epoch),
-        number_cell(str, row.n),
-    ]
+def _gain(difference: float) -> str:
+    return points(difference) if round(difference, 4) else percent(difference)

@@ -3,15 +3,16 @@
 from typing import Any
 
 from benchmark.report.inputs import Inputs
-from benchmark.report.numbers import DASH, duration, finite, plain
-from benchmark.report.pairs import by_condition
+from benchmark.report.numbers import DASH, duration, finite, plain, whole
+from benchmark.report.pairs import by_condition, loss_field
 from benchmark.report.render.table import (
     Column,
-    NothingToShow,
+    Field,
     Table,
     TableCell,
+    filled,
     number_cell,
-    text_column,
+    numbers,
 )
 from benchmark.report.tables import TABLES
 
@@ -19,17 +20,15 @@ from benchmark.report.tables import TABLES
 @TABLES.register("cost", display="Cost of training")
 def build(inputs: Inputs) -> Table:
     """Return training time, throughput, time in the loss and its share of a step, and memory."""
-    costs = inputs.costs
-    if costs.empty:
-        raise NothingToShow("no finished run has recorded its cost yet")
-    columns = [
-        text_column("Loss"),
-        Column(("Training time",), parts=("seconds",)),
-        Column(("Images/s",), parts=("mean",)),
-        Column(("Loss, ms per step",), parts=("mean",)),
-        Column(("Loss, share of step",), parts=("share",)),
-        Column(("Peak memory, MB",), parts=("mean",)),
-        Column(("n",), parts=("runs",)),
+    costs = inputs.some("costs")
+    fields = [
+        loss_field(inputs.study),
+        numbers("Training time", duration, seconds="train_seconds"),
+        numbers("Images/s", whole, mean="images_per_second"),
+        numbers("Loss, ms per step", plain, mean="loss_ms"),
+        numbers("Loss, share of step", _share, share="loss_share"),
+        Field(Column(("Peak memory, MB",), parts=("mean",)), _memory),
+        numbers("n", str, runs="n"),
     ]
     caption = (
         "Wall time of training without evaluation, throughput, and time inside the loss (forward "
@@ -37,21 +36,12 @@ def build(inputs: Inputs) -> Table:
         "step (batch size / images per second). Memory is the host's, or the GPU's where marked. "
         "Times depend on the machine and its load; compare them within this table only."
     )
-    return Table("Cost of training", caption, columns, by_condition(costs, inputs.study, _cells))
+    return filled("Cost of training", caption, fields, by_condition(costs, inputs.study))
 
 
-def _cells(row: Any) -> list[TableCell]:
+def _memory(row: Any) -> TableCell:
     gpu = finite(row.peak_gpu_mb)
-    return [
-        number_cell(duration, row.train_seconds),
-        number_cell(lambda rate: plain(rate, 0), row.images_per_second),
-        number_cell(plain, row.loss_ms),
-        number_cell(_share, row.loss_share),
-        number_cell(
-            lambda memory: plain(memory, 0), gpu or row.peak_rss_mb, note="GPU" if gpu else ""
-        ),
-        number_cell(str, row.n),
-    ]
+    return number_cell(whole, gpu or row.peak_rss_mb, note="GPU" if gpu else "")
 
 
 def _share(value: Any) -> str:

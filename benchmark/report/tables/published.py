@@ -1,23 +1,24 @@
 """Reference numbers beside ours with their verdicts: published tables first, then frozen runs."""
 
+from collections.abc import Callable
 from typing import Any
 
 from benchmark.papers.verdicts.words import rule
-from benchmark.report.inputs import Inputs
+from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, loss_label, metric_label
-from benchmark.report.numbers import DASH, finite, interval, p_value, plain, signed, words_of
+from benchmark.report.numbers import DASH, finite, interval, p_value, plain, signed, whole, words_of
 from benchmark.report.render.table import (
     TONES,
     Column,
-    NothingToShow,
+    Field,
     Table,
     TableCell,
-    grouped,
+    filled,
     number_cell,
-    text_column,
+    numbers,
+    words,
 )
 from benchmark.report.tables import TABLES
-from benchmark.study import Study
 
 TITLE = "Published and frozen numbers beside ours"
 # Short words for the marks of ``benchmark.stats.sensitivity``.
@@ -33,34 +34,29 @@ QUOTED = ("copied", "quoted")  # provenances of numbers that another paper print
 @TABLES.register("published", display=TITLE)
 def build(inputs: Inputs) -> Table:
     """Return one row per reference number; tables with something measured come first."""
-    verdicts = inputs.verdicts
-    if verdicts.empty:
-        raise NothingToShow(
-            "there are no verdicts: the study names no references, or none have been judged yet"
-        )
-    columns = [
-        text_column("Row as printed"),
-        text_column("Verdict"),
-        text_column("Stands"),
-        text_column("Loss"),
-        text_column("Dataset"),
-        Column(("Batch size",)),
-        text_column("Metric"),
-        Column(("Reference",), parts=("mean", "sd", "n")),
-        Column(("Ours",), parts=("mean", "sd", "n")),
-        Column(("Difference",), parts=("points",)),
-        Column(("Interval",), parts=("low", "high")),
-        Column(("Margin",), parts=("points",)),
-        Column(("p of drift (Holm)",), parts=("value",)),
-        text_column("Reason"),
+    verdicts = inputs.some("verdicts")
+    study = inputs.study
+    fields = [
+        words("Row as printed", _printed),
+        words("Verdict", _verdict),
+        words("Stands", _stands),
+        words("Loss", lambda row: _named(row.loss, lambda loss: loss_label(loss, study))),
+        words("Dataset", lambda row: _named(row.dataset, dataset_label)),
+        Field(Column(("Batch size",)), lambda row: number_cell(whole, row.batch_size)),
+        words("Metric", lambda row: _named(row.metric, metric_label)),
+        _side("Reference", "reference"),
+        _side("Ours", "ours"),
+        numbers("Difference", signed, points="difference"),
+        numbers("Interval", _interval, low="ci_low", high="ci_high"),
+        numbers("Margin", _margin, points="margin"),
+        numbers("p of drift (Holm)", p_value, value="p_holm"),
+        words("Reason", lambda row: _named(row.reason)),
     ]
     not_run = (verdicts["verdict"] == "not_run").groupby(
         [verdicts["source"], verdicts["table"]], sort=False
     )
     first = not_run.transform("mean").sort_values(kind="stable").index
-    sections = grouped(
-        (_heading(row), _row(row, inputs.study)) for row in verdicts.loc[first].itertuples()
-    )
+    rows = ((_heading(row), row) for row in records(verdicts.loc[first]))
     caption = (
         "Percentage points throughout; difference is ours minus the reference. Rows marked "
         "“quoted” repeat another paper's number. The interval counts the uncertainty of both "
@@ -69,7 +65,7 @@ def build(inputs: Inputs) -> Table:
         "value is the best of three runs, scores have heavy tails, or laboratories differ by half "
         "a point."
     )
-    return Table(TITLE, caption, columns, sections)
+    return filled(TITLE, caption, fields, rows)
 
 
 def _sentence(text: str) -> str:
@@ -80,28 +76,13 @@ def _heading(row: Any) -> str:
     return "Frozen runs of this study" if row.source == "frozen" else f"{row.source} · {row.table}"
 
 
-def _row(row: Any, study: Study) -> list[TableCell]:
-    direction = f" {row.direction}" if _text(row.direction) else ""
-    return [
-        TableCell(_text(row.row_label) or DASH, note="quoted" if row.provenance in QUOTED else ""),
-        TableCell(
-            f"{words_of(row.verdict)}{direction}",
-            tone=TONES[row.verdict],
-            note="interim" if row.interim else "",
-        ),
-        _stands(row),
-        TableCell(loss_label(row.loss, study) if _text(row.loss) else DASH),
-        TableCell(dataset_label(_text(row.dataset)) or DASH),
-        number_cell(lambda size: plain(size, 0), row.batch_size),
-        TableCell(metric_label(_text(row.metric)) or DASH),
-        _side(row.reference_mean, row.reference_sd, row.reference_n),
-        _side(row.ours_mean, row.ours_sd, row.ours_n),
-        number_cell(signed, row.difference),
-        number_cell(lambda low, high: interval(low, high, signed), row.ci_low, row.ci_high),
-        number_cell(_margin, row.margin),
-        number_cell(p_value, row.p_holm),
-        TableCell(_text(row.reason) or DASH),
-    ]
+def _printed(row: Any) -> TableCell:
+    return _named(row.row_label, note="quoted" if row.provenance in QUOTED else "")
+
+
+def _verdict(row: Any) -> TableCell:
+    text = f"{words_of(row.verdict)} {_text(row.direction)}".strip()
+    return TableCell(text, tone=TONES[row.verdict], note="interim" if row.interim else "")
 
 
 def _stands(row: Any) -> TableCell:
@@ -111,17 +92,32 @@ def _stands(row: Any) -> TableCell:
     names = _text(row.changes_under).split()
     if not names:
         return TableCell("yes", tone="good")
-    words = ", ".join(MARK_WORDS[name] for name in names)
-    return TableCell(f"not under {words}", tone="unsure")
+    marks = ", ".join(MARK_WORDS[name] for name in names)
+    return TableCell(f"not under {marks}", tone="unsure")
 
 
-def _side(mean: Any, sd: Any, n: Any) -> TableCell:
-    note = "" if finite(mean) is None or finite(n) is None else f"n={n:.0f}"
-    return number_cell(_spread, mean, sd, n, note=note)
+def _named(value: Any, form: Callable[[str], str] = str, note: str = "") -> TableCell:
+    """Return a cell with a text of the file as people read it; a dash where there is none."""
+    return TableCell(form(value) if _text(value) else DASH, note=note)
+
+
+def _side(header: str, side: str) -> Field:
+    parts = ("mean", "sd", "n")
+
+    def cell(row: Any) -> TableCell:
+        mean, sd, n = (getattr(row, f"{side}_{part}") for part in parts)
+        note = "" if finite(mean) is None or finite(n) is None else f"n={n:.0f}"
+        return number_cell(_spread, mean, sd, n, note=note)
+
+    return Field(Column((header,), parts), cell)
 
 
 def _spread(mean: Any, sd: Any, n: Any) -> str:
     return plain(mean) + ("" if finite(mean) is None or finite(sd) is None else f" ± {sd:.2f}")
+
+
+def _interval(low: Any, high: Any) -> str:
+    return interval(low, high, signed)
 
 
 def _margin(value: Any) -> str:

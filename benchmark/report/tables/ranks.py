@@ -8,7 +8,6 @@ from benchmark.report.numbers import p_value, plain
 from benchmark.report.pairs import is_true, loss_cell
 from benchmark.report.render.table import (
     Column,
-    NothingToShow,
     Table,
     TableCell,
     grouped,
@@ -17,15 +16,11 @@ from benchmark.report.render.table import (
 )
 from benchmark.report.tables import TABLES
 
-FEW = "ranks need three datasets on which the same losses have finished"
-
 
 @TABLES.register("ranks", display="Average ranks over datasets")
 def build(inputs: Inputs) -> Table:
     """Return per setting, batch size and metric the losses from the best average rank on."""
-    ranks, study = inputs.ranks, inputs.study
-    if ranks.empty:
-        raise NothingToShow(FEW)
+    ranks, study = inputs.some("ranks"), inputs.study
     tests = {
         (row.setting, row.batch_size, row.metric, row.loss, row.against): row
         for row in records(inputs.rank_tests)

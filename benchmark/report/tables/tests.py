@@ -5,8 +5,8 @@ from typing import Any
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import loss_label
 from benchmark.report.numbers import percent
-from benchmark.report.pairs import loss_cell, pair_table
-from benchmark.report.render.table import Column, Table, TableCell, number_cell, text_column
+from benchmark.report.pairs import loss_cell, loss_field, pair_table
+from benchmark.report.render.table import Table, TableCell, numbers, words
 from benchmark.report.tables import TABLES
 
 
@@ -20,23 +20,25 @@ def paired(inputs: Inputs) -> Table:
         tests,
         f"Paired tests against {baseline}",
         f"Each loss minus {baseline}.",
-        [text_column("Loss")],
-        lambda row: [loss_cell(row.loss, inputs.study)],
-        words=("higher", "lower"),
+        [loss_field(inputs.study)],
+        outcomes=("higher", "lower"),
     )
 
 
 @TABLES.register("all_pairs", display="Paired tests of all pairs")
 def all_pairs(inputs: Inputs) -> Table:
     """Return the tests of all pairs of losses; positive means that the first is better."""
+    study = inputs.study
     return pair_table(
         inputs,
         inputs.tests("pairs"),
         "Paired tests of all pairs",
         "First loss minus second.",
-        [text_column("First"), text_column("Second")],
-        lambda row: [loss_cell(label, inputs.study) for label in (row.loss, row.against)],
-        words=("first higher", "second higher"),
+        [
+            words("First", lambda row: loss_cell(row.loss, study)),
+            words("Second", lambda row: loss_cell(row.against, study)),
+        ],
+        outcomes=("first higher", "second higher"),
     )
 
 
@@ -46,20 +48,19 @@ def ablation(inputs: Inputs) -> Table:
     tests, study = inputs.tests("ablation"), inputs.study
     names = [loss_label(label, study) for label in study.comparison.ablation]
 
-    def first_cells(row: Any) -> list[TableCell]:
-        step = f"{loss_label(row.against, study)} → {loss_label(row.loss, study)}"
-        return [
-            TableCell(f"{step} (total)" if row.step == "total" else step),
-            number_cell(percent, row.mean_against),
-            number_cell(percent, row.mean),
-        ]
+    def step(row: Any) -> TableCell:
+        named = f"{loss_label(row.against, study)} → {loss_label(row.loss, study)}"
+        return TableCell(f"{named} (total)" if row.step == "total" else named)
 
     return pair_table(
         inputs,
         tests,
         "Ablation",
         f"Steps {' → '.join(names)}. Means are in percent over the common seeds.",
-        [text_column("Step"), Column(("From",), ("mean",)), Column(("To",), ("mean",))],
-        first_cells,
-        words=("gain", "loss"),
+        [
+            words("Step", step),
+            numbers("From", percent, mean="mean_against"),
+            numbers("To", percent, mean="mean"),
+        ],
+        outcomes=("gain", "loss"),
     )
