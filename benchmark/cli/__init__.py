@@ -5,6 +5,7 @@ Modules here import nothing heavy at the top: a verb imports what it needs when 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,20 @@ app = typer.Typer(
 
 StudyName = Annotated[str, typer.Argument(help="name or path of a study")]
 Results = Annotated[Path, typer.Option(help="root of the results", file_okay=False)]
+
+MAX_SEED = 2**32 - 1  # as in studies
+MAX_PROCESSES = 1_000
+MAX_THREADS = 10_000  # as in recipes
+MAX_SIDE = 100_000  # pixels
+
+
+def folder_to_write(path: Path | None) -> Path | None:
+    """Return the folder of an option; raise BadParameter when a file is in its place."""
+    if path is not None:
+        there = next((each for each in (path, *path.parents) if os.path.lexists(each)), Path("."))
+        if not there.is_dir():
+            raise typer.BadParameter(f"'{there}' is not a folder; choose another place")
+    return path
 
 
 def load(study: str, results: Path) -> Study:

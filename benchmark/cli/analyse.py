@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, app, echo, load
+from benchmark.cli import MAX_SEED, Results, app, echo, folder_to_write, load
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULTS
 
@@ -20,7 +20,10 @@ def analyse(
     ] = "embedded",
     out: Annotated[
         Path | None,
-        typer.Option(help="folder to write; default: results/STUDY/analyses/NAME, or NAME-LABEL"),
+        typer.Option(
+            help="folder to write; default: results/STUDY/analyses/NAME, or NAME-LABEL",
+            callback=folder_to_write,
+        ),
     ] = None,
     dataset: Annotated[
         str | None,
@@ -29,7 +32,8 @@ def analyse(
         ),
     ] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="repeat for several; default: the study's first 3")
+        list[int] | None,
+        typer.Option(help="repeat for several; default: the study's first 3", min=0, max=MAX_SEED),
     ] = None,
     quick: Annotated[
         bool,

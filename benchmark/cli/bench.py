@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import app, echo
+from benchmark.cli import MAX_THREADS, app, echo, folder_to_write
 from benchmark.core.errors import ConfigError
 
 group = typer.Typer()
@@ -21,8 +21,10 @@ Quick = Annotated[
         help="fewer sizes and repeats, no trainings on JPEGs, no studies: under two minutes",
     ),
 ]
-Threads = Annotated[int, typer.Option(help="threads of torch, numpy and faiss", min=1)]
-Out = Annotated[Path, typer.Option(help="folder to write to")]
+Threads = Annotated[
+    int, typer.Option(help="threads of torch, numpy and faiss", min=1, max=MAX_THREADS)
+]
+Out = Annotated[Path, typer.Option(help="folder to write to", callback=folder_to_write)]
 
 
 @group.callback(invoke_without_command=True)

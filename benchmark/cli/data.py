@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import app, echo
+from benchmark.cli import MAX_PROCESSES, MAX_SIDE, app, echo
 
 group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
@@ -29,7 +29,11 @@ AllowCounts = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(help="processes that decode images; default: the CPU cores there are", min=1),
+    typer.Option(
+        help="processes that decode images; default: the CPU cores there are",
+        min=1,
+        max=MAX_PROCESSES,
+    ),
 ]
 
 
@@ -68,7 +72,10 @@ def prepare(
     pack: Annotated[
         int | None,
         typer.Option(
-            metavar="SIDE", help="also write a packed copy of the images, shorter side SIDE", min=1
+            metavar="SIDE",
+            help="also write a packed copy of the images, shorter side SIDE",
+            min=1,
+            max=MAX_SIDE,
         ),
     ] = None,
     pixels: Annotated[

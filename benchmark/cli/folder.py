@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import app, echo
+from benchmark.cli import MAX_SIDE, app, echo, folder_to_write
 
 if TYPE_CHECKING:
     from benchmark.study.from_folder.look import Look, Network
@@ -37,7 +37,10 @@ def init(
     name: Annotated[
         str | None, typer.Option(help="name of the study; default: that of the directory")
     ] = None,
-    out: Annotated[Path, typer.Option(help="folder that the study file is written to")] = Path("."),
+    out: Annotated[
+        Path,
+        typer.Option(help="folder that the study file is written to", callback=folder_to_write),
+    ] = Path("."),
     categories: Annotated[
         bool,
         typer.Option(
@@ -45,7 +48,9 @@ def init(
             help="a level of categories lies above the classes: category/class/image",
         ),
     ] = False,
-    min_images: Annotated[int, typer.Option(help="leave out classes with fewer images", min=1)] = 1,
+    min_images: Annotated[
+        int, typer.Option(help="leave out classes with fewer images", min=1, max=10**9)
+    ] = 1,
     backbone: Annotated[
         str | None,
         typer.Option(
@@ -59,9 +64,9 @@ def init(
         typer.Option(help="file with the weights of --backbone", exists=True, dir_okay=False),
     ] = None,
     image_size: Annotated[
-        int | None, typer.Option(help="side of the network's input, pixels", min=32)
+        int | None, typer.Option(help="side of the network's input, pixels", min=32, max=MAX_SIDE)
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="number of seeds", min=1)] = None,
+    seeds: Annotated[int | None, typer.Option(help="number of seeds", min=1, max=1_000)] = None,
     gpus: Annotated[int, typer.Option(help="GPUs of a run", min=0, max=1)] = 0,
     force: Annotated[bool, typer.Option("--force", help="replace files of the same name")] = False,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo, load
+from benchmark.cli import MAX_SEED, Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
 
 
@@ -126,9 +126,11 @@ def gallery(
         str | None, typer.Option(help="loss below it; default: the best of the others")
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="default: where the second is best")
+        int | None, typer.Option(help="default: where the second is best", min=2, max=1_000_000)
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="default: the first that both have")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="default: the first that both have", min=0, max=MAX_SEED)
+    ] = None,
     results: Results = RESULTS,
 ) -> None:
     """Show what two losses find for chosen queries: results/STUDY/gallery, which the report embeds.

@@ -118,7 +118,9 @@ def select(
 @app.command()
 def challenge(
     loss: Annotated[Path, typer.Argument(help="Python file that registers a loss of its own name")],
-    trials: Annotated[int, typer.Option(help="number of trials: one of the field's budgets")] = 4,
+    trials: Annotated[
+        int, typer.Option(help="number of trials: one of the field's budgets", min=1, max=99)
+    ] = 4,
     cores: Annotated[str, typer.Option(help="CPU cores to use, or 'all'")] = "all",
     field: Annotated[
         Path | None, typer.Option(help="folder of the field's frozen results", file_okay=False)

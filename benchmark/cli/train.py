@@ -13,7 +13,15 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo, load
+from benchmark.cli import (
+    MAX_PROCESSES,
+    Results,
+    StudyName,
+    app,
+    echo,
+    folder_to_write,
+    load,
+)
 from benchmark.core.errors import RunError
 from benchmark.core.records import LOG, RESULTS, SPEC
 
@@ -24,10 +32,16 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 def train(
     spec: Annotated[Path, typer.Option(help="spec.json of the run")],
     out: Annotated[
-        Path | None, typer.Option(help="folder of the result; default: beside the spec")
+        Path | None,
+        typer.Option(
+            help="folder of the result; default: beside the spec", callback=folder_to_write
+        ),
     ] = None,
     gpus: Annotated[
-        int, typer.Option(help="GPUs; with several, a process for each trains the run", min=0)
+        int,
+        typer.Option(
+            help="GPUs; with several, a process for each trains the run", min=0, max=MAX_PROCESSES
+        ),
     ] = 0,
     started: Annotated[float | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -66,7 +80,7 @@ def train(
 @app.command()
 def fill(
     study: StudyName,
-    workers: Annotated[int, typer.Option(help="processes", min=1)] = 2,
+    workers: Annotated[int, typer.Option(help="processes", min=1, max=MAX_PROCESSES)] = 2,
     results: Results = RESULTS,
 ) -> None:
     """Train the runs of a study that have no result, many in each of a few processes.

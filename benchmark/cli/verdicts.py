@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo, load
+from benchmark.cli import MAX_SEED, Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
@@ -152,7 +152,9 @@ def freeze(
 
 @app.command()
 def simulate(
-    tables: Annotated[int, typer.Option(min=100, help="simulated tables per scenario")] = 2000,
+    tables: Annotated[
+        int, typer.Option(min=100, max=100_000, help="simulated tables per scenario")
+    ] = 2000,
     stress: Annotated[
         bool, typer.Option("--stress", help="break the assumptions, one after another")
     ] = False,
@@ -166,7 +168,7 @@ def simulate(
     budgets: Annotated[
         bool, typer.Option("--budgets", help="planted losses, ranked as published and by trials")
     ] = False,
-    seed: Annotated[int, typer.Option(help="seed of the simulation")] = 0,
+    seed: Annotated[int, typer.Option(help="seed of the simulation", min=0, max=MAX_SEED)] = 0,
     figure: Annotated[
         Path | None, typer.Option(help="SVG file to draw the rates in", dir_okay=False)
     ] = None,

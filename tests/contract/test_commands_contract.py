@@ -3,8 +3,10 @@ accepts."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
+import typing
 
 import pytest
 import typer
@@ -33,3 +35,55 @@ def test_every_verb_has_help_with_examples_that_parse(path, command):
         assert tuple(words[: len(path)]) == path
         context = command.make_context(path[-1], words[len(path) :], resilient_parsing=False)
         assert context is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in commands(GROUP)]
+)
+def test_every_whole_number_of_the_command_line_has_two_ends(path, command):
+    hints = typing.get_type_hints(inspect.unwrap(command.callback), include_extras=True)
+    for name, hint in hints.items():
+        if "int" in re.findall(r"\w+", str(typing.get_args(hint)[:1])):
+            (settings,) = hint.__metadata__
+            assert settings.min is not None and settings.min >= 0, name
+            assert settings.max is not None and settings.max < 2**32, name
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "analyse toy_ranking --seed 4294967296",
+        "analyse toy_ranking --seed -5",
+        "fill small --workers 99999999999",
+        "bench --threads 9999999999999",
+        "simulate --tables 99999999999999999999",
+        "gallery small --seed -1",
+    ],
+)
+def test_a_number_that_nothing_can_hold_is_refused_with_its_ends(words):
+    path, *given = words.split()
+    with pytest.raises(typer.BadParameter, match=r"(less|greater) than or equal to \d+$"):
+        GROUP.commands[path].make_context(path, given)
+
+
+@pytest.mark.parametrize("place", ["file", "file/new"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "analyse toy_ranking",
+        "bench --quick",
+        "bench losses",
+        "bench gpu",
+        "folder init .",
+        "train --spec s.json",
+    ],
+)
+def test_a_folder_to_write_is_looked_at_before_anything_is_computed(tmp_path, words, place):
+    (tmp_path / "file").write_text("x")
+    found = dict(commands(GROUP))
+    words = words.split()
+    path = max((each for each in found if tuple(words[: len(each)]) == each), key=len)
+    given = words[len(path) :]
+    with pytest.raises(typer.BadParameter, match="is not a folder; choose"):
+        found[path].make_context(path[-1], [*given, "--out", str(tmp_path / place)])
+    found[path].make_context(path[-1], [*given, "--out", str(tmp_path / "new" / "folder")])
