@@ -8,6 +8,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.own_records import StaleError, read_own_provenance, read_own_result
 from benchmark.core.paths import open_regular
 from benchmark.core.query_scores import read_query_scores
+from benchmark.core.record_files import unreadable
 from benchmark.core.records import LOG, PROVENANCE, RESULT, RunSpec
 from benchmark.core.results import Provenance, Result
 from benchmark.study.grid import Run
@@ -34,7 +35,15 @@ class RunStatus:
 
 def status_of(run: Run, results: Path) -> RunStatus:
     """Return the status of ``run`` below ``results``; a damaged file is a failure, no error."""
-    return status_in(Path(results) / run.spec.folder, run.spec)
+    folder = Path(results) / run.spec.folder
+    found = status_in(folder, run.spec)
+    if found.status != "ok" or found.result is None or not run.headline:
+        return found
+    if not any(run.headline in metrics for metrics in found.result.metrics.last.values()):
+        reason = f"no {run.headline} after the last epoch, which its study is judged by"
+        error = unreadable(folder / RESULT, f"a result of '{run.spec.run_id}'", reason)
+        return RunStatus("failed", str(error))
+    return found
 
 
 def status_in(folder: Path, spec: RunSpec) -> RunStatus:

@@ -156,6 +156,7 @@ class BlockReader:
             sources=file.keys.sources,
             loss_precision=file.keys.loss_precision,
             noise_square=block.noise_square,
+            metrics=block.metrics,
         )
 
     def sizes(self, number: int, block: BlockFile, datasets: Sequence[DatasetChoice]) -> list[int]:

@@ -56,6 +56,7 @@ class Block:
     ``loss_precision`` names the losses, by registry name, that train in another precision than the
     recipe's: ``recipe_of`` gives the recipe of a loss. With ``noise_square`` k the seeds 0 to
     k^2 - 1 number the runs of a Latin square: initial weights s // k, batch order s % k.
+    ``metrics`` names those of the study's that its runs give, None all of them.
     """
 
     name: str
@@ -74,6 +75,8 @@ class Block:
     loss_precision: dict[str, Precision] = field(default_factory=dict)
     all_seeds: tuple[int, ...] = ()  # where looks are planned: also those of later looks
     noise_square: int | None = None
+    # decides no number: digests of blocks are made of their text
+    metrics: tuple[str, ...] | None = field(default=None, repr=False)
 
     @property
     def planned_seeds(self) -> tuple[int, ...]:

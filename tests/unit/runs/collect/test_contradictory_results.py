@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from benchmark.runs.collect import collect
 from benchmark.runs.contradictions import contradictions
 from benchmark.runs.status import status_of
 from benchmark.runs.table import RunTable
+from benchmark.study.grid import expand
 
 
 def edit(path, keys: str, value: Any) -> None:
@@ -80,6 +82,20 @@ def test_tables_that_their_reader_would_refuse_are_not_written(
     with pytest.raises(RunError, match=r"a rule of its own.*nothing was written"):
         collect(study, results)
     assert (results / "four" / "runs.csv").read_bytes() == before
+
+
+def test_a_result_without_the_headline_metric_is_no_full_run(study, results, runs, finish):
+    """Its loss would be judged on one seed fewer than it has, without a word."""
+    last, words = {"test": {"map": 0.25}}, "no recall_at_1 after the last epoch"
+    assert words in refused(study, results, runs, finish, "result.json", "metrics.last", last)
+
+
+def test_a_block_that_gives_fewer_metrics_has_the_first_of_them_for_its_headline(study):
+    (block,) = study.blocks
+    two = replace(study, metrics=("recall_at_1", "map"))
+    fewer = replace(two, blocks=(replace(block, metrics=("map",)),))
+    assert {run.headline for run in expand(two).values()} == {"recall_at_1"}
+    assert {run.headline for run in expand(fewer).values()} == {"map"}
 
 
 @pytest.mark.parametrize(
