@@ -17,6 +17,7 @@ from xml.etree.ElementTree import Element
 
 from benchmark.core.paths import file_below, read_regular
 
+LARGEST = 5_000_000  # letters of a figure or table in the page; each element takes memory
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
 
 
@@ -106,6 +107,8 @@ def safe_html(text: str, name: str) -> str:
 def _parsed(text: str, what: str) -> Element:
     """Return the root of a text; Python's parser for HTML takes minutes for some kilobytes."""
     try:
+        if len(text) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST:,} letters")
         if "<!ENTITY" in text:
             raise ValueError("it declares entities")
         root = ElementTree.fromstring(text)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from benchmark.report.page import files
 from benchmark.report.page.files import safe_html, safe_svg
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -118,6 +119,15 @@ def test_nothing_active_stays_in_a_table(case):
 def test_html_that_is_not_well_formed_is_refused_at_once(text):
     with pytest.raises(ValueError, match="make it again"):
         safe_html(text, "t")
+
+
+@pytest.mark.parametrize("safe", [safe_html, safe_svg])
+def test_markup_of_megabytes_is_refused_before_it_is_read(safe, monkeypatch):
+    text = '<svg xmlns="http://www.w3.org/2000/svg">' + "<g/>" * 300 + "</svg>"
+    safe(text)
+    monkeypatch.setattr(files, "LARGEST", 1_000)
+    with pytest.raises(ValueError, match=r"cannot be shown .* more than 1,000 .*make it again"):
+        safe(text)
 
 
 def test_a_table_stays_as_it_is():
