@@ -126,7 +126,11 @@ class EvaluationConfig:
     recall_at: list[int] = option(
         [1, 10, 100],
         help="the K of recall_at_K",
-        schema={"minItems": 1, "items": {"type": "integer", "minimum": 1, "maximum": 999_999_999}},
+        schema={
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
+        },
     )
     batch_size: int = option(256, at_least=1, help="images per forward pass")
     neighbour_queries: int = option(32, at_least=0, help="queries whose top neighbours are kept")

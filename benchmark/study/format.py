@@ -137,7 +137,7 @@ class Comparison:
 class References:
     """What results are judged against."""
 
-    published: tuple[str, ...] = option((), help="published tables")
+    published: tuple[str, ...] = option((), help="published tables", schema={"uniqueItems": True})
     frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
     trials: str | None = option(
         None, help="study whose trials chose these settings", schema={"pattern": LABEL}

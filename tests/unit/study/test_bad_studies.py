@@ -191,10 +191,11 @@ def test_missing_key(study_data, problems_of):
 
 
 def test_empty_and_repeated_lists(study_data, problems_of):
-    study_data["seeds"] = [0, 0]
+    study_data |= {"seeds": [0, 0], "references": {"published": ["glyphs2030", "glyphs2030"]}}
     block(study_data)["batch_sizes"] = []
     problems = problems_of(study_data)
-    assert any(line.startswith("seeds (line") and "non-unique" in line for line in problems)
+    for key in ("seeds", "references.published"):
+        assert any(line.startswith(f"{key} (line") and "non-unique" in line for line in problems)
     assert any(line.startswith("blocks.0.batch_sizes (line") for line in problems)
 
 

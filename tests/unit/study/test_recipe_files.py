@@ -75,6 +75,12 @@ def test_every_value_of_a_file_with_sources_needs_one(study_data, recipe_data, w
     assert load_study(write_study(study_data)).blocks[0].sources["sampler"] == "a paper"
 
 
+def test_a_k_of_recall_is_named_once(study_data, recipe_data, write_study):
+    recipe_data["evaluation"]["recall_at"] = [1, 1]
+    text = problems_of(write_study(study_data))
+    assert "recall_at" in text and "non-unique" in text
+
+
 def test_a_source_must_name_a_value_of_the_recipe(study_data, recipe_data, write_study):
     recipe_data["sources"] = dict.fromkeys(
         ("model", "sampler", "evaluation", "optimiser.lr"), "a paper"
