@@ -19,6 +19,7 @@ from typing import Any
 from benchmark.core.errors import RunError
 
 DEVICES = "/dev"
+UNFINISHED = ".unfinished"  # in a folder that a step has begun to make
 RANDOM = "[a-z0-9_]{8}"  # what mkstemp adds to a name
 
 
@@ -91,6 +92,26 @@ def remove_folder(path: Path) -> None:
     """Remove a folder as far as it can; ``rmtree`` alone would wait for a pipe in its place."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
+
+
+def begin_folder(folder: Path, record: str) -> None:
+    """Make a step's folder anew, empty; ``record`` is the file that the step writes last in it.
+
+    Raise RunError for a folder with files that the step has not made.
+    """
+    names = set(os.listdir(folder)) if folder.is_dir() else set()
+    if names and not names & {record, UNFINISHED}:
+        raise RunError(
+            f"{folder} holds files, but no {record}, so that this step has not made it and would "
+            "remove them; move it away, then start the same command again"
+        )
+    remove_folder(folder)
+    write_text(folder / UNFINISHED, "")
+
+
+def end_folder(folder: Path) -> None:
+    """Note that a step's folder is complete."""
+    (folder / UNFINISHED).unlink(missing_ok=True)
 
 
 def copy_file(source: Path | str, target: Path | str) -> None:

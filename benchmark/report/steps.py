@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.files import remove_folder, write_text
+from benchmark.core.files import begin_folder, write_text
 from benchmark.core.registry import Registry
 from benchmark.report.drawing.drawing import Drawing, save
 from benchmark.report.figures import FIGURES
@@ -13,7 +13,7 @@ from benchmark.report.inputs import Inputs
 from benchmark.report.papers.figures import build_paper_figures
 from benchmark.report.papers.sweeps import sweep_tables
 from benchmark.report.papers.tables import paper_tables
-from benchmark.report.records import Artefact, Group, write_artefacts
+from benchmark.report.records import CONTENTS, Artefact, Group, write_artefacts
 from benchmark.report.render.csv import to_csv
 from benchmark.report.render.html import to_html, to_page
 from benchmark.report.render.latex import to_latex
@@ -31,7 +31,7 @@ def write_tables(inputs: Inputs, folder: Path) -> list[Artefact]:
     Each is written as CSV, Markdown, LaTeX and HTML; one without data leaves a Markdown file with
     the reason.
     """
-    remove_folder(folder)
+    begin_folder(folder, CONTENTS)
     return write_artefacts(folder, [_write_table(*each, folder) for each in build_tables(inputs)])
 
 
@@ -40,7 +40,7 @@ def write_figures(inputs: Inputs, folder: Path) -> list[Artefact]:
 
     Each is written as SVG and PDF, with a CSV of the numbers behind it.
     """
-    remove_folder(folder)
+    begin_folder(folder, CONTENTS)
     return write_artefacts(folder, [_write_figure(*each, folder) for each in build_figures(inputs)])
 
 

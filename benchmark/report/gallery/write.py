@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.errors import RunError
-from benchmark.core.files import remove_folder, replacing, write_text
+from benchmark.core.files import begin_folder, replacing, write_text
 from benchmark.core.privacy import without_paths
 from benchmark.core.records import NEIGHBOURS
 from benchmark.report.drawing.drawing import save
@@ -17,6 +17,7 @@ from benchmark.report.gallery.pictures import draw_curves, strip, to_png
 from benchmark.report.inputs import Inputs
 from benchmark.report.records import (
     GALLERY,
+    GALLERY_FILE,
     Gallery,
     PairQueries,
     Query,
@@ -36,7 +37,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     Where nothing can be shown, the record says why.
     """
     folder = inputs.study.folder(results) / GALLERY
-    remove_folder(folder)
+    begin_folder(folder, GALLERY_FILE)
     shown: list[PairQueries] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []
