@@ -15,6 +15,7 @@ from benchmark.papers.claims.model import COST_METRICS, KEYS, PRINTED, Claim, ri
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.vocabulary import Vocabulary
+from benchmark.study.data_files import PAPER
 
 if TYPE_CHECKING:
     from benchmark.papers.paper import Paper
@@ -53,7 +54,7 @@ def folder_problems(paper: Paper, entries: Mapping[str, Iterable[Chosen]]) -> li
 
 
 def number_problems(paper: Paper) -> Iterator[str]:
-    """Yield scores out of range, rows that stand twice, and conditions that no loss has."""
+    """Yield scores out of range, rows that stand twice, and what no run can ever have."""
     first: dict[tuple[Any, ...], int] = {}
     losses = load_catalogue()
     for each in paper.numbers:
@@ -65,9 +66,28 @@ def number_problems(paper: Paper) -> Iterator[str]:
         key = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
         if first.setdefault(key, each.line) != each.line:
             yield f"line {each.line} repeats line {first[key]} in every fact; keep one of the two"
+        if each.version not in (paper.about.versions or [""]):
+            words = unknown_name("version", each.version, paper.about.versions)
+            yield f"line {each.line}, column version: {words}"
+        if each.countable and not each.outside:
+            yield from (f"line {each.line}, {line}" for line in cover_problems(each, paper))
         if each.reproducible:
             lines = condition_problems(losses, each.loss, each.conditions, paper.vocabulary)
             yield from (f"line {each.line}, column conditions: {line}" for line in lines)
+
+
+def cover_problems(number: PublishedNumber, paper: Paper) -> Iterator[str]:
+    """Yield the words for which no study could ever cover a number that studies are to cover."""
+    advice = "or say in outside.yaml why no study covers the row"
+    losses, words = load_catalogue(), paper.vocabulary
+    if number.loss not in losses:
+        named = number.method in words.methods
+        known = losses if named else {*losses, *words.methods}
+        unknown = unknown_name("loss" if named else "method", number.loss, known)
+        yield f"column method: {unknown}; name its loss under 'methods' of {PAPER}, {advice}"
+    problem = check_metric(number.metric)
+    if problem and number.metric not in words.quantities:
+        yield f"column metric: {problem}, {', '.join(words.quantities)}; use one, {advice}"
 
 
 def condition_problems(

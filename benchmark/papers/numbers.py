@@ -40,6 +40,13 @@ def _printed(value: Any) -> Any:
     return value
 
 
+def embedding_sizes(value: Any) -> Any:
+    """Return the text of an embedding's size as papers print it: one, or several as 512/64."""
+    if value and not re.fullmatch(r"[1-9]\d{0,5}(/[1-9]\d{0,5})*", value, re.ASCII):
+        raise ValueError("a size is a whole number from 1 to 999999, or several such as 512/64")
+    return value
+
+
 Text = Annotated[str, Field(min_length=1)]
 # A table, figure or version of a paper: part of the names of files.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}$")]
@@ -70,7 +77,7 @@ class PublishedNumber:
     dataset: str
     protocol: str
     backbone: str
-    embedding_dim: str
+    embedding_dim: Annotated[str, BeforeValidator(embedding_sizes)]
     batch_size: MaybeCount
     conditions: Annotated[Mapping[str, str], BeforeValidator(_conditions)]
     metric: Text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.paper import Paper, read_paper
 
@@ -58,3 +60,17 @@ def load_paper(folder: Path) -> Paper:
     if problems or paper is None:
         raise ReferenceDataError("\n".join(problems))
     return paper
+
+
+def problems(tmp_path: Path, **files: str | None) -> str:
+    """Return what is said of the paper with these files."""
+    folder = write_paper(tmp_path, **files)
+    with pytest.raises(ReferenceDataError) as caught:
+        load_paper(folder)
+    return str(caught.value)
+
+
+def changed(name: str, old: str, new: str) -> str:
+    """Return a file of the paper with one place changed."""
+    assert old in FILES[name]
+    return FILES[name].replace(old, new)

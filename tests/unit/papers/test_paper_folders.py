@@ -7,25 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from paper_folders import FILES, METHODS, load_paper, write_paper
+from paper_folders import FILES, METHODS, changed, load_paper, problems, write_paper
 
 from benchmark.core.errors import ConfigError, ReferenceDataError
 from benchmark.papers.library import arranged_tables, asked_numbers, cite, cite_statement
 from benchmark.papers.paper import load_papers
 from benchmark.study.data_files import paper_folders, published_names
 from benchmark.study.format import ROOT
-
-
-def problems(tmp_path, **files: str | None) -> str:
-    folder = write_paper(tmp_path, **files)
-    with pytest.raises(ReferenceDataError) as caught:
-        load_paper(folder)
-    return str(caught.value)
-
-
-def changed(name: str, old: str, new: str) -> str:
-    assert old in FILES[name]
-    return FILES[name].replace(old, new)
 
 
 def test_a_folder_becomes_a_typed_paper(tmp_path):
@@ -122,6 +110,13 @@ def test_names_that_do_not_exist_are_told_with_the_nearest(tmp_path):
         ("tau=0.1", "tau", "line 3, column conditions: 'tau' is not of the form key=value"),
         ("tau=0.1", "tua=0.1", "line 3, column conditions: unknown condition 'tua'; did you mean"),
         (",percent,\ntable1,Other", "\ntable1,Other", "line 3: not 16 fields"),
+        ("Toy,toy,own,cub", "Toy,toi,own,cub", "line 2, column method: unknown method 'toi'; did"),
+        ("recall_at_1,61", "recal_at_1,61", "line 2, column metric: unknown metric 'recal_at_1'"),
+        ("512,64,,recall", "0,64,,recall", "line 2, column embedding_dim: a size is a whole"),
+        ("512,64,,recall", "-5,64,,recall", "line 2, column embedding_dim: a size is a whole"),
+        ("512,64,,recall", "large,64,,recall", "column embedding_dim: a size is a whole number"),
+        ("512,64,,recall", "1000000000,64,,recall", "column embedding_dim: a size is a whole"),
+        ("512,64,,recall", "512/0,64,,recall", "or several such as 512/64: '512/0'"),
         ("row_label", "row_lable", "line 1: unknown column 'row_lable'; did you mean 'row_label'?"),
     ],
 )
