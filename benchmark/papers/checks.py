@@ -70,16 +70,18 @@ def number_problems(paper: Paper) -> Iterator[str]:
             words = unknown_name("version", each.version, paper.about.versions)
             yield f"line {each.line}, column version: {words}"
         if each.countable and not each.outside:
-            yield from (f"line {each.line}, {line}" for line in cover_problems(each, paper))
+            yield from (f"line {each.line}, {line}" for line in cover_problems(each, losses, paper))
         if each.reproducible:
             lines = condition_problems(losses, each.loss, each.conditions, paper.vocabulary)
             yield from (f"line {each.line}, column conditions: {line}" for line in lines)
 
 
-def cover_problems(number: PublishedNumber, paper: Paper) -> Iterator[str]:
+def cover_problems(
+    number: PublishedNumber, losses: Mapping[str, LossFacts], paper: Paper
+) -> Iterator[str]:
     """Yield the words for which no study could ever cover a number that studies are to cover."""
     advice = "or say in outside.yaml why no study covers the row"
-    losses, words = load_catalogue(), paper.vocabulary
+    words = paper.vocabulary
     if number.loss not in losses:
         named = number.method in words.methods
         known = losses if named else {*losses, *words.methods}

@@ -86,12 +86,13 @@ def test_an_analysis_leaves_figure_table_and_summary(name, smoke, tmp_path):
 
 
 def test_the_decreases_that_tables_read_are_those_that_the_analysis_states(smoke, tmp_path):
-    folder = tmp_path / "analyses" / "decomposability_gap"
+    results = smoke.study.folder(tmp_path)
+    folder = results / "analyses" / "decomposability_gap"
     several = Context.of(smoke.study, tmp_path, (0, 1), quick=True)
     summary = make("decomposability_gap", several, folder)
-    assert gap_decreases(tmp_path) == [], "a quick trial means nothing"
+    assert gap_decreases(results) == [], "a quick trial means nothing"
     replace(summary, quick=False).write(folder)
-    found = gap_decreases(tmp_path)
+    found = gap_decreases(results)
     assert {each.dataset for each in found} == {"glyphs_tiny"}
     assert sorted({each.batch_size for each in found}) == [16, 32]
     at_32 = [each for each in found if each.batch_size == 32]
@@ -100,7 +101,7 @@ def test_the_decreases_that_tables_read_are_those_that_the_analysis_states(smoke
     mean = np.mean([each.decrease for each in at_32])
     assert f"a relative decrease of {mean:+.1f}%" in claim.found
     (folder / "figure.csv").write_text("")
-    assert gap_decreases(tmp_path) == []
+    assert gap_decreases(results) == []
 
 
 def test_equal_inputs_give_equal_files(smoke, tmp_path):
