@@ -65,7 +65,7 @@ def report(
 
 def _write(verb: str, name: str, study: str, results: Path) -> None:
     from benchmark.core.errors import derived_files
-    from benchmark.core.made_of import outdated_steps, recording
+    from benchmark.core.made_of import recording
     from benchmark.report import steps
     from benchmark.report.inputs import read_inputs
 
@@ -73,11 +73,12 @@ def _write(verb: str, name: str, study: str, results: Path) -> None:
     folder = loaded.folder(results) / name
     write = steps.write_tables if verb == "tables" else steps.write_figures
     with recording(folder.parent, verb), derived_files(folder.parent):
-        made = write(read_inputs(loaded, results), folder)
+        inputs = read_inputs(loaded, results)
+        made = write(inputs, folder)
     echo(f"{folder}:")
     for artefact in made:
         echo(f"  {artefact.name}: {artefact.summary}")
-    if behind := ", ".join(outdated_steps(folder.parent)):
+    if behind := ", ".join(step for step in inputs.outdated if step != verb):
         echo(f"warning: made of older files than there are now: {behind}", err=True)
     if not (folder.parent / "runs.csv").is_file():
         echo(

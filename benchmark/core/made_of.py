@@ -5,8 +5,9 @@ one, and would print means of the old runs beside those of the new.
 """
 
 import contextlib
+import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmark.core.files import write_text
@@ -37,7 +38,10 @@ def recording(folder: Path, step: str) -> Iterator[None]:
 
 def outdated_steps(folder: Path) -> list[str]:
     """Return the verbs whose files in ``folder`` were made of others than are there now."""
-    return [step for step in READS if _recorded(folder, step) not in ("", _digest(folder, step))]
+    once = functools.cache(_content)  # steps read the same files
+    return [
+        step for step in READS if _recorded(folder, step) not in ("", _digest(folder, step, once))
+    ]
 
 
 def _record(folder: Path, step: str) -> Path:
@@ -51,11 +55,15 @@ def _recorded(folder: Path, step: str) -> str:
     return ""
 
 
-def _digest(folder: Path, step: str) -> str:
-    """Return a digest of the names and contents of the files that ``step`` reads."""
+def _content(path: Path) -> str:
+    """Return the digest of a file; raise OSError where it cannot be read."""
+    return hashlib.sha256(read_regular(path, MAX_TABLE)).hexdigest()
+
+
+def _digest(folder: Path, step: str, content: Callable[[Path], str] = _content) -> str:
+    """Return a digest of the names and ``content`` of the files that ``step`` reads."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in READS[step] for path in folder.glob(pattern)):
         with contextlib.suppress(OSError):  # its reader says what is wrong with it
-            content = hashlib.sha256(read_regular(path, MAX_TABLE)).hexdigest()
-            digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+            digest.update(f"{path.relative_to(folder).as_posix()} {content(path)}\n".encode())
     return digest.hexdigest()

@@ -190,10 +190,12 @@ class Checker(BlockReader):
     def check_field(self) -> None:
         """Check that the frozen runs are there that are to join the tables."""
         field = self.file.references.field
+        if field is None:
+            return
         kinds = (TRIALS, FINAL) if self.file.rules else (FINAL,)
         tables = [field_folder(field, kind) / TABLE for kind in kinds]
         absent = [table for table in tables if not os.path.isfile(table)]
-        if field is not None and absent:
+        if absent:
             self.add(
                 "references.field",
                 f"'{field}' holds no frozen runs: {absent[0]} is not there; name a folder "
