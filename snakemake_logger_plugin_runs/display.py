@@ -72,7 +72,7 @@ class LiveLine(Display):
         self._ended = False
 
     def update(self, progress: Progress) -> None:
-        """Move the bar; the first call starts it."""
+        """Move the bar at once; the first call starts it."""
         if self._ended:
             return
         if self._bar is None:
@@ -86,7 +86,7 @@ class LiveLine(Display):
             )
             self._task = self._bar.add_task("", total=progress.total)
             self._bar.start()
-        self._bar.update(self._task, completed=progress.done)
+        self._bar.update(self._task, completed=progress.done, refresh=True)
 
     def finished(self, line: str) -> None:
         """The live line counts it."""

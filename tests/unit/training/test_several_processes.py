@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -118,8 +120,8 @@ raise SystemExit(take_part(train))
 
 
 @pytest.fixture
-def launched(monkeypatch) -> list[int]:
-    """Return the numbers of processes that would have been started; none is."""
+def launched(monkeypatch) -> Iterator[list[int]]:
+    """Yield the numbers of processes that would have been started; none is."""
     from torch.distributed.launcher import api
 
     asked: list[int] = []
@@ -134,7 +136,8 @@ def launched(monkeypatch) -> list[int]:
     monkeypatch.setattr(api, "elastic_launch", Recorded)
     monkeypatch.setenv(FIRST_ERROR, "")
     monkeypatch.setenv(LAUNCHER, "")
-    return asked
+    yield asked
+    logging.disable(logging.NOTSET)  # which a launcher does, in a process of its own
 
 
 @pytest.mark.parametrize("cores", [1, 2])
