@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from benchmark.core.array_file import read_arrays
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing, require_folder
-from benchmark.core.records import QUERIES
+from benchmark.core.records import QUERIES, SPEC_DIGEST
 from benchmark.core.results import Scores
 
 Array = NDArray[Any]
 RECALL = "recall_at_"
-SPEC_DIGEST = "spec_digest"
 _WHOLE = ("query", "label", "nearest")
 _AVERAGES = ("map", "map_at_r")
 _LARGEST_ERROR = 1e-5  # of a mean of numbers kept as float32

@@ -37,6 +37,7 @@ METRICS = "metrics.jsonl"
 PROVENANCE = "provenance.json"
 NEIGHBOURS = "neighbours.npz"
 QUERIES = "queries.npz"
+SPEC_DIGEST = "spec_digest"  # the array of both that says whose they are
 LOG = "train.log"
 STATE = "state"
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmark.core.files import replacing, require_folder
 from benchmark.core.recipe import EvaluationConfig
-from benchmark.core.records import NEIGHBOURS
+from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet, Protocol
 from benchmark.training.measure import EmbeddedProtocol
@@ -16,9 +16,11 @@ THUMBNAIL = 64  # pixels
 
 
 def write_neighbours(
-    folder: Path, config: EvaluationConfig, embedded: dict[str, EmbeddedProtocol]
+    folder: Path, digest: str, config: EvaluationConfig, embedded: dict[str, EmbeddedProtocol]
 ) -> None:
     """Write the nearest neighbours of a fixed sample of queries of the first protocol.
+
+    ``digest`` is that of the run's specification.
 
     The sample depends on the number of queries only, so that all runs on a dataset show the same
     queries. Beside the neighbours stand ``positive_ranks``, the ranks of all that a query is to
@@ -36,6 +38,7 @@ def write_neighbours(
     categories = np.full(total, -1) if query_set.categories is None else query_set.categories
     names = [[gallery_set.names[i] for i in row] for row in neighbours]
     arrays: dict[str, Any] = {
+        SPEC_DIGEST: np.array(digest),
         "queries": queries,
         "neighbours": neighbours,
         "scores": scores.astype(np.float32),

@@ -89,10 +89,12 @@ def _write(trainer: Trainer, last: Evaluated | None, startup: float, reason: str
     folder, components, state = trainer.folder, trainer.components, trainer.state
     write_metrics(folder, state.records)
     if last is None:
-        (folder / QUERIES).unlink(missing_ok=True)  # of an earlier specification
+        for name in (NEIGHBOURS, QUERIES):  # of an earlier specification
+            (folder / name).unlink(missing_ok=True)
     else:
-        write_neighbours(folder, components.recipe.evaluation, last.embedded)
-        write_query_scores(folder, components.spec.digest, last.measured.queries)
+        digest = components.spec.digest
+        write_neighbours(folder, digest, components.recipe.evaluation, last.embedded)
+        write_query_scores(folder, digest, last.measured.queries)
     timing = state.timing(startup, trainer.total_seconds())
     return write_outcome(folder, components, state, timing, reason)
 

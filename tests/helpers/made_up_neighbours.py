@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+DIGEST = "0123456789abcdef"  # of the specification of every made-up run
 QUERIES, ITEMS, CLASSES, SHOWN, SIDE = 12, 40, 5, 6, 64
 
 
@@ -20,6 +21,7 @@ def write_neighbours_file(path: Path, seed: int, *, queries: int = QUERIES) -> d
     matches = labels[order] == labels[:queries, None]
     ranks = [np.flatnonzero(row) + 1 for row in matches]
     arrays = {
+        "spec_digest": np.array(DIGEST),
         "queries": np.arange(queries),
         "neighbours": order[:, :SHOWN],
         "scores": np.take_along_axis(scores, order, axis=1)[:, :SHOWN].astype(np.float32),

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from made_up_neighbours import write_neighbours_file
+from made_up_neighbours import DIGEST, write_neighbours_file
 from made_up_records import made_up_provenance, made_up_result
 
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec
@@ -203,7 +203,7 @@ def read_neighbours(folder: Path, content: bytes) -> None:
     """Read neighbours and use all of them."""
     path = folder / "neighbours.npz"
     path.write_bytes(content)
-    found = load_neighbours(path)
+    found = load_neighbours(path, DIGEST)
     found.average_precisions()
     for row in range(len(found.queries)):
         found.curve(row)

@@ -7,8 +7,10 @@ import numpy as np
 
 from benchmark.core.array_file import read_arrays
 from benchmark.core.errors import RunError
+from benchmark.core.records import SPEC_DIGEST
 
 _ARRAYS = {
+    SPEC_DIGEST: ("U", 0),
     "queries": ("iu", 1),
     "matches": ("b", 2),
     "query_names": ("U", 1),
@@ -58,10 +60,15 @@ def average_precision(ranks: np.ndarray) -> float:
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else float("nan")
 
 
-def load_neighbours(path: Path) -> Neighbours:
-    """Return the content of a ``neighbours.npz``; raise RunError if it is absent or broken."""
+def load_neighbours(path: Path, digest: str) -> Neighbours:
+    """Return the content of a ``neighbours.npz`` of a run with this digest of its specification.
+
+    Raise RunError if it is absent, broken or of another specification.
+    """
     try:
         arrays = read_arrays(path, _ARRAYS)
+        if (own := str(arrays[SPEC_DIGEST])) != digest:
+            raise ValueError(f"it is of specification {own:.80}, the run of {digest}")
         _check(arrays)
     except FileNotFoundError as error:
         raise RunError(f"{path} does not exist; train the run again, which writes it") from error

@@ -41,11 +41,14 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     shown: list[PairQueries] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []
+    digests = dict(zip(inputs.runs["run_id"], inputs.runs["spec_digest"], strict=True))
     try:
         for pair in run_pairs(inputs, choice or Choice()):
             try:
                 sides = {
-                    side: load_neighbours(results / "runs" / side.run_id / NEIGHBOURS)
+                    side: load_neighbours(
+                        results / "runs" / side.run_id / NEIGHBOURS, digests[side.run_id]
+                    )
                     for side in (pair.first, pair.second)
                 }
                 shown.append(_show(pair, sides, inputs.base_losses, folder))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from made_up_inputs import made_up_inputs
-from made_up_neighbours import write_neighbours_file
+from made_up_neighbours import DIGEST, write_neighbours_file
 from made_up_results import made_up_study
 
 from benchmark.core.errors import ConfigError, RunError
@@ -43,7 +43,7 @@ def test_average_precision_and_the_curve_follow_from_the_ranks(tmp_path):
     assert average_precision(np.array([1, 2, 4])) == pytest.approx((1 + 1 + 3 / 4) / 3)
     assert np.isnan(average_precision(np.array([], dtype=int)))
     arrays = write_neighbours_file(tmp_path / "neighbours.npz", 0)
-    found = load_neighbours(tmp_path / "neighbours.npz")
+    found = load_neighbours(tmp_path / "neighbours.npz", DIGEST)
     recall, precision = found.curve(0)
     assert recall[-1] == 1 and precision.tolist() == [
         i / rank for i, rank in enumerate(found.ranks[0], start=1)
@@ -58,10 +58,10 @@ def test_a_file_that_is_absent_torn_or_incomplete_names_itself_and_the_cure(tmp_
         if content:
             path.write_bytes(content)
         with pytest.raises(RunError, match=r"neighbours\.npz.* again"):
-            load_neighbours(path)
+            load_neighbours(path, DIGEST)
     np.savez(path, queries=np.arange(2))
-    with pytest.raises(RunError, match="lacks matches"):
-        load_neighbours(path)
+    with pytest.raises(RunError, match="lacks spec_digest, matches"):
+        load_neighbours(path, DIGEST)
 
 
 def test_the_baseline_is_set_beside_the_best_loss_where_both_ran():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 from made_up_inputs import made_up_inputs, write_inputs, written_page
-from made_up_neighbours import write_neighbours_file
+from made_up_neighbours import DIGEST, write_neighbours_file
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
@@ -44,7 +44,7 @@ def test_gallery_leaves_pictures_curves_and_the_numbers_of_every_recorded_query(
     assert len(table) == pair.recorded == 12
     assert pair.improved == (table["change"] > 0).sum() <= 12 - pair.worsened
     path = results / "runs" / pair.pair.second.run_id / "neighbours.npz"
-    exact = load_neighbours(path).average_precisions()
+    exact = load_neighbours(path, DIGEST).average_precisions()
     assert table["sup_ap"].to_numpy() == pytest.approx(exact, abs=1e-5)
     for query in pair.queries:
         for side in (query.first, query.second):
@@ -82,16 +82,20 @@ def test_pictures_beyond_the_limit_stay_in_the_folder(made):
     )
 
 
-@pytest.mark.parametrize("case", ["no files", "other queries", "no common seed"])
+@pytest.mark.parametrize("case", ["no files", "other queries", "another run", "no common seed"])
 def test_a_gallery_that_cannot_be_made_says_why_in_its_place(tmp_path, case):
     bad = {("sup_ap", 32, seed): "missing" for seed in (0, 1)} if "seed" in case else None
     inputs = made_up_inputs(STUDY, bad=bad)
     if case == "other queries":
         recorded(tmp_path, queries=(12, 9))
+    if case == "another run":
+        recorded(tmp_path)
+        inputs.runs["spec_digest"] = "f" * 16
     gallery = write_gallery(inputs, tmp_path)
     expected = {
         "no files": "does not exist",
         "other queries": "recorded different queries",
+        "another run": f"it is of specification {DIGEST}, the run of {'f' * 16}",
         "no common seed": "no seed has",
     }
     assert expected[case] in gallery.reason and not gallery.pairs
