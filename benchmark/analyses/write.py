@@ -25,7 +25,7 @@ def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     summary = AnalysisSummary(
         name=name,
         title=entry.display,
-        places=list(entry.facts.get("places", ())),
+        places=list(entry.facts["places"]),
         caption=analysis.drawing.caption,
         alt=analysis.drawing.alt,
         table_caption=analysis.table.caption,

@@ -54,7 +54,7 @@ def analyse(
 
     if listing:
         for entry in ANALYSES:
-            echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts.get('places', ()))})")
+            echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts['places'])})")
         return
     if name is None:
         raise ConfigError(

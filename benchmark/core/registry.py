@@ -9,6 +9,7 @@ import importlib.util
 import os
 import pkgutil
 import re
+import reprlib
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -24,6 +25,7 @@ from benchmark.core.sound_options import config_problems
 
 T = TypeVar("T")
 NAME = re.compile("[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}")  # may become the name of a folder
+MAX_LETTERS = 200  # of a text that is shown to people
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,13 @@ class Entry:
 class Registry:
     """Named components of one kind, found in ``package`` and in plugin folders.
 
-    ``facts``: what an entry may say of itself, with the defaults; None: anything.
+    ``facts``: what an entry may say of itself, with the defaults.
     """
 
     def __init__(self, kind: str, package: str, facts: Mapping[str, Any] | None = None):
         self.kind = kind
         self.package = package
-        self.facts = facts
+        self.facts = dict(facts or {})
         self._entries: dict[str, Entry] = {}
         self._imports: dict[str, Any] = {}  # by name, the import that has registered it
         self._discovered = False
@@ -53,17 +55,17 @@ class Registry:
     def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable[[T], T]:
         """Return a decorator that files its target under ``name``.
 
-        A second use of a name, or a fact that the registry does not know, is an error.
+        A second use of a name, or a fact that the registry does not know or that is of another
+        type than its default, is an error.
         """
         if not NAME.fullmatch(name):
             raise ConfigError(
                 f"{self.kind} registry",
                 [f"{name!r} cannot be a name; allowed: up to 80 letters, digits and _ . + -"],
             )
-        unknown = [] if self.facts is None else sorted(facts.keys() - self.facts.keys())
-        if unknown:
-            words = [unknown_name("fact", fact, self.facts or ()) for fact in unknown]
-            raise ConfigError(f"{self.kind} '{name}'", words)
+        told = facts if display is None else {"display": display, **facts}
+        if wrong := list(self._wrong_facts(told)):
+            raise ConfigError(f"{self.kind} '{name}'", wrong)
 
         def decorate(target: T) -> T:
             known, module = self._entries.get(name), getattr(target, "__module__", "")
@@ -75,11 +77,23 @@ class Registry:
                 self._refuse_second(name, f"by two classes or functions of {imported.origin}")
             self._imports[name] = imported
             self._entries[name] = Entry(
-                name, target, display or name, {**(self.facts or {}), **facts}
+                name, target, name if display is None else display, {**self.facts, **facts}
             )
             return target
 
         return decorate
+
+    def _wrong_facts(self, told: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what is wrong with facts, in words."""
+        known = {"display": "", **self.facts}
+        for fact, value in sorted(told.items()):
+            shown = f"{fact} is {reprlib.repr(value)}"
+            if fact not in known:
+                yield unknown_name("fact", fact, known)
+            elif type(value) is not (kind := type(known[fact])):
+                yield f"{shown} (allowed: a {kind.__name__})"
+            elif isinstance(value, str) and not (value.isprintable() and len(value) <= MAX_LETTERS):
+                yield f"{shown} (allowed: {MAX_LETTERS} letters of a line)"
 
     def _refuse_second(self, name: str, where: str) -> NoReturn:
         words = f"'{name}' is registered twice: {where}; give one of them another name"

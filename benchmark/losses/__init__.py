@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from benchmark.losses.base import Loss
 
 
-# What training and tables need to know of a loss. ``kind``: ranking, pair, proxy, triplets or none.
-# ``stochastic``: the value depends on the generator. ``accepts_references``: separate reference
-# embeddings (a memory) can be ranked instead of the batch itself.
+KINDS = ("ranking", "pair", "proxy", "triplets", "none")
+# What training and tables need to know of a loss. ``kind``: one of KINDS. ``stochastic``: the value
+# depends on the generator. ``accepts_references``: separate reference embeddings (a memory) can be
+# ranked instead of the batch itself.
 FACTS = {"paper": "", "kind": "ranking", "stochastic": False, "accepts_references": True}
 LOSSES = Registry("loss", "benchmark.losses", FACTS)
 
@@ -30,7 +31,15 @@ def plugin_problems() -> list[str]:
 
     own = inspect.signature(create_loss).parameters.values()
     names = {each.name for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD}
-    return LOSSES.plugin_problems(nn.Module, names)
+    kinds = {LOSSES.words_of(entry.target): entry.facts["kind"] for entry in LOSSES}
+    return [
+        *LOSSES.plugin_problems(nn.Module, names),
+        *(
+            f"{words}: kind is '{kind}' (allowed: {', '.join(KINDS)})"
+            for words, kind in kinds.items()
+            if kind not in KINDS
+        ),
+    ]
 
 
 @functools.cache

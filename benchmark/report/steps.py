@@ -67,7 +67,7 @@ def _registered(
 ) -> Iterator[tuple[str, str, Group, Any]]:
     for name in registry.names() if wanted is None else wanted:
         entry = registry[name]
-        if wanted is None and entry.facts.get("of_trials") and not inputs.study.references.trials:
+        if wanted is None and entry.facts["of_trials"] and not inputs.study.references.trials:
             continue
         try:
             yield name, entry.display, "study", entry.target(inputs)

@@ -45,7 +45,7 @@ rule quick_analysis:
 rule analysis:
     input:
         lambda wildcards: FLOW.data(
-            "analysis", ANALYSES[wildcards.name].facts.get("papers", ())
+            "analysis", ANALYSES[wildcards.name].facts["papers"]
         ),
     output:
         f"{OUT}/analyses/{{name}}/summary.json",

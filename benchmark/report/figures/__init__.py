@@ -8,4 +8,4 @@ name is asked for.
 
 from benchmark.core.registry import Registry
 
-FIGURES = Registry("figure", "benchmark.report.figures")
+FIGURES = Registry("figure", "benchmark.report.figures", {"of_trials": False})

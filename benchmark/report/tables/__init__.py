@@ -7,4 +7,4 @@ print. This folder holds nothing else.
 
 from benchmark.core.registry import Registry
 
-TABLES = Registry("table", "benchmark.report.tables")
+TABLES = Registry("table", "benchmark.report.tables", {"of_trials": False})

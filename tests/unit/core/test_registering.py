@@ -42,6 +42,22 @@ def test_two_classes_of_one_file_cannot_have_one_name(second, here):
             import_plugin(path)
 
 
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"display": 5}, r"display is 5 \(allowed: a str\)"),
+        ({"display": "two\nlines"}, r"display is 'two\\nlines' \(allowed: 200 letters of a line\)"),
+        ({"kind": "x" * 300}, r"kind is 'x+\.\.\.x+' \(allowed: 200 letters"),
+        ({"trains": "no"}, r"trains is 'no' \(allowed: a bool\)"),
+        ({"trian": True}, "unknown fact 'trian'; did you mean 'trains'"),
+    ],
+)
+def test_facts_are_of_the_types_of_their_defaults(facts, told):
+    registry = Registry("loss", "json", {"kind": "pair", "trains": True})
+    with pytest.raises(ConfigError, match=f"loss 'mine'.*\n.*{told}"):
+        registry.register("mine", **facts)
+
+
 def test_a_module_that_is_imported_again_registers_its_classes_again(here, monkeypatch):
     (here / "mine_again.py").write_text(PLUGIN.format("aa", "bb", "Second"))
     monkeypatch.syspath_prepend(str(here))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+import plugin_losses
 import pytest
-from plugin_losses import plugins
+from plugin_losses import HEAD, plugins
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.options import option
@@ -70,6 +71,13 @@ def test_options_that_would_be_lost_for_want_of_a_decorator_are_named():
 
 def test_a_function_is_no_loss(write):
     refused(write("def mine(embeddings, labels):\n    pass\n"), "no class derived from Module")
+
+
+def test_a_kind_that_nobody_knows_is_named(write, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(plugin_losses, "HEAD", HEAD.replace('"mine"', '"mine", kind="rank"'))
+        path = write(LOSS.format(DATACLASS, "pass"))
+    refused(path, r"kind is 'rank' \(allowed: ranking, pair")
 
 
 def test_a_run_says_it_as_well_when_the_file_has_changed_since(write, monkeypatch):
