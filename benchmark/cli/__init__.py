@@ -43,6 +43,15 @@ def folder_to_write(path: Path | None) -> Path | None:
     return path
 
 
+def file_to_write(path: Path | None) -> Path | None:
+    """Return the file of an option; raise BadParameter where something else is in its place."""
+    if path is not None:
+        if os.path.lexists(path) and not path.is_file():
+            raise typer.BadParameter(f"'{path}' is not a file; choose another place")
+        folder_to_write(path.parent)
+    return path
+
+
 def load(study: str, results: Path) -> Study:
     """Return the study of this name or path; its problems are printed, all at once.
 

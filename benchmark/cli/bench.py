@@ -10,6 +10,9 @@ import typer
 
 from benchmark.cli import MAX_THREADS, app, echo, folder_to_write
 from benchmark.core.errors import ConfigError
+from benchmark.core.plain import whole_number
+
+MAX_BATCH = 100_000
 
 group = typer.Typer()
 app.add_typer(group, name="bench")
@@ -92,9 +95,9 @@ def _prepare(threads: int) -> None:
 
 
 def _parse(text: str) -> list[int]:
-    parts = text.split(",")
-    wrong = [part for part in parts if not part.strip().isdigit() or int(part) < 8 or int(part) % 4]
+    sizes = {part: whole_number(part.strip()) or 0 for part in text.split(",")}
+    wrong = [part for part, size in sizes.items() if size % 4 or not 8 <= size <= MAX_BATCH]
     if wrong:
-        allowed = "(allowed: multiples of 4, at least 8, separated by commas)"
-        raise ConfigError("--batch-sizes", [f"'{part}' {allowed}" for part in wrong])
-    return [int(part) for part in parts]
+        allowed = f"(allowed: multiples of 4 from 8 to {MAX_BATCH}, separated by commas)"
+        raise ConfigError("--batch-sizes", [f"'{part[:100]}' {allowed}" for part in wrong])
+    return list(sizes.values())

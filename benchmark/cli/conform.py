@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmark.cli import app, echo
+from benchmark.cli import app, echo, file_to_write
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.plain import YamlError, parse_yaml
 
@@ -21,7 +21,10 @@ def conform(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="hyperparameter of the loss, may be repeated"),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="also write the result to this file")] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="also write the result to this file", callback=file_to_write),
+    ] = None,
     processes: Annotated[bool, typer.Option(help="also try two processes that train")] = True,
 ) -> None:
     """Hold anyone's ranking loss, called with (embeddings, labels), against its formula.

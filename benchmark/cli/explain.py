@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, app, echo, load
+from benchmark.cli import Results, app, echo, file_to_write, load
 from benchmark.core.records import RESULTS
 
 LISTED = 25  # verdicts that fit and are named
@@ -98,7 +98,7 @@ def fidelity(
         bool, typer.Option(help="print only the values that may move a score")
     ] = False,
     csv: Annotated[
-        Path | None, typer.Option(help="write the table to this file", dir_okay=False)
+        Path | None, typer.Option(help="write the table to this file", callback=file_to_write)
     ] = None,
 ) -> None:
     """Print each value of the recipes beside the paper's and its authors' code; all studies without

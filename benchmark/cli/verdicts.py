@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import MAX_SEED, Results, StudyName, app, echo, load
+from benchmark.cli import MAX_SEED, Results, StudyName, app, echo, file_to_write, load
 from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def simulate(
     ] = False,
     seed: Annotated[int, typer.Option(help="seed of the simulation", min=0, max=MAX_SEED)] = 0,
     figure: Annotated[
-        Path | None, typer.Option(help="SVG file to draw the rates in", dir_okay=False)
+        Path | None, typer.Option(help="SVG file to draw the rates in", callback=file_to_write)
     ] = None,
 ) -> None:
     """Print error rates and power of the verdict rule on simulated tables; exit status 1 if a goal

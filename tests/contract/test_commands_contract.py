@@ -4,6 +4,7 @@ accepts."""
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import shlex
 import typing
@@ -87,3 +88,19 @@ def test_a_folder_to_write_is_looked_at_before_anything_is_computed(tmp_path, wo
     with pytest.raises(typer.BadParameter, match="is not a folder; choose"):
         found[path].make_context(path[-1], [*given, "--out", str(tmp_path / place)])
     found[path].make_context(path[-1], [*given, "--out", str(tmp_path / "new" / "folder")])
+
+
+@pytest.mark.parametrize("place", ["folder", "pipe", "file/new"])
+@pytest.mark.parametrize(
+    "words", ["conform a.py --as fast_ap --json", "fidelity --csv", "simulate --figure"]
+)
+def test_a_file_to_write_is_looked_at_before_anything_is_computed(tmp_path, words, place):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    name, *given = words.split()
+    command = dict(commands(GROUP))[name,]
+    with pytest.raises(typer.BadParameter, match="choose another place"):
+        command.make_context(name, [*given, str(tmp_path / place)])
+    for fit in ("file", "new/file"):
+        command.make_context(name, [*given, str(tmp_path / fit)])
