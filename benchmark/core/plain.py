@@ -46,6 +46,11 @@ def parse_json(text: str | bytes) -> Any:
     return value
 
 
+def whole_number(text: str) -> int | None:
+    """Return a text of at most 18 digits as a number, None for any other text."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+
+
 def _refuse_halves(text: str) -> None:
     """Raise ValueError for half a surrogate pair, which no file, name or page can hold."""
     try:

@@ -13,6 +13,7 @@ from typing import ClassVar
 import pandas as pd
 
 from benchmark.core.paths import is_text
+from benchmark.core.plain import whole_number
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, ImageSet, Protocol
 from benchmark.datasets.index import IndexedLoader, index_rows
@@ -43,7 +44,7 @@ class Gpr1200(IndexedLoader):
         names, wrong = [], []
         for name in os.listdir(findings.root / FOLDER):
             number, _, rest = name.partition("_")
-            known = number.isdecimal() and len(number) <= 4 and int(number) < CLASSES and rest
+            known = rest and whole_number(number) in range(CLASSES)
             if name.startswith(".") or name.lower() in IGNORED:
                 continue
             if known and is_text(name) and os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES:

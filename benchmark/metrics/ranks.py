@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchmark.core.environment import available_cores
+from benchmark.core.plain import whole_number
 from benchmark.metrics.checks import EmbeddedSet
 from benchmark.metrics.rows import rank_rows
 
@@ -101,7 +102,4 @@ def block_size(items: int) -> int:
 
 def default_threads() -> int:
     """Return OMP_NUM_THREADS, which matrix products obey, too, else the usable processors."""
-    value = os.environ.get("OMP_NUM_THREADS", "")
-    if value.isdecimal() and int(value) > 0:
-        return int(value)
-    return available_cores()
+    return whole_number(os.environ.get("OMP_NUM_THREADS", "")) or available_cores()

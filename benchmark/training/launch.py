@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmark.core.errors import BenchmarkError, print_error
 from benchmark.core.gpus import take_gpus
+from benchmark.core.plain import whole_number
 from benchmark.training.interrupt import EXIT_INTERRUPTED
 
 # The file that the first process to fail makes: it is the one that says why.
@@ -91,8 +92,8 @@ def take_part(train: Callable[[], int]) -> int:
 
     The process ends when the one that started it does.
     """
-    launcher = os.environ.get(LAUNCHER)  # torchrun gives no such number
-    die_with_parent(signal.SIGTERM, None if launcher is None else int(launcher))
+    # torchrun gives no such number
+    die_with_parent(signal.SIGTERM, whole_number(os.environ.get(LAUNCHER, "")))
     try:
         return train()
     except Exception as error:

@@ -24,6 +24,7 @@ from torch import Tensor, distributed
 
 from benchmark.core.environment import available_cores, is_one_of_several
 from benchmark.core.errors import RunError
+from benchmark.core.plain import whole_number
 
 T = TypeVar("T")
 # Elements that are sent or summed at a time.
@@ -33,10 +34,22 @@ FEW = 8
 # What waits longest is for one process to rank judged lists. The launcher ends those whose peer is
 # gone.
 PATIENCE = timedelta(days=7)
+MOST = 100_000  # processes of a run
+_ADVICE = "start it with 'train --gpus N' or torchrun, or unset RANK, WORLD_SIZE and MASTER_ADDR"
 
 
 class PeerGoneError(Exception):
     """Another process is gone; what happened is for that one or its launcher to say."""
+
+
+def _variable(name: str, allowed: range) -> int:
+    """Return a variable of torchrun's; raise RunError for any other than a number ``allowed``."""
+    value = os.environ[name]
+    number = whole_number(value)
+    if number is None or number not in allowed:
+        words = f"{name}='{value[:100]}' (allowed: {allowed[0]} to {allowed[-1]})"
+        raise RunError(f"{words} describes no process of several; {_ADVICE}")
+    return number
 
 
 def share(total: int, rank: int, count: int) -> slice:
@@ -57,18 +70,23 @@ class Processes:
     def join(cls) -> Processes:
         """Return the processes that torchrun's variables describe, when all of them are there.
 
-        Raise RunError where there are GPUs, but not one for each process.
+        Raise RunError for variables that describe none, and where there are GPUs, but not one for
+        each process.
         """
         if not is_one_of_several():
             return cls()
-        rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        count = _variable("WORLD_SIZE", range(2, MOST + 1))
+        rank = _variable("RANK", range(count))
         backend = "gloo"
         if torch.cuda.is_available():
-            local, gpus = int(os.environ.get("LOCAL_RANK", rank)), torch.cuda.device_count()
+            local = _variable("LOCAL_RANK", range(count)) if "LOCAL_RANK" in os.environ else rank
             require_gpus(local + 1)
-            torch.cuda.set_device(local % gpus)
+            torch.cuda.set_device(local % torch.cuda.device_count())
             backend = "cpu:gloo,cuda:nccl"
-        distributed.init_process_group(backend, timeout=PATIENCE)
+        try:
+            distributed.init_process_group(backend, timeout=PATIENCE)
+        except (ValueError, RuntimeError) as error:  # MASTER_PORT, or nobody who answers there
+            raise RunError(f"the processes of the run cannot meet ({error}); {_ADVICE}") from error
         return cls(rank, count)
 
     def leave(self) -> None:

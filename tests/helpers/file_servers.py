@@ -20,6 +20,7 @@ class FileServer:
     states      answers with these HTTP states first, one per request
     media_type  Content-Type; None sends none
     sized       whether it says how long the content is
+    length      what it says instead of how long the content is
     password    "user:password" that it demands
     """
 
@@ -31,6 +32,7 @@ class FileServer:
         self.states: list[int] = []
         self.media_type: str | None = "application/octet-stream"
         self.sized = True
+        self.length = ""
         self.password: str | None = None
         self.asked: list[str | None] = []
         self.sent = 0  # bytes of all answers
@@ -70,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
         if state.media_type is not None:
             self.send_header("Content-Type", state.media_type)
         if state.sized:
-            self.send_header("Content-Length", str(total - first))
+            self.send_header("Content-Length", state.length or str(total - first))
         if state.tag is not None:
             self.send_header("ETag", state.tag)
         self.end_headers()

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.paths import leaves_root, read_regular
+from benchmark.core.plain import whole_number
 from benchmark.datasets.io.findings import Findings
 
 
@@ -53,7 +54,7 @@ def read_rows(
 
 def select_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return the rows whose ``column`` is a whole number, as int64; report the others."""
-    valid = [text.isdecimal() and len(text) < 19 for text in table[column]]
+    valid = [whole_number(text) is not None for text in table[column]]
     rows = _select(findings, file, table, valid, f"{column} must be a whole number")
     return rows.astype({column: "int64"})
 

@@ -21,6 +21,7 @@ from benchmark import __version__
 from benchmark.core.errors import DataError
 from benchmark.core.files import clear_place, write_json
 from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
+from benchmark.core.plain import whole_number
 from benchmark.core.record_files import parse_strictly
 from benchmark.datasets.prepare.meter import Meter, format_bytes
 
@@ -132,9 +133,9 @@ class _Transfer:
             if (
                 response.status_code == 416
             ):  # nothing after what we have: all of it, or another file
-                total = self._total(response, r"bytes \*/(?P<total>\d+)")
+                total = self._total(response, r"bytes \*/(?P<total>[0-9]{1,18})")
             elif response.status_code == 206:
-                total = self._total(response, rf"bytes {self.size}-\d+/(?P<total>\d+|\*)")
+                total = self._total(response, rf"bytes {self.size}-\d+/(?P<total>[0-9]{{1,18}}|\*)")
                 self._append(response, total)
             elif response.ok:
                 self._append(response, self._begin(response))
@@ -180,8 +181,7 @@ class _Transfer:
         headers = response.headers
         if headers.get("Content-Type", "").startswith("text/html"):
             self._refuse_web_page()
-        length = headers.get("Content-Length", "")
-        total = int(length) if length.isdecimal() else None
+        total = whole_number(headers.get("Content-Length", ""))
         tag = headers.get("ETag", "")  # a weak one cannot be used to resume
         version = tag if tag.startswith('"') else headers.get("Last-Modified")
         self.known = {"url": self.url, "total": total, "version": version}

@@ -127,5 +127,5 @@ def test_bounds_are_those_of_the_batch_size_and_the_loss():
 
 
 def test_command_refuses_batch_sizes_that_the_classes_do_not_divide():
-    result = CliRunner().invoke(app, ["bench", "losses", "--batch-sizes", "30,x"])
-    assert isinstance(result.exception, ConfigError) and len(result.exception.problems) == 2
+    result = CliRunner().invoke(app, ["bench", "losses", "--batch-sizes", f"30,x,²,{'9' * 5_000}"])
+    assert isinstance(result.exception, ConfigError) and len(result.exception.problems) == 4

@@ -13,7 +13,7 @@ import torch
 from process_groups import COUNTS, together
 from torch import nn
 
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.recipe import (
     UNTRAINED,
     EvaluationConfig,
@@ -129,6 +129,29 @@ def work(processes: Processes) -> tuple:
 def found():
     """Return what processes give, by their number."""
     return {1: [work(Processes())]} | together(work)
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"RANK": "first"}, "RANK='first' (allowed: 0 to 1)"),
+        ({"RANK": "2"}, "RANK='2' (allowed: 0 to 1)"),
+        ({"RANK": "9" * 5_000}, f"RANK='{'9' * 100}' (allowed: 0 to 1)"),
+        ({"WORLD_SIZE": "-1"}, "WORLD_SIZE='-1' (allowed: 2 to 100000)"),
+        ({"MASTER_PORT": "x"}, "the processes of the run cannot meet ("),
+        ({"MASTER_PORT": None}, "the processes of the run cannot meet ("),
+    ],
+)
+def test_variables_that_describe_no_process_are_named(variables, told, monkeypatch):
+    good = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    for name, value in (good | variables).items():
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    with pytest.raises(RunError) as error:
+        Processes.join()
+    assert told in str(error.value) and "train --gpus N" in str(error.value)
 
 
 @pytest.mark.parametrize("count", COUNTS)

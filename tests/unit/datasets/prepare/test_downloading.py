@@ -81,6 +81,11 @@ def test_another_version_on_the_server_makes_the_download_start_over(server, tar
     assert download(server.address, target).read_bytes() == CONTENT
 
 
+def test_a_length_of_endless_digits_is_no_length(server, target):
+    server.length = "9" * 5_000
+    assert download(server.address, target).read_bytes() == CONTENT
+
+
 def test_a_part_of_another_address_is_not_continued(server, target):
     leave_part(target, "http://elsewhere.example/file.tgz", b"\0" * 120_000)
     assert download(server.address, target).read_bytes() == CONTENT
