@@ -76,9 +76,7 @@ class Registry:
             if known is not None and imported is not None and imported is self._imports[name]:
                 self._refuse_second(name, f"by two classes or functions of {imported.origin}")
             self._imports[name] = imported
-            self._entries[name] = Entry(
-                name, target, name if display is None else display, {**self.facts, **facts}
-            )
+            self._entries[name] = Entry(name, target, display or name, {**self.facts, **facts})
             return target
 
         return decorate
