@@ -6,9 +6,12 @@ The file lies in a paper's folder. The one beside this module holds values of no
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
 
 from benchmark.core.errors import ReferenceDataError
+from benchmark.core.plain import YamlError, parse_yaml
 from benchmark.papers.numbers import Text
 from benchmark.papers.reading import read_csv
 
@@ -16,6 +19,20 @@ FACTS = "fidelity.csv"
 # The change of a score that a deviation is expected to make, in points; judged, not measured.
 Effect = Literal["none", "below 0.3", "0.3 to 1", "above 1"]
 LARGE: tuple[Effect, ...] = ("0.3 to 1", "above 1")
+
+
+def _as_in_recipes(value: str) -> str:
+    """Return a text that is empty or a value as recipes have them, with which it is compared."""
+    try:
+        if not value or parse_yaml(value)[1] is not None:
+            return value
+        problem = "blank or a comment"
+    except YamlError as error:
+        problem = str(error)
+    raise ValueError(f"is no value of a recipe ({problem}); put a text into quotes")
+
+
+Stated = Annotated[str, BeforeValidator(_as_in_recipes)]
 
 
 @dataclass(frozen=True)
@@ -31,9 +48,9 @@ class Fact:
 
     recipe: Text
     item: Text
-    paper: str
+    paper: Stated
     stated_in: str
-    code: str
+    code: Stated
     effect: Effect
     reason: str
     line: int = 0

@@ -13,6 +13,7 @@ import yaml
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
+from benchmark.core.plain import parse_yaml
 from benchmark.core.records import RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.facts import FACTS, LARGE, Effect, Fact, common_facts
@@ -151,7 +152,7 @@ def _row(recipe: str, item: str, fact: Fact, value: Any) -> Row:
     stated = fact.code or fact.paper
     equal: Equal = "not stated"
     if stated:
-        equal = "yes" if yaml.safe_load(stated) == value else "no"
+        equal = "yes" if parse_yaml(stated)[0] == value else "no"
     ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
     ours = ours.removesuffix("...\n").strip()
     return Row(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.facts import Fact
+from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.fidelity import Row, as_text, ledger, study_ledger, touching
 from benchmark.study import load_study
 
@@ -54,6 +54,33 @@ def test_values_are_compared_as_data_and_the_code_goes_before_the_paper():
     assert contradictions(rows) == [
         "made_up: input.flip is false, authors true: equal 'no' does not go with the effect 'none'"
     ]
+
+
+HEADER = "recipe,item,paper,stated_in,code,effect,reason\n"
+
+
+@pytest.mark.parametrize("column", ["paper", "code"])
+@pytest.mark.parametrize(
+    "text",
+    ["lr: 0.1: cosine", "[1", "@ 256", "10: %", "!!python/object/apply:os.system [id]", "\x01",
+     "# of steps", "a\tb: [", "0x10", "9" * 5000, "[" * 3000],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+def test_a_text_that_no_recipe_could_hold_is_named_by_file_line_and_column(tmp_path, text, column):
+    cells = {"paper": "", "code": "", column: text}
+    rows = f'r,a.b,1,,2,none,\nr,optimizer.lr,"{cells["paper"]}",,"{cells["code"]}",none,\n'
+    (tmp_path / "fidelity.csv").write_text(HEADER + rows)
+    problems: list[str] = []
+    read_facts(tmp_path, problems)
+    assert len(problems) == 1, problems
+    assert f"fidelity.csv, line 3, column {column}: is no value of a recipe" in problems[0]
+    assert "put a text into quotes" in problems[0] and len(problems[0]) < 500
+
+
+def test_a_date_and_a_short_number_are_read_as_recipes_are(tmp_path):
+    facts = [fact("a.day", "2001-99-99"), fact("a.lr", "1e-5")]
+    rows = ledger("made_up", {"a.day": "2001-99-99", "a.lr": 0.00001}, facts)
+    assert [row.equal for row in rows] == ["yes", "yes"]
 
 
 def test_the_last_of_several_facts_counts():
