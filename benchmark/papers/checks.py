@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from benchmark.core.errors import unknown_name
 from benchmark.losses.catalogue import LossFacts, load_catalogue
 from benchmark.metrics.names import check_metric
-from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure
+from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure, FootnoteRule
 from benchmark.papers.claims.model import COST_METRICS, KEYS, PRINTED, Claim, rival_problems
 from benchmark.papers.margins import load_margins, margin_of
-from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.numbers import COLUMNS, PublishedNumber
 from benchmark.papers.vocabulary import Vocabulary
 from benchmark.study.data_files import PAPER
 
 if TYPE_CHECKING:
     from benchmark.papers.paper import Paper
 
-DERIVED = ("line", "means", "outside", "stand_in", "conditions")
-COLUMNS = tuple(item.name for item in fields(PublishedNumber) if item.name not in DERIVED)
 _TWICE = [name for name in COLUMNS if name not in ("value", "std", "n_runs", "unit")]
 
 
@@ -106,11 +103,19 @@ def condition_problems(
 def row_problems(paper: Paper, name: str, entries: Iterable[Chosen]) -> Iterator[str]:
     """Yield unknown columns, and entries that choose no row at all."""
     for number, entry in enumerate(entries):
-        place = f"{name}.{number}.rows"
-        unknown = [column for column in entry.rows if column not in COLUMNS]
-        yield from (f"{place}  {unknown_name('column', column, COLUMNS)}" for column in unknown)
-        if not unknown and not any(each.fits(entry.rows) for each in paper.numbers):
-            yield f"{place}  chooses no row of results.csv; check its values"
+        lines = chosen_problems(entry.rows, paper.numbers, "results.csv", COLUMNS)
+        yield from (f"{name}.{number}.rows  {line}" for line in lines)
+
+
+def chosen_problems(
+    rows: Mapping[str, Any], numbers: Iterable[PublishedNumber], place: str, known: Iterable[str]
+) -> Iterator[str]:
+    """Yield columns of ``rows`` that are not ``known``, or that no number of ``place`` fits."""
+    known = list(known)
+    unknown = [column for column in rows if column not in known]
+    yield from (unknown_name("column", column, known) for column in unknown)
+    if not unknown and not any(each.fits(rows) for each in numbers):
+        yield f"chooses no row of {place}; check its values"
 
 
 def table_problems(paper: Paper) -> Iterator[str]:
@@ -121,7 +126,7 @@ def table_problems(paper: Paper) -> Iterator[str]:
             yield f"{name}  {unknown_name('table', name, printed)}"
             continue
         numbers = paper.table(name)
-        known = {*COLUMNS, *(key for each in numbers for key in each.conditions)}
+        known = arrangeable(numbers)
         columns = (*table.sections, *table.rows, *table.columns)
         for column in (*columns, *table.read_as):
             if column not in known:
@@ -138,11 +143,31 @@ def table_problems(paper: Paper) -> Iterator[str]:
                     )
 
 
+def arrangeable(numbers: Iterable[PublishedNumber]) -> set[str]:
+    """Return the columns of some rows of a table, and the conditions that they state."""
+    return {*COLUMNS, *(key for each in numbers for key in each.conditions)}
+
+
 def footnote_problems(paper: Paper) -> Iterator[str]:
-    """Yield footnotes at tables that are not arranged."""
+    """Yield footnotes at tables that are not arranged, or at none of their rows."""
     for number, rule in enumerate(paper.footnotes):
         if rule.at not in paper.tables:
             yield f"footnotes.{number}.at  {unknown_name('table', rule.at, paper.tables)}"
+        elif there := paper.table(rule.at):  # else tables.yaml is wrong
+            lines = chosen_problems(rule.where, there, rule.at, arrangeable(there))
+            yield from (f"footnotes.{number}.where  {line}" for line in lines)
+
+
+def shared_footnote_problems(
+    rule: FootnoteRule, tables: Mapping[str, Sequence[PublishedNumber]]
+) -> Iterator[str]:
+    """Yield what is wrong with a footnote's other place; ``tables`` are those of all papers."""
+    if rule.also not in tables:
+        yield f"also  {unknown_name('published table', rule.also, tables)}"
+        return
+    there = tables[rule.also]
+    lines = chosen_problems(rule.also_where, there, rule.also, arrangeable(there))
+    yield from (f"also_where  {line}" for line in lines)
 
 
 def claim_problems(

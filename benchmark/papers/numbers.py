@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -142,7 +142,7 @@ class PublishedNumber:
 
     def field(self, name: str) -> str:
         """Return a column, or a stated condition, as text; "" where there is none."""
-        value = getattr(self, name) if hasattr(self, name) else self.conditions.get(name)
+        value = getattr(self, name) if name in COLUMNS else self.conditions.get(name)
         return "" if value is None else str(value)
 
     def fits(self, rows: Mapping[str, Any]) -> bool:
@@ -151,3 +151,8 @@ class PublishedNumber:
             self.field(name) in map(str, values if isinstance(values, list | tuple) else [values])
             for name, values in rows.items()
         )
+
+
+# What chooses and arranges rows, besides the conditions that they state.
+_FOLLOWING = ("line", "means", "outside", "stand_in", "conditions")
+COLUMNS = tuple(each.name for each in fields(PublishedNumber) if each.name not in _FOLLOWING)

@@ -5,6 +5,7 @@ package and in the folders named by ``BENCHMARK_PLUGINS``.
 """
 
 import functools
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
-from benchmark.core.errors import ReferenceDataError, unknown_name
+from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.arrangements import Figure, FootnoteRule, PrintedTable
-from benchmark.papers.checks import folder_problems
+from benchmark.papers.checks import folder_problems, shared_footnote_problems
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.numbers import Name, PublishedNumber, Text
@@ -117,7 +118,9 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
     problems: list[str] = []
     papers = [read_paper(folder, problems) for folder in folders]
     found = {paper.key: paper for paper in papers if paper is not None}
-    tables = {f"{each.source}/{each.table}" for paper in found.values() for each in paper.numbers}
+    tables: dict[str, list[PublishedNumber]] = {}
+    for number in itertools.chain.from_iterable(paper.numbers for paper in found.values()):
+        tables.setdefault(f"{number.source}/{number.table}", []).append(number)
     owners: dict[str, str] = {}
     sources: dict[str, str] = {}
     for key, paper in found.items():
@@ -126,10 +129,9 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
                 words = f"'{source}' is a version of {owner}, too; rename the folder"
                 problems.append(f"{paper.folder / PAPER}: {words}")
         problems += [
-            f"{paper.folder / 'footnotes.yaml'}: footnotes.{number}.also  "
-            f"{unknown_name('published table', rule.also, tables)}"
-            for number, rule in enumerate(paper.footnotes)
-            if rule.also not in tables
+            f"{paper.folder / 'footnotes.yaml'}: footnotes.{at}.{line}"
+            for at, rule in enumerate(paper.footnotes)
+            for line in shared_footnote_problems(rule, tables)
         ]
         problems += [
             f"{paper.folder / 'claims.yaml'}: {claim.name}  is the name of a claim of {owner}, too"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from paper_folders import FILES, METHODS, changed, load_paper, problems, write_paper
 
 
@@ -24,3 +25,38 @@ def test_a_row_of_no_version_of_the_paper_is_refused(tmp_path):
     rest = {"implied": None, "outside": None, "footnotes": None}
     text = problems(tmp_path, paper=about, results="\n".join(versioned) + "\n", **rest)
     assert "line 3, column version: unknown version 'v9'" in text
+
+
+HOURS = "table1,Toy,toy,own,sop,,resnet50,512,64,,train_hours,5,,,hours,\n"
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["points", "sd_points", "rounding", "text", "fits", "__class__", "conditions", "line", "means"],
+)
+def test_only_columns_choose_rows(tmp_path, column):
+    """The row of hours has no points: asking for them was a KeyError."""
+    text = problems(
+        tmp_path,
+        results=FILES["results.csv"] + HOURS,
+        outside=f"outside:\n  - rows: {{{column}: 3}}\n    reason: x\n",
+        implied=f"implied:\n  - rows: {{{column}: 3}}\n    means: {{sampling: hard}}\n    why: x\n",
+        tables=changed("tables.yaml", "[dataset, metric]", f"[dataset, metric, {column}]"),
+        footnotes=changed("footnotes.yaml", "row_label: Toy", f"{column}: '3'"),
+    )
+    for place in (
+        "outside.yaml: outside.0.rows",
+        "implied.yaml: implied.0.rows",
+        "tables.yaml: table1",
+        "footnotes.yaml: footnotes.0.where",
+    ):
+        assert f"{place}  unknown column '{column}'" in text, text
+
+
+def test_a_condition_may_be_named_like_what_follows_from_a_row(tmp_path):
+    rows = FILES["results.csv"] + HOURS.replace("own", "copied").replace(
+        ",,train", ",points=3,train"
+    )
+    columns = changed("tables.yaml", "[dataset, metric]", "[dataset, metric, points]")
+    paper = load_paper(write_paper(tmp_path, results=rows, tables=columns))
+    assert [each.field("points") for each in paper.numbers] == ["", "", "", "3"]
