@@ -55,11 +55,13 @@ def number_problems(paper: Paper) -> Iterator[str]:
     first: dict[tuple[Any, ...], int] = {}
     losses = load_catalogue()
     for each in paper.numbers:
-        if each.is_score and not 0 <= each.points <= 100:
-            yield (
-                f"line {each.line}, column value: lies outside 0 to 100 points; "
-                "check its unit (percent or fraction)"
-            )
+        scores = {"value": each.points, "std": each.sd_points or 0.0} if each.is_score else {}
+        for column, points in scores.items():
+            if not 0 <= points <= 100:
+                yield (
+                    f"line {each.line}, column {column}: lies outside 0 to 100 points; "
+                    "check its unit (percent or fraction)"
+                )
         key = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
         if first.setdefault(key, each.line) != each.line:
             yield f"line {each.line} repeats line {first[key]} in every fact; keep one of the two"

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, StringConstraints
 
+from benchmark.core.plain import whole_number
 from benchmark.stats.judgement.question import NUMBER
 
 # Factor from the printed unit to percentage points; other units are no scores.
@@ -40,6 +41,13 @@ def _printed(value: Any) -> Any:
     return value
 
 
+def _counted(value: Any) -> Any:
+    """Return the text of a whole number of digits alone: 1_0 is none, and 64.0 no count."""
+    if isinstance(value, str) and whole_number(value) is None:
+        raise ValueError("Input should be a valid whole number of at most 18 digits")
+    return value
+
+
 def embedding_sizes(value: Any) -> Any:
     """Return the text of an embedding's size as papers print it: one, or several as 512/64."""
     if value and not re.fullmatch(r"[1-9]\d{0,5}(/[1-9]\d{0,5})*", value, re.ASCII):
@@ -47,13 +55,19 @@ def embedding_sizes(value: Any) -> Any:
     return value
 
 
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # A table, figure or version of a paper: part of the names of files.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}$")]
 Number = Annotated[float, Field(ge=0, lt=1e12)]
 Count = Annotated[int, Field(ge=0, lt=10**9)]
-MaybeNumber = Annotated[Number | None, BeforeValidator(empty_as_none)]
-MaybeCount = Annotated[Annotated[int, Field(ge=1, lt=10**9)] | None, BeforeValidator(empty_as_none)]
+Size = Annotated[int, Field(ge=1, lt=10**9, strict=True)]  # of a batch, of an embedding
+MaybeNumber = Annotated[
+    Annotated[Number, BeforeValidator(_printed)] | None, BeforeValidator(empty_as_none)
+]
+MaybeCount = Annotated[
+    Annotated[int, Field(ge=1, lt=10**9), BeforeValidator(_counted)] | None,
+    BeforeValidator(empty_as_none),
+]
 
 
 @dataclass(frozen=True)

@@ -217,6 +217,14 @@ def test_names_that_files_are_called_after_are_no_paths(tmp_path):
         ("512,64,,", "512," + "9" * 400 + ",,", "batch_size"),
         ("0.3,3,", "1e30,3,", "std"),
         ("tau=0.1", "tau=0.1;tau=0.2", "conditions"),
+        ("0.3,3,", "0.3,1_0,", "n_runs"),
+        ("0.3,3,", "0.3,3.0,", "n_runs"),
+        ("0.3,3,", "0_0.3,3,", "std"),
+        ("0.3,3,", "inf,3,", "std"),
+        ("0.3,3,", "101,3,", "std"),
+        ("0.3,3,", "1e-400,3,", "std"),
+        ("512,64,,recall", "512,6_4,,recall", "batch_size"),
+        ("512,64,,recall", "512,64.0,,recall", "batch_size"),
     ],
 )
 def test_a_number_that_nothing_counts_is_refused(old, new, column, tmp_path):
