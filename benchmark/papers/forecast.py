@@ -123,10 +123,13 @@ def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
 
 
 def printed_spreads(numbers: Iterable[PublishedNumber]) -> dict[tuple[str, str], float]:
-    """Return the largest printed spread of each dataset and metric, in points."""
+    """Return the largest printed spread of each dataset and metric, in points.
+
+    A spread of 0.0 is one that was rounded away, and says nothing.
+    """
     largest: dict[tuple[str, str], float] = {}
     for number in numbers:
-        if number.is_score and number.sd_points is not None:
+        if number.is_score and number.sd_points:
             key = (number.dataset, number.metric)
             largest[key] = max(largest.get(key, 0.0), number.sd_points)
     return largest

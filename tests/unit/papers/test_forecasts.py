@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from benchmark.papers import forecast
 from benchmark.papers.forecast import as_text, forecasts, gpu_hours, printed_spreads
 from benchmark.papers.library import asked_numbers
 from benchmark.stats.looks import pocock
@@ -79,3 +80,14 @@ def test_the_papers_studies_plan_looks_up_to_all_their_seeds(name):
 
 def test_nothing_is_forecast_without_published_tables():
     assert as_text([]) == ""
+
+
+@pytest.mark.parametrize("std", [0.0, 1e-20, 1e-300])
+def test_a_printed_spread_of_nothing_is_no_spread(std, monkeypatch):
+    """Papers print +- 0.0 of a spread that they round; no number of seeds follows from it."""
+    printed = [dataclasses.replace(each, std=std) for each in asked_numbers(["roadmap2021v2"])]
+    monkeypatch.setattr(forecast, "asked_numbers", lambda names: printed)
+    found = forecasts(STUDY)
+    assert found and as_text(found)
+    if not std:
+        assert printed_spreads(printed) == {} and {each.origin for each in found} == {"assumed"}
