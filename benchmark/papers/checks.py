@@ -10,7 +10,14 @@ from benchmark.core.errors import unknown_name
 from benchmark.losses.catalogue import LossFacts, load_catalogue
 from benchmark.metrics.names import check_metric
 from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure, FootnoteRule
-from benchmark.papers.claims.model import COST_METRICS, KEYS, PRINTED, Claim, rival_problems
+from benchmark.papers.claims.model import (
+    COST_METRICS,
+    KEYS,
+    MOST_POINTS,
+    PRINTED,
+    Claim,
+    rival_problems,
+)
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.papers.numbers import COLUMNS, PublishedNumber
 from benchmark.papers.vocabulary import Vocabulary
@@ -210,10 +217,14 @@ def claim_problems(
             problem = f"'{metric}' has no margin; state one in points with the key 'margin'"
         if problem:
             yield f"{claim.name}.metrics  {problem}"
-    levels = claim.levels.values if claim.levels else ()
+    scores = [metric for metric in claim.metrics if metric not in COST_METRICS]
+    if scores and claim.margin is not None and claim.margin > MOST_POINTS:
+        yield f"{claim.name}.margin  is of scores; write at most {MOST_POINTS} points"
+    # by their text, as their arms are found
+    levels = [str(value) for value in (claim.levels.values if claim.levels else ())]
     for level in (*filter(lambda best: best is not None, (claim.best,)), *claim.near):
-        if level not in levels:
-            yield f"{claim.name}  {unknown_name('level', level, map(str, levels))}"
+        if str(level) not in levels:
+            yield f"{claim.name}  {unknown_name('level', str(level), levels)}"
 
 
 def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) -> Iterator[str]:

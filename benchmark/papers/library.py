@@ -11,7 +11,7 @@ from benchmark.core.errors import ReferenceDataError, unknown_name
 from benchmark.papers.arrangements import Figure
 from benchmark.papers.checks import claim_problems, figure_problems
 from benchmark.papers.claims.model import Claim
-from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.numbers import Name, PublishedNumber
 from benchmark.papers.paper import Paper, load_papers, read_figures
 from benchmark.papers.reading import read_yaml
 from benchmark.papers.vocabulary import Vocabulary, load_vocabulary
@@ -83,7 +83,7 @@ def own_claims() -> Mapping[str, tuple[Claim, ...]]:
     """
     problems: list[str] = []
     words = load_vocabulary()
-    read = read_yaml(OWN_CLAIMS, dict[str, dict[str, Claim]], problems) or {}
+    read = read_yaml(OWN_CLAIMS, dict[str, dict[Name, Claim]], problems) or {}
     found = {
         study: tuple(
             claim.resolved(name, f"{THIS_SUITE}, study {study}", words)

@@ -150,7 +150,7 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
     implied = _listed(folder, "implied", Implied, problems)
     outside = _listed(folder, "outside", Outside, problems)
     footnotes = _listed(folder, "footnotes", FootnoteRule, problems)
-    claims = read_yaml(folder / "claims.yaml", dict[str, Claim], problems) or {}
+    claims = read_yaml(folder / "claims.yaml", dict[Name, Claim], problems) or {}
     tables = read_yaml(folder / "tables.yaml", dict[str, PrintedTable], problems) or {}
     versions = ("version",) if about and about.versions else ()
     facts = read_facts(folder, problems)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from benchmark.core.errors import unknown_name
-from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.numbers import PublishedNumber, Size, Text
 from benchmark.papers.reading import Closed
 from benchmark.papers.vocabulary import EMBEDDING_DIM, Requirement, Vocabulary
 
@@ -22,6 +23,7 @@ COST_METRICS = (
     "convergence",
     "decomposability_gap",
 )
+MOST_POINTS = 100  # between two scores
 Kind = Literal[
     "beats", "monotone", "best_at", "insensitive", "grows", "shrinks", "gains_most", "cost_ratio"
 ]
@@ -38,6 +40,32 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return values none of which comes twice; numbers are told apart by value."""
+    seen = set()
+    for value in values:
+        text = str(value)
+        try:
+            key: str | float = float(text)
+        except ValueError:
+            key = text
+        if key in seen:
+            raise ValueError(f"{getattr(value, 'name', text)} comes twice; keep one")
+        seen.add(key)
+    return values
+
+
+def _rising(values: tuple[float, ...]) -> tuple[float, ...]:
+    if any(low >= high for low, high in itertools.pairwise(values)):
+        raise ValueError("write the lowest ratio first, then a higher one")
+    return values
+
+
+Distinct = AfterValidator(_distinct)
+Points = Annotated[float, Field(ge=-MOST_POINTS, le=MOST_POINTS, strict=True)]
+Above0 = Annotated[float, Field(gt=0, lt=1e12, strict=True)]
+
+
 @dataclass(frozen=True)
 class Arm(Closed):
     """One side of a comparison: a loss, and the conditions that its runs meet.
@@ -51,8 +79,8 @@ class Arm(Closed):
     where: Mapping[str, Any] = field(default_factory=dict)
     prefer: Mapping[str, Any] = field(default_factory=dict)
     backbone: str = ""
-    embedding_dim: int | None = None
-    batch_size: int | None = None
+    embedding_dim: Size | None = None
+    batch_size: Size | None = None
     required: tuple[Requirement, ...] = ()
     preferred: tuple[Requirement, ...] = ()
 
@@ -78,7 +106,7 @@ def _arm(value: Any) -> Any:
     return {"loss": value} if isinstance(value, str) else value
 
 
-Arms = tuple[Annotated[Arm, BeforeValidator(_arm)], ...]
+Arms = Annotated[tuple[Annotated[Arm, BeforeValidator(_arm)], ...], Distinct]
 
 
 @dataclass(frozen=True)
@@ -87,7 +115,7 @@ class Levels(Closed):
 
     loss: str
     key: str
-    values: Annotated[tuple[Any, ...], Field(min_length=2)]
+    values: Annotated[tuple[Any, ...], Field(min_length=2), Distinct]
 
 
 @dataclass(frozen=True)
@@ -97,10 +125,10 @@ class Scope(Closed):
     ``instead_of`` names a dataset of the paper that nobody can have and that ``datasets`` replace.
     """
 
-    datasets: Annotated[tuple[str, ...], Field(min_length=1)]
+    datasets: Annotated[tuple[str, ...], Field(min_length=1), Distinct]
     protocol: str = ""
     backbone: str = ""
-    batch_sizes: tuple[int, ...] = ()
+    batch_sizes: Annotated[tuple[Size, ...], Distinct] = ()
     instead_of: str = ""
 
     @property
@@ -132,20 +160,20 @@ class Claim(Closed):
     outside         why no run of the suite can decide the sentence as published, or ""
     """
 
-    stated_in: Annotated[str, Field(min_length=1)]
-    sentence: Annotated[str, Field(min_length=20)]
+    stated_in: Text
+    sentence: Annotated[str, StringConstraints(strip_whitespace=True, min_length=20)]
     kind: Kind
-    metrics: Annotated[tuple[str, ...], Field(min_length=1)]
-    published: Annotated[tuple[Scope, ...], Field(min_length=1)]
-    alpha: Annotated[float, Field(gt=0, le=0.05)] = 0.05
+    metrics: Annotated[tuple[str, ...], Field(min_length=1), Distinct]
+    published: Annotated[tuple[Scope, ...], Field(min_length=1), Distinct]
+    alpha: Annotated[float, Field(gt=0, le=0.05, strict=True)] = 0.05
     first: Arms = ()
     second: Arms = ()
     levels: Levels | None = None
-    by: float = 0.0
-    margin: Annotated[float, Field(gt=0)] | None = None
+    by: Points = 0.0
+    margin: Above0 | None = None
     best: Any = None
-    near: tuple[Any, ...] = ()
-    between: Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(max_length=2)] = ()
+    near: Annotated[tuple[Any, ...], Distinct] = ()
+    between: Annotated[tuple[Above0, ...], Field(max_length=2), AfterValidator(_rising)] = ()
     outside: str = ""
     name: str = ""
     source: str = ""

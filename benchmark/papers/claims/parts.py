@@ -125,7 +125,8 @@ def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> 
         reason = f"{_count(holding)}, weakest: {weakest.text}"
         return Decision(SUPPORTED, reason, tested, holding, weakest, least)
     holds = f"{holding} of {_count(len(tested))} at p <= {alpha:g}"
-    missing = [each.part for each in tested if each not in judged]
+    known = set(map(id, judged))  # parts of one label cannot be compared: they hold arrays
+    missing = [each.part for each in tested if id(each) not in known]
     if missing:
         lacking = missing[0].note or "one seed or no spread"
         holds += f"; {len(missing)} could not be tested (first: {missing[0].label}: {lacking})"
