@@ -20,7 +20,7 @@ if __name__ == "__main__" and os.environ.get("BENCHMARK_FORK_SERVER"):
 
 from benchmark.cli import app
 from benchmark.cli.imports import import_verbs
-from benchmark.core.errors import BenchmarkError, RunError, print_error
+from benchmark.core.errors import BenchmarkError, RunError, is_closed, print_error
 
 import_verbs()
 
@@ -52,6 +52,11 @@ def main() -> None:
         )
     except UnicodeEncodeError as error:  # of a path
         words = f"{error.object[:200]!a} cannot be named in this locale; set PYTHONUTF8=1"
+        sys.exit(print_error(RunError(words)))
+    except ValueError:
+        if not is_closed(sys.stdout):
+            raise
+        words = "a plugin or a loss's file closed the standard output; it belongs to the command"
         sys.exit(print_error(RunError(words)))
 
 

@@ -1,6 +1,11 @@
 """``python -m benchmark conform``: an implementation of a ranking loss against its formula."""
 
+import contextlib
+import multiprocessing
 import os
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +14,8 @@ import typer
 from benchmark.cli import app, echo, file_to_write
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.plain import YamlError, parse_yaml
+
+PATIENCE = 5.0  # seconds, with what an implementation leaves running
 
 
 @app.command()
@@ -42,20 +49,53 @@ def conform(
     from benchmark.losses.conformance import verdict
     from benchmark.losses.conformance.candidate import in_words
 
+    with _ended_at_last(candidate):
+        try:
+            result = verdict.conform(candidate, loss, options, processes=processes, say=echo)
+        except Exception:
+            raise
+        except KeyboardInterrupt as error:
+            echo("interrupted: by Ctrl-C, or by the implementation itself", err=True)
+            raise typer.Exit(130) from error
+        except BaseException as error:  # sys.exit and its like: no check of a loss ends the program
+            words = f"{candidate} ended the program ({in_words(error)})"
+            raise RunError(f"{words}; a loss returns a number, or raises an Exception") from error
+        if json is not None:
+            write_json(json, result.as_json())
+        if not result.passed:
+            raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _ended_at_last(candidate: str) -> Iterator[None]:
+    """End the process some time after the block, should the implementation keep it running.
+
+    Python waits without end for threads and processes that it started.
+    """
+    status = 2
     try:
-        result = verdict.conform(candidate, loss, options, processes=processes, say=echo)
-    except Exception:
+        yield
+        status = 0
+    except typer.Exit as ended:
+        status = ended.exit_code
         raise
-    except KeyboardInterrupt as error:
-        echo("interrupted: by Ctrl-C, or by the implementation itself", err=True)
-        raise typer.Exit(130) from error
-    except BaseException as error:  # sys.exit and its like: no check of a loss ends the program
-        words = f"{candidate} ended the program ({in_words(error)})"
-        raise RunError(f"{words}; a loss returns a number, or raises an Exception") from error
-    if json is not None:
-        write_json(json, result.as_json())
-    if not result.passed:
-        raise typer.Exit(1)
+    finally:
+        left = [each.name for each in threading.enumerate() if not each.daemon]
+        left = [*left, *(each.name for each in multiprocessing.active_children())]
+        left.remove(threading.main_thread().name)
+        if left:
+            words = f"{candidate} left running: {', '.join(left)}"
+            threading.Thread(target=_end, args=(words, status), daemon=True).start()
+
+
+def _end(words: str, status: int) -> None:
+    """End the process with this status when its main thread has ended and others have not."""
+    threading.main_thread().join()
+    time.sleep(PATIENCE)
+    for child in multiprocessing.active_children():
+        child.kill()
+    echo(f"{words}; the command ends without waiting any longer", err=True)
+    os._exit(status)
 
 
 def _parse(pairs: list[str]) -> dict[str, Any]:

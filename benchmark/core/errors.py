@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 MAX_SHOWN = 200  # problems of one message
 MAX_LINE, MAX_LETTERS = 2_000, 20_000  # of a line and of a message on a terminal
@@ -92,12 +93,19 @@ def derived_files(folder: Path) -> Iterator[None]:
 def print_error(error: BenchmarkError) -> int:
     """Print ``error`` and return its exit status, 2, also when the disk of the log is full."""
     for stream, text in ((sys.stdout, ""), (sys.stderr, f"error: {shown(error)}\n")):
+        if is_closed(stream):
+            continue
         try:
             print(text, end="", file=stream, flush=True)
         except OSError:
             # what is left in the buffer must not fail again at the exit and change the status
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 2
+
+
+def is_closed(stream: TextIO | None) -> bool:
+    """Say whether nothing can be printed there: code from elsewhere may close what is not its."""
+    return stream is None or stream.closed
 
 
 def shown(error: BenchmarkError) -> str:

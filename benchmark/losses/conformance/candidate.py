@@ -17,6 +17,7 @@ from benchmark.core.options import build
 from benchmark.losses.base import Loss
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.reference import Answer
+from benchmark.losses.conformance.settings import ChangedSettingError, settings_kept
 
 ALLOWED = (
     "a function of (embeddings, labels), a torch.nn.Module, or a class that is made without "
@@ -42,16 +43,16 @@ class Candidate:
     @property
     def reference_arguments(self) -> tuple[str, str] | None:
         """The names of the arguments that take references and their labels, None without."""
-        function = self.function.forward if isinstance(self.function, nn.Module) else self.function
         try:
-            names = inspect.signature(function).parameters
+            names = inspect.signature(_called(self.function)).parameters
         except Exception:  # written in C, or of its own making
             return None
         return next((pair for pair in REFERENCE_ARGUMENTS if set(pair) <= set(names)), None)
 
     def value(self, embeddings: Tensor, labels: Tensor, **references: Tensor | None) -> Tensor:
         """Return the loss as a tensor of one number; raise WrongResultError for anything else."""
-        result = self.function(embeddings, labels, **references)
+        with settings_kept():
+            result = self.function(embeddings, labels, **references)
         if not isinstance(result, Tensor):
             raise WrongResultError(f"returned {type(result).__name__}, not a tensor of one number")
         if result.numel() != 1 or not result.is_floating_point():
@@ -88,6 +89,18 @@ def load(source: str, name_of_loss: str, options: Mapping[str, Any]) -> Candidat
     class of this suite is made with ``options``. Raises ConfigError for what cannot be
     imported or is no loss.
     """
+    try:
+        with settings_kept():
+            return _load(source, name_of_loss, options)
+    except ConfigError:
+        raise
+    except ChangedSettingError as error:
+        raise _error(source, str(error)) from error
+    except Exception as error:  # attributes, too, may be of the implementation's own making
+        raise _error(source, f"cannot be looked at: {in_words(error)}") from error
+
+
+def _load(source: str, name_of_loss: str, options: Mapping[str, Any]) -> Candidate:
     place, _, name = source.rpartition(":") if _has_object(source) else (source, "", "")
     module = _module(place)
     if name:
@@ -160,7 +173,7 @@ def _callable(source: str, target: Any, options: Mapping[str, Any]) -> Callable[
             raise _error(source, problem) from error
     if not callable(target):
         raise _error(source, f"is {type(target).__name__}, which cannot be called")
-    function = target.forward if isinstance(target, nn.Module) else target
+    function = _called(target)
     try:
         inspect.signature(function).bind(None, None)
     except TypeError as error:
@@ -168,6 +181,11 @@ def _callable(source: str, target: Any, options: Mapping[str, Any]) -> Callable[
     except Exception:  # written in C, or of its own making: there is nothing to look at
         pass
     return target
+
+
+def _called(target: Any) -> Any:
+    """Return what has the arguments of a call: of a module, its ``forward``."""
+    return target.forward if isinstance(target, nn.Module) else target
 
 
 def in_words(error: BaseException) -> str:

@@ -136,6 +136,8 @@ def _memory(subject: Subject) -> Finding:
             peaks.append(peak)
     except Exception as error:
         return Finding(name, "not applicable", in_words(error))
+    if not all(peaks):
+        return Finding(name, "not applicable", "not counted: a profiler of its own is running")
     exponent = math.log(peaks[-1] / peaks[-2]) / math.log(MEMORY_SIZES[-1] / MEMORY_SIZES[-2])
     note = f"batch^{exponent:.1f} from batch {MEMORY_SIZES[-2]} to {MEMORY_SIZES[-1]}"
     if left > 4 * MEMORY_SIZES[-1] ** 2:  # a matrix of scores

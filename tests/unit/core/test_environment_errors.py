@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import pytest
@@ -28,3 +29,15 @@ def test_a_folder_that_is_links_in_a_circle_is_one_error(tmp_path, monkeypatch, 
     with pytest.raises(SystemExit, match="2"):
         program.main()
     assert "links in a circle" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("also", ["", "sys.stderr.close()"])
+def test_a_file_that_closes_the_output_is_one_error(also, tmp_path, monkeypatch):
+    file, told = tmp_path / "mine.py", io.StringIO()
+    file.write_text(f"import sys\nsys.stdout.close()\n{also}\ndef smooth_ap(e, y): ...")
+    monkeypatch.setattr(sys, "argv", ["benchmark", "conform", str(file), "--as", "smooth_ap"])
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setattr(sys, "stderr", told)
+    with pytest.raises(SystemExit, match="2"):
+        program.main()
+    assert also or "closed the standard output" in told.getvalue()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, RunError
+from benchmark.losses.conformance import execution
 
 RIGHT = """
 import torch
@@ -135,3 +139,67 @@ def test_an_error_without_words_and_an_odd_signature_are_reported(tmp_path):
     done = conform(f"{file}:smooth_ap", "--as", "smooth_ap")
     assert done.exit_code == 1
     assert "raised E: without words" in done.output
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("torch.set_default_device('meta')", "default device to meta"),
+        ("torch.set_default_dtype(torch.float64)", "default dtype to torch.float64"),
+        ("torch.set_grad_enabled(False)", "gradients to off"),
+    ],
+)
+def test_a_loss_that_changes_torch_for_everybody_is_refused(tmp_path, setting, message):
+    file = tmp_path / "mine.py"
+    file.write_text(f"{RIGHT}\n{setting}\n")
+    with pytest.raises(ConfigError, match=message):
+        raise conform(file, "--as", "smooth_ap").exception
+    file.write_text(f"import torch\ndef smooth_ap(e, y):\n {setting}\n return (e @ e.T).mean()\n")
+    done = conform(file, "--as", "smooth_ap")
+    assert done.exit_code == 1, done.exception
+    assert "the whole program's " + message in done.output
+    assert (torch.get_default_dtype(), torch.is_grad_enabled()) == (torch.float32, True)
+    assert torch.get_default_device().type == "cpu"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "class f(torch.nn.Module):\n @property\n def forward(self): raise RuntimeError('no')",
+        "def __getattr__(name): raise RuntimeError('no')",
+    ],
+)
+def test_an_attribute_that_raises_is_one_error(tmp_path, content):
+    file = tmp_path / "mine.py"
+    file.write_text(f"import torch\n{content}\n")
+    with pytest.raises(ConfigError, match="RuntimeError: no"):
+        raise conform(f"{file}:f", "--as", "smooth_ap").exception
+
+
+def test_memory_that_nobody_can_count_is_said(tmp_path, monkeypatch):
+    # So many bytes are counted while a profiler that the loss has started is running.
+    monkeypatch.setattr(execution, "tensor_bytes", lambda call: (0, 0))
+    file = tmp_path / "mine.py"
+    file.write_text("def smooth_ap(e, y):\n return (e @ e.T).mean()")
+    done = conform(file, "--as", "smooth_ap")
+    assert done.exit_code == 1, done.exception
+    assert "a profiler of its own is running" in done.output
+
+
+@pytest.mark.parametrize("of", ["threading.Thread", "multiprocessing.get_context('fork').Process"])
+def test_what_a_file_leaves_running_does_not_hold_the_command(tmp_path, of):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import threading, multiprocessing, time\n"
+        f"{of}(target=time.sleep, args=(60,), name='busy').start()\nraise ValueError"
+    )
+    program = (
+        "import benchmark.cli.conform as verb, benchmark.__main__ as program\n"
+        "verb.PATIENCE = 0.1\nprogram.main()"
+    )
+    words = ["conform", str(file), "--as", "smooth_ap"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 2
+    assert "left running: busy; the command ends" in done.stderr

@@ -1,0 +1,48 @@
+"""What torch keeps for the whole program: an implementation that changes it changes every check."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+class ChangedSettingError(Exception):
+    """An implementation changed what is not its own."""
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "default device": torch.get_default_device(),
+        "default dtype": torch.get_default_dtype(),
+        "gradients": "on" if torch.is_grad_enabled() else "off",
+    }
+
+
+@contextmanager
+def settings_kept() -> Iterator[None]:
+    """Put torch's settings back after the block; raise ChangedSettingError if it changed them.
+
+    An error of the block that a changed setting may have caused gives way to that one.
+    """
+    before = _settings()
+    try:
+        yield
+    except Exception as error:
+        _put_back(before, error)
+        raise
+    _put_back(before)
+
+
+def _put_back(before: dict[str, Any], error: Exception | None = None) -> None:
+    changed = {name: now for name, now in _settings().items() if now != before[name]}
+    if not changed:
+        return
+    if "default device" in changed:
+        torch.set_default_device(None)  # a device named here would slow every tensor that is made
+    torch.set_default_dtype(before["default dtype"])
+    torch.set_grad_enabled(before["gradients"] == "on")
+    listed = " and ".join(f"{name} to {now}" for name, now in changed.items())
+    raise ChangedSettingError(
+        f"sets the whole program's {listed}; name it where tensors are made, or put it back"
+    ) from error
