@@ -133,7 +133,9 @@ class Registry:
         found = []
         for target in (entry.target for entry in self if file_of(entry.target)):
             if isinstance(target, type) and issubclass(target, base):
-                wrong = config_problems(getattr(target, "Config", None), reserved)
+                lacking = ", ".join(sorted(getattr(target, "__abstractmethods__", ())))
+                wrong = [f"it lacks {lacking}; define it"] if lacking else []
+                wrong += config_problems(getattr(target, "Config", None), reserved)
             else:
                 wrong = [f"it is no class derived from {base.__name__}; derive it"]
             found += [f"{self.words_of(target)}: {problem}" for problem in wrong]

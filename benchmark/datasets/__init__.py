@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmark.core.errors import Problem
+from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.options import build, problems, schema_of
+from benchmark.core.plugin_errors import file_of
 from benchmark.core.registry import Registry
-from benchmark.datasets.base import Dataset
+from benchmark.datasets.base import Dataset, DatasetLoader
 from benchmark.datasets.io.roots import with_root
+from benchmark.datasets.sound import dataset_problems, metrics_problems
 
 DATASETS = Registry("dataset", "benchmark.datasets")
 
@@ -15,11 +17,18 @@ DATASETS = Registry("dataset", "benchmark.datasets")
 def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
     """Return the dataset registered as ``name``; raise ConfigError or DataError if it cannot be.
 
-    ``benchmark.datasets.io.roots.with_root`` gives the default root of a published dataset.
+    ``benchmark.datasets.io.roots.with_root`` gives the default root of a published dataset. What a
+    plugin's loader returns is checked.
     """
-    loader = DATASETS[name].target
-    config = build(loader.Config, with_root(name, loader, params or {}), f"dataset '{name}'")
-    return loader(config).load()
+    target = DATASETS[name].target
+    loader = _loader(name, params)
+    try:
+        dataset = loader.load()
+    except Exception as error:
+        DATASETS.raise_named(error, target)
+    if file_of(target) and (wrong := list(dataset_problems(dataset))):
+        raise ConfigError(DATASETS.words_of(target), wrong)
+    return dataset
 
 
 def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[Problem]:
@@ -31,11 +40,27 @@ def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> 
 
 def training_images(name: str, params: Mapping[str, Any] | None = None) -> int | None:
     """Return the published number of training images; None for a dataset without one."""
-    loader = DATASETS[name].target
-    config = build(loader.Config, with_root(name, loader, params or {}), f"dataset '{name}'")
-    return loader(config).expected_counts().get("train", {}).get("images")
+    return _loader(name, params).expected_counts().get("train", {}).get("images")
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:
     """Return the metric families of a dataset, as benchmark.metrics names them."""
     return DATASETS[name].target.metrics
+
+
+def plugin_problems() -> list[str]:
+    """Return what is wrong with the loaders of plugins and their Configs."""
+    return DATASETS.plugin_problems(DatasetLoader) + [
+        f"{DATASETS.words_of(entry.target)}: {problem}"
+        for entry in DATASETS
+        for problem in metrics_problems(getattr(entry.target, "metrics", None))
+    ]
+
+
+def _loader(name: str, params: Mapping[str, Any] | None) -> DatasetLoader:
+    target = DATASETS[name].target
+    config = build(target.Config, with_root(name, target, params or {}), f"dataset '{name}'")
+    try:
+        return target(config)
+    except Exception as error:
+        DATASETS.raise_named(error, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
+from benchmark.core.errors import DataError
 from benchmark.datasets.counts import Counts
 
 ALL_METRICS = ("recall_at_k", "map_at_r", "map")  # families of benchmark.metrics.names
@@ -38,8 +40,16 @@ class ImageSet:
         return len(self.labels)
 
     def image(self, index: int) -> Image.Image:
-        """Return one image, upright, in mode L or RGB."""
-        return self.opener(index)
+        """Return one image, upright, in mode L or RGB; raise DataError when it is none."""
+        image = self.opener(index)
+        if (
+            not isinstance(image, Image.Image)
+            or image.mode not in ("L", "RGB")
+            or not min(image.size)
+        ):
+            words = f"image {index} ('{self.names[index]}') is {reprlib.repr(image)}"
+            raise DataError(f"{words}; its opener must return a PIL image of mode L or RGB")
+        return image
 
     def part(self, chosen: np.ndarray) -> ImageSet:
         """Return the images of these numbers, in their order."""

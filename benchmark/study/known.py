@@ -95,13 +95,17 @@ class Known:
 
 def load_known() -> Known:
     """Return what is registered in this installation, plugins included."""
-    from benchmark.datasets import DATASETS, check_dataset_params, dataset_metrics, training_images
-    from benchmark.datasets.base import DatasetLoader
+    from benchmark.datasets import (
+        DATASETS,
+        check_dataset_params,
+        dataset_metrics,
+        plugin_problems,
+        training_images,
+    )
     from benchmark.input.samplers import SAMPLERS, Sampler, check
     from benchmark.losses.catalogue import load_catalogue
 
-    wrong = DATASETS.plugin_problems(DatasetLoader) + SAMPLERS.plugin_problems(Sampler)
-    if wrong:
+    if wrong := plugin_problems() + SAMPLERS.plugin_problems(Sampler):
         raise ConfigError("plugins", wrong)
     catalogue = load_catalogue()
     return Known(

@@ -1,8 +1,13 @@
 """The batches of an epoch: the sampler's, or mined from embeddings of the network of now."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
+from benchmark.core.errors import DataError
 from benchmark.input.create import create_input
+from benchmark.input.samplers import SAMPLERS, Sampler
 from benchmark.training.components import Components
 from benchmark.training.evaluate import embed_images
 
@@ -10,12 +15,16 @@ from benchmark.training.evaluate import embed_images
 def mine(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
     """Return the batches of ``epoch`` (from 0) and how many images were embedded to make them.
 
-    The images of the pool are seen as test images are, and the network is left in its mode.
+    The images of the pool are seen as test images are, and the network is left in its mode. Raise
+    DataError for batches that are none.
     """
     sampler, recipe, model = components.sampler, components.recipe, components.model
     if not sampler.pooled:
-        return sampler.epoch(epoch), 0
-    pool = components.dataset.train.part(sampler.pool(epoch))
+        with _named(sampler):
+            return _some(sampler.epoch(epoch), epoch), 0
+    with _named(sampler):
+        (numbers,) = sampler.sound([sampler.pool(epoch)])
+    pool = components.dataset.train.part(numbers)
     images = create_input(pool, recipe.input, recipe.model.channels)
     training = model.training
     model.eval()
@@ -25,4 +34,20 @@ def mine(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
         )
     finally:
         model.train(training)
-    return sampler.mined(epoch, rows), len(pool)
+    with _named(sampler):
+        return _some(sampler.sound(sampler.mined(epoch, rows)), epoch), len(pool)
+
+
+@contextmanager
+def _named(sampler: Sampler) -> Iterator[None]:
+    """Name the sampler of a plugin in what it raises."""
+    try:
+        yield
+    except Exception as error:
+        SAMPLERS.raise_named(error, type(sampler))
+
+
+def _some(batches: list[np.ndarray], epoch: int) -> list[np.ndarray]:
+    if not batches:
+        raise DataError(f"epoch {epoch} has no batch; every epoch must have one")
+    return batches

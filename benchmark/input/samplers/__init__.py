@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.core.errors import Problem
+from benchmark.core.errors import DataError, Problem
 from benchmark.core.options import build, problems, schema_of
+from benchmark.core.plugin_errors import file_of
 from benchmark.core.registry import Registry
 from benchmark.input.samplers.base import Sampler
 
@@ -33,8 +34,29 @@ def create_sampler(
     entry = SAMPLERS[name]
     config = build(entry.target.Config, dict(params), f"sampler '{name}'")
     whole = batch_size == len(labels) and not entry.target.pooled
-    sampler = SAMPLERS[WHOLE].target if whole else entry.target
-    return sampler(config, labels=labels, categories=categories, batch_size=batch_size, seed=seed)
+    target = SAMPLERS[WHOLE].target if whole else entry.target
+    try:
+        sampler = target(
+            config, labels=labels, categories=categories, batch_size=batch_size, seed=seed
+        )
+        if file_of(target) and not sampler.pooled:
+            _check_plugin(sampler)
+    except Exception as error:
+        SAMPLERS.raise_named(error, target)
+    return sampler
+
+
+def _check_plugin(sampler: Sampler) -> None:
+    """Raise DataError for a plugin whose epochs are not those that a run is filed under."""
+    first, again = sampler.epoch(0), sampler.epoch(0)
+    if len(first) != len(again) or not all(map(np.array_equal, first, again)):
+        raise DataError(
+            "epoch 0 has other batches when it is asked for again; draw from the generator alone"
+        )
+    sizes = {len(batch) for batch in first}
+    if odd := [size for size in sizes if not 2 <= size <= sampler.batch_size]:
+        words = f"a batch holds {odd[0]} images"
+        raise DataError(f"{words}; give 2 to {sampler.batch_size}, the size that runs are named by")
 
 
 def check(name: str, params: Mapping[str, Any], batch_size: int) -> list[Problem]:
@@ -43,4 +65,7 @@ def check(name: str, params: Mapping[str, Any], batch_size: int) -> list[Problem
     wrong = problems(schema_of(target.Config), dict(params), f"sampler '{name}'")
     if wrong:
         return wrong
-    return [Problem(words) for words in target.check(target.Config(**params), batch_size)]
+    try:
+        return [Problem(words) for words in target.problems_of(target.Config(**params), batch_size)]
+    except Exception as error:
+        SAMPLERS.raise_named(error, target)

@@ -99,6 +99,9 @@ def test_a_plugin_of_another_kind_is_checked_as_well():
         class Config:
             size: int = option(0, at_least=1, help="h")
 
+        def batches(self, generator):
+            return []
+
     @registry.register("other")
     class Other:
         Config = Mine.Config
@@ -106,6 +109,19 @@ def test_a_plugin_of_another_kind_is_checked_as_well():
     default, base = registry.plugin_problems(Sampler)
     assert default.startswith(f"sampler 'mine' ({sys.modules[__name__].__file__}): option 'size'")
     assert base.endswith("it is no class derived from Sampler; derive it")
+
+
+def test_a_class_that_lacks_what_its_kind_defines_is_named():
+    registry = Registry("sampler", "json")
+
+    @registry.register("mine")
+    class Mine(Sampler):
+        @dataclass(frozen=True)
+        class Config:
+            pass
+
+    (found,) = registry.plugin_problems(Sampler)
+    assert found.endswith("it lacks batches; define it")
 
 
 def test_the_losses_of_the_suite_have_sound_options():
