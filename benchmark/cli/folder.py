@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import MAX_SIDE, app, echo, folder_to_write
+from benchmark.cli import app, echo, folder_to_write
 
 if TYPE_CHECKING:
     from benchmark.study.from_folder.look import Look, Network
     from benchmark.study.from_folder.settings import Settings
+
+MAX_SIDE = 10_000  # pixels, as in recipes
 
 group = typer.Typer(
     no_args_is_help=True, help="The benchmark on your own images: a directory of class folders."

@@ -57,7 +57,7 @@ def _resolved(
     name: str, folders: list[Path], below: tuple[str, ...]
 ) -> tuple[Document | None, dict[str, Any], list[Problem]]:
     """Return (document, data laid over what the file extends, problems); None when unreadable."""
-    paths = [folder / f"{name}.yaml" for folder in folders if re.search(LABEL, name)]
+    paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         return None, {}, [Problem(nearest_file("recipe", name, folders))]

@@ -36,7 +36,7 @@ def study_text(
     return f"""\
 # Written by 'python -m benchmark folder init'; yours to change.
 # Every key: docs/architecture.md, "Study files".
-study: {name}
+study: {_quoted(name)}
 title: {_quoted(f"Losses on {Path(str(params['root'])).name}")}
 question: {_quoted(_question(look, network))}
 seeds: {_listed(chosen.seeds)}
@@ -44,9 +44,9 @@ blocks:
   - name: main
     datasets:
       - name: folder
-        label: {name}
+        label: {_quoted(name)}
         params: {json.dumps(dict(params), ensure_ascii=False)}
-    recipe: {name}        # recipes/{name}.yaml beside this file
+    recipe: {_quoted(name)}        # recipes/{name}.yaml beside this file
     losses:            # any file of benchmark/losses or of BENCHMARK_PLUGINS
 {losses}
     batch_sizes: {_listed(chosen.batch_sizes)}    # multiples of the recipe's samples_per_class
@@ -138,6 +138,7 @@ def _listed(values: Iterable[float]) -> str:
 
 
 COMMAND = "python -m benchmark folder init"
+LONGEST_NAME = 80  # letters, as in LABEL
 LEAST_MINUTES = {False: 30, True: 120}  # of a run, by whether the network is pretrained
 
 
@@ -154,11 +155,11 @@ def study_name(root: Path, asked: str | None) -> str:
     """Return the study's name: ``asked``, or the folder's; signs but A-Z a-z 0-9 . - become _."""
     if asked is None:
         plain = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")
-        name = plain or "images"
+        name = plain[:LONGEST_NAME] or "images"
         # a name that is taken by a shipped study would mix the results of two studies
         return f"{name}_images" if name in study_names() else name
     problems = []
-    if not re.match(LABEL, asked):
+    if not re.fullmatch(LABEL, asked):
         problems.append(
             f"'{asked}' (allowed: letters, digits and _ . + - , a letter or digit first)"
         )

@@ -67,16 +67,31 @@ def test_files_are_replaced_only_when_asked(flowers, init):
 
 @pytest.mark.parametrize(
     ("folder", "name"),
-    [("Mein Garten (2024)", "Mein_Garten_2024"), ("花", "images"), ("smoke", "smoke_images")],
+    [
+        ("Mein Garten (2024)", "Mein_Garten_2024"),
+        ("花", "images"),
+        ("smoke", "smoke_images"),
+        ("1.10", "1.10"),
+        ("null", "null"),
+        ("x" * 200, "x" * 80),
+    ],
 )
 def test_the_study_is_named_after_the_folder_as_far_as_names_allow(flowers, init, folder, name):
     root = flowers.rename(flowers.parent / folder)
     done = init(root)
     assert done.exit_code == 0, done.exception
-    assert load_study(f"{name}.yaml").blocks[0].datasets[0].params["root"] == str(root)
+    study = load_study(f"{name}.yaml")
+    assert study.name == study.blocks[0].datasets[0].label == name
+    assert study.blocks[0].datasets[0].params["root"] == str(root)
 
 
-@pytest.mark.parametrize("name", ["embedded", "a/b", "a b"])
+def test_a_side_that_no_recipe_takes_is_refused_before_anything_is_written(flowers, init):
+    done = init(flowers, "--image-size", 10_001)
+    assert "image-size" in done.output
+    assert not any(Path().iterdir())
+
+
+@pytest.mark.parametrize("name", ["embedded", "a/b", "a b", "a\n"])
 def test_a_name_that_is_taken_or_no_label_is_refused(flowers, init, name):
     done = init(flowers, "--name", name)
     assert "--name" in str(done.exception)
