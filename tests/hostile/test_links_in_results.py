@@ -140,6 +140,14 @@ def test_a_loss_whose_file_cannot_name_it_is_copied_nowhere(tmp_path, name):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize("name", ["sup_recall.py", "sup_ap.py"])
+def test_a_file_named_as_a_loss_of_the_suite_is_no_challenger(tmp_path, name):
+    (tmp_path / name).write_text("x = 1\n")
+    with pytest.raises(BenchmarkError, match="is a loss already; give yours, and its file"):
+        copied_loss(tmp_path / name, tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_loss_is_not_copied_through_a_link(outside, tmp_path):
     (tmp_path / "my_loss.py").write_text("x = 1\n")
     plugins = tmp_path / "results" / "plugins"

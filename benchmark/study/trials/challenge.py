@@ -19,12 +19,18 @@ FIGURES = ["score_by_budget", "expected_best", "loss_cost"]
 def copied_loss(path: Path, folder: Path) -> Path:
     """Copy a loss's file into a plugin folder of its own below ``folder``; return that folder.
 
-    Its neighbours would be plugins as well, whatever they are.
+    Its neighbours would be plugins as well, whatever they are. Raise ConfigError for a file that
+    cannot be a loss, or whose name is taken: without its own, the other loss would be judged.
     """
+    from benchmark.losses.catalogue import load_catalogue
+
     if path.suffix != ".py" or not path.is_file():
         raise ConfigError(str(path), ["is no Python file with a loss; see docs/adding.md"])
     if not NAME.fullmatch(path.stem):  # it becomes the name of a folder
         raise ConfigError(str(path), ["has a name that no loss can have; rename the file"])
+    if path.stem in load_catalogue():
+        words = f"'{path.stem}' is a loss already; give yours, and its file, another name"
+        raise ConfigError(str(path), [words])
     plugins = file_below(folder, "plugins")
     plugins.mkdir(parents=True, exist_ok=True)
     copy_file(path, plugins / path.name)
@@ -34,8 +40,7 @@ def copied_loss(path: Path, folder: Path) -> Path:
 def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:
     """Write the study of ``loss`` with ``trials`` below ``folder``; return its path.
 
-    Raise ConfigError where no loss has this name, where the field has none at this budget, or where
-    the loss is one of the field.
+    Raise ConfigError where no loss has this name, or where the field has none at this budget.
     """
     from benchmark.losses.catalogue import load_catalogue
 
@@ -46,8 +51,6 @@ def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:
     if loss not in load_catalogue():
         words = unknown_name("loss", loss, load_catalogue())
         problems.append(f"the file registers no loss of its own name: {words}")
-    if loss in study.losses:
-        problems.append(f"'{loss}' is a loss of the field; give yours another name")
     if trials not in budgets:
         allowed = ", ".join(map(str, study.trials.budgets))
         problems.append(f"the field has no results at --trials {trials} (allowed: {allowed})")
