@@ -17,7 +17,7 @@ from benchmark.study.data_files import FINAL, TRIALS, field_folder
 from benchmark.study.grid import conflicts, written
 from benchmark.study.looks import looks_problem
 from benchmark.study.model import Block, Study, Trials, Variant
-from benchmark.study.trials.grid import sampler_problems, with_trials
+from benchmark.study.trials.grid import range_problems, sampler_problems, with_trials
 
 TABLE = "runs.csv"  # of frozen runs, beside their scores
 MAX_BLOCKS = 5000  # more come of aliases alone
@@ -213,8 +213,9 @@ class Checker(BlockReader):
                 self.add(key, str(problem))
 
     def check_trials(self, blocks: list[Block]) -> None:
-        """Check that every trial can fill its batches."""
-        for problem in sampler_problems(blocks, self.known):
+        """Check that every trial can fill its batches, and that its loss takes what it draws."""
+        found = range_problems(blocks, self.known) + sampler_problems(blocks, self.known)
+        for problem in found:
             self.add("rules.trials", problem)
 
     def build(self, blocks: list[Block], trials: Trials | None) -> Study:

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmark.core.cells import Setting
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.core.options import schema_of
+from benchmark.core.options import problems, schema_of
 from benchmark.core.recipe import OptimizerConfig, SamplerConfig
 from benchmark.core.search import sobol, value_at
 from benchmark.study.documents import Document
@@ -63,6 +63,9 @@ def trial_blocks(block: Block, loss: Variant, found: list[Knob], trials: int) ->
         override: dict[str, Any] = {}
         for knob, share in zip(found, point, strict=True):
             section = override.setdefault(knob.section, {})
+            if "times" in knob.schema["search"] and type(knob.published) not in (int, float):
+                words = f"{knob.name} is {knob.published!r}; its range 'times' needs a number to"
+                raise ConfigError(f"trials of loss '{loss.label}'", [f"{words} multiply"])
             section[knob.name] = value_at(knob.schema, share, knob.published)
         drawn.append(override)
     return [_with(block, loss, number, override) for number, override in enumerate(drawn)]
@@ -145,6 +148,17 @@ def sampler_problems(blocks: Sequence[Block], known: Known) -> list[str]:
             for problem in known.sampler_problems(sampler.name, sampler.params, size):
                 found[f"a trial draws {sampler.params} at batch size {size}: {problem}"] = None
     return list(found)
+
+
+def range_problems(blocks: Sequence[Block], known: Known) -> list[str]:
+    """Return one message for each option whose range holds values that no run could take."""
+    found: dict[tuple[str, str], str] = {}
+    for block in blocks:
+        for loss in block.losses:
+            for problem in problems(known.losses[loss.name], loss.params):
+                words = f"a trial of '{loss.label}' draws {problem.key}: {problem.message}"
+                found.setdefault((loss.label, problem.key), f"{words}; mend its range")
+    return list(found.values())
 
 
 def on_other_dataset(document: Document, instead: Mapping[str, str], dataset: str) -> Document:

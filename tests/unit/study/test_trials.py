@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import yaml
 
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.search import checked, sobol, value_at
-from benchmark.study import load_study
+from benchmark.study import load, load_study
 from benchmark.study.grid import expand
 from benchmark.study.stand_in import stand_in_name
 from benchmark.study.trials.selection import Choice, Selection, write_selected
@@ -57,7 +59,20 @@ def test_drawn_values_lie_in_their_ranges_and_small_budgets_are_parts_of_large_o
     assert {value_at({"search": {"among": [2, 4, 8]}}, x, 4) for *_, x in points} == {2, 4, 8}
 
 
-@pytest.mark.parametrize("wrong", [{"log": [0, 1]}, {"cube": [1, 2]}, {"linear": [2, 1]}, {}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"log": [0, 1]},
+        {"cube": [1, 2]},
+        {"linear": [2, 1]},
+        {},
+        {"linear": ["a", "b"]},
+        {"among": ["a", None]},
+        {"among": [True, "a"]},
+        {"log": [1, float("inf")]},
+        5,
+    ],
+)
 def test_what_is_no_range_is_refused(wrong):
     with pytest.raises(TypeError, match="no range"):
         checked(wrong)
@@ -76,6 +91,29 @@ def test_a_batch_that_a_trial_cannot_fill_is_found_before_anything_starts(study_
     study_data["blocks"][0]["batch_sizes"] = [20]
     with pytest.raises(ConfigError, match=r"rules.trials .* batch size 20"):
         load_study(write_study(study_data))
+
+
+@pytest.mark.parametrize(
+    ("search", "default", "message"),
+    [
+        ({"linear": [-1.0, 1.0]}, 0.01, r"rules\.trials .*'smooth_ap' draws tau: -0\.\d+ "),
+        ({"among": ["a", "b"]}, 0.01, r"rules\.trials .*'smooth_ap' draws tau: '[ab]' "),
+        ({"times": [0.1, 10.0]}, None, r"tau is None.*a number to multiply"),
+    ],
+)
+def test_a_range_that_no_run_could_take_is_found_before_anything_starts(
+    study_data, write_study, monkeypatch, search, default, message
+):
+    known = load.load_known()
+    tau = {**known.losses["smooth_ap"]["properties"]["tau"], "search": search, "default": default}
+    losses = known.losses | {"smooth_ap": {"properties": {"tau": tau}}}
+    monkeypatch.setattr(load, "load_known", lambda: replace(known, losses=losses))
+    study_data |= {"rules": {"trials": [4]}, "losses": {}}
+    study_data["blocks"][0] |= {"batch_sizes": [16], "losses": ["smooth_ap", "roadmap"]}
+    study_data["comparison"] = {"baseline": "roadmap"}
+    with pytest.raises(ConfigError, match=message) as error:
+        load.load_study(write_study(study_data))
+    assert len(str(error.value).splitlines()) == 2
 
 
 def test_the_same_study_runs_on_another_dataset_that_it_names(study_data, write_study):
