@@ -46,8 +46,8 @@ def conform(
     options = _parse(option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
+    from benchmark.core.plugin_errors import in_words
     from benchmark.losses.conformance import verdict
-    from benchmark.losses.conformance.candidate import in_words
 
     with _ended_at_last(candidate):
         try:

@@ -19,6 +19,15 @@ def file_of(target: Any) -> str | None:
     return getattr(sys.modules.get(module), "__file__", None)
 
 
+def in_words(error: BaseException) -> str:
+    """Return what somebody's code raised, in one line; its text, too, may be of that code."""
+    try:
+        text = " ".join(str(error).split())[:200]
+    except Exception:
+        text = "without words"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def raise_named(error: Exception, words: str, target: Any) -> NoReturn:
     """Raise again, inside ``except``, what a component raised; ``words`` name it and its file.
 
@@ -39,5 +48,4 @@ def raise_named(error: Exception, words: str, target: Any) -> NoReturn:
     if own and not isinstance(error, OF_THE_MACHINE):
         error.add_note(f"raised in {place}")
         raise error
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    raise RunError(f"{place}: {text}") from error
+    raise RunError(f"{place}: {in_words(error)}") from error

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.core.plugin_errors import file_of, raise_named
+from benchmark.core.plugin_errors import file_of, in_words, raise_named
 from benchmark.core.sound_options import config_problems
 
 T = TypeVar("T")
@@ -68,6 +68,9 @@ class Registry:
             raise ConfigError(f"{self.kind} '{name}'", wrong)
 
         def decorate(target: T) -> T:
+            if not callable(target):
+                words = f"'{name}' is {reprlib.repr(target)}; register a class or a function"
+                raise ConfigError(f"{self.kind} registry", [words])
             known, module = self._entries.get(name), getattr(target, "__module__", "")
             # a module has a specification for each import, so that a reload may register again
             imported = getattr(sys.modules.get(module), "__spec__", None)
@@ -117,7 +120,7 @@ class Registry:
         """Return what a message calls a registered class: kind, name, and a plugin's file."""
         names = (entry.name for entry in self._entries.values() if entry.target is target)
         file = file_of(target)
-        words = f"{self.kind} '{next(names, target.__name__)}'"
+        words = f"{self.kind} '{next(names, getattr(target, '__name__', ''))}'"
         return words if file is None else f"{words} ({file})"
 
     def raise_named(self, error: Exception, target: Any) -> NoReturn:
@@ -199,7 +202,7 @@ def registered_names(registry: str, folder: str) -> tuple[str, ...]:
     would take seconds and turn the order of the packages round.
     """
     files = [*(Path(__file__).parents[1] / folder).glob("*.py"), *plugin_files()]
-    pattern = re.compile(rf'^@{registry}\.register\(\s*"([^"]+)"', re.MULTILINE)
+    pattern = re.compile(rf"""^@?{registry}\.register\(\s*["']([^"']+)["']""", re.MULTILINE)
     return tuple(
         sorted(
             name
@@ -227,9 +230,9 @@ def import_plugin(path: Path) -> None:
         del sys.modules[name]  # or the next registry would take what is there for all
         problems = [f"{error.source}: {problem}" for problem in error.problems]
         raise ConfigError(f"plugin {path}", problems) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         frames = traceback.extract_tb(error.__traceback__)
         lines = [f" in line {frame.lineno}" for frame in frames if frame.filename == str(path)]
-        words = f"{type(error).__name__}: {error}{''.join(lines[-1:])}; correct that file"
+        words = f"{in_words(error)}{''.join(lines[-1:])}; correct that file"
         raise ConfigError(f"plugin {path}", [f"cannot be imported: {words}"]) from error

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.options import build
+from benchmark.core.plugin_errors import in_words
 from benchmark.losses.base import Loss
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.reference import Answer
@@ -186,15 +187,6 @@ def _callable(source: str, target: Any, options: Mapping[str, Any]) -> Callable[
 def _called(target: Any) -> Any:
     """Return what has the arguments of a call: of a module, its ``forward``."""
     return target.forward if isinstance(target, nn.Module) else target
-
-
-def in_words(error: BaseException) -> str:
-    """Return what a candidate raised, in one line; its text, too, may be of the candidate's."""
-    try:
-        text = " ".join(str(error).split())[:200]
-    except Exception:
-        text = "without words"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _error(source: str, problem: str) -> ConfigError:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from benchmark.core.plugin_errors import in_words
 from benchmark.losses.conformance import cases
-from benchmark.losses.conformance.candidate import in_words
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.checks import FLOAT32, ordinary_batches
 from benchmark.losses.conformance.findings import Finding, examine

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import distributed, multiprocessing
 
+from benchmark.core.plugin_errors import in_words
 from benchmark.losses.conformance import cases
-from benchmark.losses.conformance.candidate import REFUSALS, in_words, load
+from benchmark.losses.conformance.candidate import REFUSALS, load
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.checks import FLOAT32
 from benchmark.losses.conformance.findings import Finding

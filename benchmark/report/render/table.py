@@ -92,6 +92,13 @@ class Table:
             raise ValueError(
                 f"'{self.title}': {len(self.columns)} columns, but rows of {sorted(widths)} cells"
             )
+        for row in (row for section in self.sections for row in section.rows):
+            for column, cell in zip(self.columns, row, strict=True):
+                if column.parts and len(cell.numbers) not in (0, len(column.parts)):
+                    raise ValueError(
+                        f"'{self.title}': {len(cell.numbers)} numbers in a cell of the column "
+                        f"{column.header}, which has {', '.join(column.parts)}"
+                    )
 
     @property
     def rows(self) -> int:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.registry import Registry, import_plugin
+from benchmark.core.registry import Registry, import_plugin, registered_names
 
 PLUGIN = """
 import registry_of_a_test
@@ -20,6 +20,14 @@ class First:
 @registry_of_a_test.REGISTRY.register("{}")
 class {}:
     pass
+"""
+
+
+WORDLESS = """class Wordless(Exception):
+    def __str__(self):
+        raise ValueError
+
+raise Wordless
 """
 
 
@@ -58,6 +66,21 @@ def test_facts_are_of_the_types_of_their_defaults(facts, told):
         registry.register("mine", **facts)
 
 
+@pytest.mark.parametrize("target", [None, 5, "words"])
+def test_what_cannot_be_called_is_no_component(target):
+    with pytest.raises(ConfigError, match=r"loss registry.*\n.*'mine' is .*register a class or"):
+        Registry("loss", "json").register("mine")(target)
+
+
+@pytest.mark.parametrize(
+    "line", ["@TABLES.register('mine')", 'TABLES.register("mine", display="M")(build)']
+)
+def test_names_are_found_however_they_are_registered(line, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(f"x = 1\n{line}\n")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    assert "mine" in registered_names("TABLES", "report/tables")
+
+
 def test_a_module_that_is_imported_again_registers_its_classes_again(here, monkeypatch):
     (here / "mine_again.py").write_text(PLUGIN.format("aa", "bb", "Second"))
     monkeypatch.syspath_prepend(str(here))
@@ -75,6 +98,8 @@ def test_a_module_that_is_imported_again_registers_its_classes_again(here, monke
         ("import no_such_module_anywhere\n", "ModuleNotFoundError: .*in line 1; correct"),
         ("\n\n1 / 0\n", "ZeroDivisionError: division by zero in line 3; correct"),
         ("def f(:\n", "SyntaxError: .*line 1"),
+        ("import sys\nsys.exit(0)\n", "SystemExit: 0 in line 2; correct"),
+        (WORDLESS, "Wordless: without words in line 5; correct"),
     ],
 )
 def test_a_plugin_that_cannot_be_imported_is_named_with_the_line(text, told, here):
