@@ -30,8 +30,16 @@ PROGRAM = "ranking-benchmark"
 COMPLETION = ("--install-completion", "--show-completion")
 
 
+def open_closed_streams() -> None:
+    """Lead streams that a shell has closed (``>&-``) nowhere: a file would get their number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+
+
 def main() -> None:
     """Runs the command line; an expected error becomes one message and exit status 2."""
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without a letter shows its escape
             stream.reconfigure(errors="backslashreplace")
