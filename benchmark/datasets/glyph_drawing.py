@@ -8,6 +8,7 @@ reach 100 percent.
 """
 
 import importlib.util
+import sys
 import unicodedata
 from collections import Counter
 from importlib import metadata
@@ -58,8 +59,15 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
         arrays = read_arrays(path, ARRAYS)
     except (OSError, ValueError):
         return None
-    fits = len(arrays["pixels"]) == len(arrays["codes"]) == len(arrays["fonts"])
-    return arrays if fits else None
+    pixels, codes, fonts, font_names = (arrays[name] for name in ARRAYS)
+    sound = (
+        (pixels.dtype, *pixels.shape) == (np.uint8, len(codes), SIDE, SIDE)
+        and len(codes) == len(fonts) > 0
+        and 0 <= fonts.min() <= fonts.max() < len(font_names)
+        and 0 <= codes.min() <= codes.max() <= sys.maxunicode
+        and all(unicodedata.name(chr(code), "") for code in np.unique(codes))
+    )
+    return arrays if sound else None
 
 
 def _font_files() -> list[Path]:

@@ -51,6 +51,7 @@ class EmbeddingModel(nn.Module):
             if config.embedding_dim is None
             else nn.Linear(width, config.embedding_dim)
         )
+        self._width = width
         self.embedding_dim: int = config.embedding_dim or width
         self._initial_digest = _digest(backbone)
         self._parameters_in_all = sum(parameter.numel() for parameter in self.parameters())
@@ -69,7 +70,7 @@ class EmbeddingModel(nn.Module):
 
     def take_backbone(self) -> FrozenBackbone:
         """Return backbone and pooling; norm and head alone stay, which take their features."""
-        taken = FrozenBackbone(self.backbone, self.pooling, self._initial_digest)
+        taken = FrozenBackbone(self.backbone, self.pooling, self._initial_digest, self._width)
         self.backbone, self.pooling = nn.Identity(), nn.Identity()
         return taken
 
@@ -111,12 +112,13 @@ class EmbeddingModel(nn.Module):
 class FrozenBackbone(nn.Module):
     """Maps images (B, C, H, W) to features (B, F), always in evaluation mode.
 
-    ``digest`` is that of its weights.
+    ``digest`` is that of its weights, ``width`` is F.
     """
 
-    def __init__(self, backbone: Any, pooling: nn.Module, digest: str):
+    def __init__(self, backbone: Any, pooling: nn.Module, digest: str, width: int):
         super().__init__()
         self.backbone, self.pooling, self.digest = backbone, pooling, digest
+        self.width = width
         self.eval()
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

@@ -129,13 +129,14 @@ class FrozenFeatures:
 
     def _part(self, path: Path, images: ImageSet, patience: float) -> np.ndarray | None:
         """Return the features of a part; None while another run computes them."""
-        rows = _read(path, len(images))
+        shape = len(images), self.backbone.width
+        rows = _read(path, shape)
         if rows is not None:
             return rows
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(path.with_suffix(".lock"), timeout=patience):
-                rows = _read(path, len(images))
+                rows = _read(path, shape)
                 return self._compute(path, images) if rows is None else rows
         except Timeout:
             return None
@@ -151,12 +152,12 @@ class FrozenFeatures:
         return features
 
 
-def _read(path: Path, count: int) -> np.ndarray | None:
-    """Return the features (count, F) in a file; None where it is missing or damaged."""
+def _read(path: Path, shape: tuple[int, int]) -> np.ndarray | None:
+    """Return the features (N, F) of this shape in a file; None where it is missing or damaged."""
     try:
         # a changed byte breaks the archive's check sum
         features = read_arrays(path, {"features": ("f", 2)})["features"]
     except (OSError, ValueError):
         return None
-    valid = len(features) == count and features.dtype == np.float32
-    return features if valid else None
+    sound = features.shape == shape and features.dtype == np.float32 and np.isfinite(features).all()
+    return features if sound else None

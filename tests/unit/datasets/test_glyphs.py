@@ -76,6 +76,31 @@ def test_damaged_cache_is_drawn_again(monkeypatch, tmp_path):
     assert path.stat().st_size > 1000
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("codes", lambda codes: codes + 10**9),
+        ("codes", lambda codes: -codes),
+        ("codes", lambda codes: np.where(codes == codes[0], 0, codes)),
+        ("fonts", lambda fonts: fonts + 1000),
+        ("fonts", lambda fonts: fonts - 1000),
+        ("font_names", lambda names: names[:1]),
+        ("pixels", lambda pixels: pixels[:, :16]),
+    ],
+)
+def test_a_cache_that_cannot_be_of_glyphs_is_drawn_again(monkeypatch, tmp_path, name, change):
+    drawn = glyph_images()
+    few = {key: array[:500] for key, array in drawn.items() if key != "font_names"}
+    few["font_names"] = drawn["font_names"]
+    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path))
+    monkeypatch.setattr("benchmark.datasets.glyph_drawing._draw", lambda: few)
+    glyph_images()
+    (path,) = tmp_path.glob("glyphs-*.npz")
+    assert np.array_equal(glyph_images()["codes"], few["codes"])
+    np.savez(path, **{**few, name: change(few[name])})
+    assert np.array_equal(glyph_images()[name], few[name])
+
+
 def test_datasets_and_samplers_do_not_import_torch():
     code = (
         "import sys; import benchmark.input.samplers as s; from benchmark.datasets import "

@@ -122,7 +122,7 @@ def test_two_sets_of_one_dataset_never_share_features(dataset, cache):
     assert not torch.equal(rows(made, nameless[0])[:50], rows(made, nameless[1])[:50])
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "short", "pickle"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "short", "pickle", "narrow", "endless"])
 def test_damaged_features_are_computed_again(dataset, cache, damage):
     first = rows(make(dataset), dataset.train)
     path = min(cache.rglob("*.npz"))
@@ -133,8 +133,14 @@ def test_damaged_features_are_computed_again(dataset, cache, damage):
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
     else:
-        values = np.zeros((3, 4), np.float32) if damage == "short" else np.array([{}])
-        np.savez(path, features=values)
+        there = np.load(path)["features"]
+        values = {
+            "short": there[:3],
+            "pickle": np.array([{}]),
+            "narrow": there[:, :5],
+            "endless": np.full_like(there, np.inf),
+        }
+        np.savez(path, features=values[damage])
     said = []
     assert torch.equal(rows(make(dataset, said), dataset.train), first)
     assert len(said) == 1
