@@ -5,6 +5,7 @@ Modules here import nothing heavy at the top: a verb imports what it needs when 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,11 +45,23 @@ def folder_to_write(path: Path | None) -> Path | None:
 
 
 def file_to_write(path: Path | None) -> Path | None:
-    """Return the file of an option; raise BadParameter where something else is in its place."""
+    """Return the file of an option; raise BadParameter where it cannot be, or replaces another."""
+    import tempfile
+
     if path is not None:
         if os.path.lexists(path) and not path.is_file():
             raise typer.BadParameter(f"'{path}' is not a file; choose another place")
+        if path.suffix == ".py":
+            raise typer.BadParameter(f"'{path}' is a program; choose another place")
         folder_to_write(path.parent)
+        there = next(each for each in path.absolute().parents if each.exists())
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                path.lstat()  # no disk may take such a name
+            tempfile.TemporaryFile(dir=there).close()
+        except OSError as error:
+            words = f"'{path}' cannot be written ({error.strerror}); choose another place"
+            raise typer.BadParameter(words) from error
     return path
 
 

@@ -90,7 +90,7 @@ def test_a_folder_to_write_is_looked_at_before_anything_is_computed(tmp_path, wo
     found[path].make_context(path[-1], [*given, "--out", str(tmp_path / "new" / "folder")])
 
 
-@pytest.mark.parametrize("place", ["folder", "pipe", "file/new"])
+@pytest.mark.parametrize("place", ["folder", "pipe", "file/new", "n" * 300, "/proc/new"])
 @pytest.mark.parametrize(
     "words", ["conform a.py --as fast_ap --json", "fidelity --csv", "simulate --figure"]
 )

@@ -55,6 +55,14 @@ def test_a_wrong_file_gives_status_1_its_smallest_batch_and_json(tmp_path):
     assert len(wrong["case"]["labels"]) == len(wrong["case"]["embeddings"])
 
 
+def test_a_result_takes_the_place_of_no_program(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(RIGHT)
+    done = conform(file, "--as", "smooth_ap", "--json", file)
+    assert done.exit_code == 2 and "is a program; choose another place" in done.output
+    assert file.read_text() == RIGHT
+
+
 @pytest.mark.parametrize(
     ("content", "source", "message"),
     [
