@@ -134,8 +134,7 @@ def challenge(
     import os
     import sys
 
-    import pandas as pd
-
+    from benchmark.core.csv_file import guess_csv
     from benchmark.core.environment import PLUGINS
     from benchmark.core.errors import derived_files
     from benchmark.report.page.answer import standing
@@ -153,7 +152,7 @@ def challenge(
         raise typer.Exit(status)
     final = results / f"{study.stem}-selected"
     with derived_files(final):
-        told = standing(pd.read_csv(final / "stats" / "budget_ranks.csv"), name)
+        told = standing(guess_csv(final / "stats" / "budget_ranks.csv"), name)
     echo("\n".join(told))
     echo(f"page: {final / 'report' / 'index.html'}")
 

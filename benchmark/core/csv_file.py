@@ -16,6 +16,16 @@ import pandas as pd
 from benchmark.core.paths import MAX_TABLE, open_regular
 
 EMPTY_IS_NAN = "float64"
+# Columns of the steps' tables that hold texts, whatever these look like: a dataset may be called
+# 2011, a loss NA. Names are never missing; the other texts may be.
+NAMES = (
+    "dataset", "setting", "backbone", "loss", "base_loss", "against", "claim", "paper", "source",
+    "table", "row_label",
+)  # fmt: skip
+TEXTS = (
+    *NAMES, "split", "metric", "part", "stated_in", "sentence", "condition", "outside", "reason",
+    "note",
+)  # fmt: skip
 
 
 def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.DataFrame:
@@ -47,11 +57,18 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
 def guess_csv(path: Path, **options: Any) -> pd.DataFrame:
     """Return the table in a file that a step wrote, with pandas' guesses and ``options``.
 
+    ``TEXTS`` are texts, and an empty field of ``NAMES`` is "". Elsewhere it alone is a missing one.
     Raise ValueError when it is no table or has a column twice, OSError when it cannot be read.
     """
     with open_regular(path, MAX_TABLE) as stream:
-        _header(stream)
-        table: pd.DataFrame = pd.read_csv(stream, **options)
+        header = _header(stream)
+        table: pd.DataFrame = pd.read_csv(
+            stream,
+            dtype=dict.fromkeys(TEXTS, "str"),
+            keep_default_na=False,
+            na_values={name: [""] for name in header if name not in NAMES},
+            **options,
+        )
     return table
 
 

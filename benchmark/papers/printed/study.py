@@ -80,7 +80,7 @@ def printed_of(
 
 def _read(path: Path, study: Study) -> pd.DataFrame:
     try:
-        return guess_csv(path, keep_default_na=False, na_values=[""])
+        return guess_csv(path)
     except (OSError, ValueError) as error:
         advice = f"write it with 'python -m benchmark verdicts {study.name}'"
         raise RunError(f"{path} cannot be read ({error}); {advice}") from error

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from long_tables import run_table
 from made_up_inputs import made_up_inputs, write_inputs
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.errors import RunError
 from benchmark.core.privacy import public, without_paths
@@ -13,6 +13,7 @@ from benchmark.report.gallery import write_gallery
 from benchmark.report.inputs import Inputs, read_inputs
 from benchmark.report.numbers import duration, interval, mean_sd, p_value, points
 from benchmark.report.steps import write_figures, write_tables
+from benchmark.study import Variant
 
 
 @pytest.fixture
@@ -28,6 +29,17 @@ def test_inputs_read_back_what_the_steps_before_wrote(small_study, tmp_path):
     assert loaded.paired["difference"].tolist() == pytest.approx(
         inputs.paired["difference"].tolist()
     )
+
+
+@pytest.mark.parametrize("label", ["2011", "NA", "1e5", "true"])
+def test_a_dataset_may_be_called_like_a_number(label, tmp_path):
+    variants = tuple(Variant(loss, loss, {}) for loss in ("smooth_ap", "sup_ap"))
+    block = made_up_block(variants, (32,), (0, 1, 2), datasets=(label,))
+    study = made_up_study(blocks=(block,), seeds=(0, 1, 2))
+    write_inputs(made_up_inputs(study), made_up_runs(study), tmp_path)
+    loaded = read_inputs(study, tmp_path)
+    assert set(loaded.paired["dataset"]) == {label}
+    assert "paired" in {each.name for each in write_tables(loaded, tmp_path / "tables")}
 
 
 def test_absent_files_are_named_and_give_empty_tables(small_study, tmp_path):
