@@ -75,6 +75,8 @@ def detectable_shift(df: float, alpha: float = ALPHA) -> float:
     """
     if not df > 0:
         return float("nan")
+    if alpha >= POWER:
+        return 0.0
     critical = stats.t.isf(alpha / 2, df)
 
     def seen(shift: float) -> float:

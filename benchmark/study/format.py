@@ -129,8 +129,11 @@ class Comparison:
     """The comparisons fixed before the runs."""
 
     baseline: str = option(help="the loss every other is tested against")
-    ablation: tuple[str, ...] = option((), help="losses of the ablation, from simplest to complete")
-    alpha: float = option(0.05, above=0.0, below=1.0, help="family-wise error rate")
+    ablation: tuple[str, ...] = option(
+        (), help="losses of the ablation, from simplest to complete", schema={"uniqueItems": True}
+    )
+    # what a test can see is searched for, which takes minutes far below 0.001
+    alpha: float = option(0.05, at_least=0.001, at_most=0.5, help="family-wise error rate")
 
 
 @dataclass(frozen=True)

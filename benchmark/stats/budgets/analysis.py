@@ -17,6 +17,7 @@ test classes |
 flipped, best_kept |
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -25,9 +26,10 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.cells import Setting
+from benchmark.core.errors import RunError
 from benchmark.core.seeding import derive
 from benchmark.runs.table import RunTable
-from benchmark.stats.budgets.chosen import PLACE, plain, trial_scores, with_trials
+from benchmark.stats.budgets.chosen import NAMED, PLACE, plain, trial_scores, with_trials
 from benchmark.stats.budgets.expected import (
     expected_best,
     explained_share,
@@ -189,9 +191,16 @@ def _places(scores: pd.DataFrame, final: RunTable, metric: str, alpha: float) ->
 
 
 def rule_of(setting: str) -> Rule:
-    """Return the rule set and number of trials of a final setting, ("equal", 16) of x~equal16."""
-    name = Setting.from_label(setting).options[-1]
-    return (AUTHORS, 0) if name == AUTHORS else (EQUAL, int(name.removeprefix(EQUAL)))
+    """Return the rule set and number of trials of a final setting, ("equal", 16) of x~equal16.
+
+    Raise RunError for any other setting.
+    """
+    name = ("", *Setting.from_label(setting).options)[-1]
+    if name == AUTHORS:
+        return AUTHORS, 0
+    if found := re.fullmatch(f"{EQUAL}([0-9]{{1,2}})", name):
+        return EQUAL, int(found[1])
+    raise RunError(f"runs under '{setting}' are no final runs that trials chose; {NAMED}")
 
 
 def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from benchmark.study.model import Study
 from benchmark.study.trials.grid import FOLD, trial_of
 from benchmark.study.trials.selection import Choice, Selection
 
+NAMED = "'references.trials' names a study with 'rules', which make trials"
 PLACE = ["dataset", "setting", "batch_size", "loss"]  # of a table of trials
 
 
@@ -24,14 +25,22 @@ def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
         on=["dataset", "setting", "loss", "base_loss", "batch_size", "seed"],
     )  # fmt: skip
     whole = runs["dataset"].str.rpartition(FOLD)
+    if len(other := runs[whole[1] != FOLD]):
+        raise RunError(f"runs on '{other['dataset'].iloc[0]}' are no trials on a fold; {NAMED}")
     runs = with_trials(runs).assign(dataset=whole[0], fold=whole[2].astype(int))
     index = [*PLACE, "trial"]
     return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
 
 
 def with_trials(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of runs with ``trial``, their number, and ``setting`` as the blocks have it."""
-    trials = [trial_of(Setting.from_label(label)) for label in runs["setting"]]
+    """Return rows of runs with ``trial``, their number, and ``setting`` as the blocks have it.
+
+    Raise RunError for a run that is no trial.
+    """
+    try:
+        trials = [trial_of(Setting.from_label(label)) for label in runs["setting"]]
+    except ValueError as error:
+        raise RunError(f"{error}; {NAMED}") from error
     return runs.assign(trial=trials, setting=runs["setting"].map(plain))
 
 

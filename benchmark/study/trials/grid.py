@@ -1,5 +1,6 @@
 """From a study with rules to its trials: what they vary, the settings they draw, their blocks."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -72,8 +73,11 @@ def trial_blocks(block: Block, loss: Variant, found: list[Knob], trials: int) ->
 
 
 def trial_of(setting: Setting) -> int:
-    """Return the number of the trial that a setting is."""
-    return int(setting.options[-1].removeprefix(TRIAL))
+    """Return the number of the trial that a setting is; raise ValueError for any other setting."""
+    found = re.fullmatch(f"{TRIAL}([0-9]{{2}})", setting.options[-1] if setting.options else "")
+    if found is None:
+        raise ValueError(f"runs under '{setting.label}' are no trials")
+    return int(found[1])
 
 
 def _with(block: Block, loss: Variant, number: int, drawn: Mapping[str, Any]) -> Block:

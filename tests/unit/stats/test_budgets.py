@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 from made_up_budgets import made_up_budgets, made_up_finals, made_up_trials
 
-from benchmark.core.errors import ReferenceDataError
+from benchmark.core.errors import ReferenceDataError, RunError
 from benchmark.runs.collect import freeze_field, with_field
 from benchmark.runs.table import RunTable
 from benchmark.stats.budgets.analysis import analyse_budgets
@@ -120,3 +121,22 @@ def test_a_run_without_a_result_is_not_frozen(tmp_path):
     final.runs.loc[3, "status"] = "missing"
     with pytest.raises(ReferenceDataError, match="1 runs have no result"):
         freeze_field(made_up_trials(), final, "map_at_r", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("setting", "r10"), ("setting", "r10~trialx"), ("dataset", "glyphs_1k")],
+)
+def test_runs_that_are_no_trials_are_said_to_be_none(column, value):
+    trials, finals = made_up_trials(), made_up_finals()
+    runs = trials.runs.assign(**{column: value})
+    with pytest.raises(RunError, match=r"no trial.*references\.trials"):
+        analyse_budgets(dataclasses.replace(trials, runs=runs), finals, "map_at_r", 0.05)
+
+
+@pytest.mark.parametrize("setting", ["r10", "r10~trial01", "r10~equal"])
+def test_runs_that_no_trials_chose_are_said_to_be_none(setting):
+    trials, finals = made_up_trials(), made_up_finals()
+    finals = dataclasses.replace(finals, runs=finals.runs.assign(setting=setting))
+    with pytest.raises(RunError, match=r"no final runs.*references\.trials"):
+        analyse_budgets(trials, finals, "map_at_r", 0.05)

@@ -138,3 +138,16 @@ def test_the_field_of_a_study_with_rules_holds_trials_too(study_data, write_stud
     (tmp_path / "final" / "runs.csv").touch()
     study_data |= {"references": {"field": str(tmp_path)}, "rules": {"trials": [1]}}
     assert str(tmp_path / "trials" / "runs.csv") in refusal(write_study(study_data))
+
+
+def test_no_loss_comes_twice_in_an_ablation(study_data, write_study):
+    study_data["comparison"] = {"baseline": "fast_ap", "ablation": ["fast_ap", "sup_ap", "fast_ap"]}
+    assert "comparison.ablation (line " in (text := refusal(write_study(study_data)))
+    assert "non-unique" in text
+
+
+@pytest.mark.parametrize("alpha", [1e-16, 1e-4, 0.51, 0.9999999999999999])
+def test_an_error_rate_that_no_test_is_made_for_is_refused(alpha, study_data, write_study):
+    """At 1e-16 the search for what a test can see did not end."""
+    study_data["comparison"] = {"baseline": "fast_ap", "alpha": alpha}
+    assert "comparison.alpha (line " in refusal(write_study(study_data))
