@@ -12,15 +12,12 @@ import os
 import pickle
 import resource
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
-from workplace import STUCK
 
 from benchmark.core.errors import RunError
 from benchmark.core.provenance import packages, packages_digest
@@ -125,13 +122,6 @@ def test_a_log_without_room_is_a_clear_error(monkeypatch):
         patch.setattr("sys.stdout", log)
         with pytest.raises(RunError, match=r"cannot write the log: No space left.*free some space"):
             Progress("run", 1).say("a word")
-
-
-def test_a_run_whose_streams_are_closed_is_trained(tmp_path):
-    spec = write_spec_in(tmp_path, tiny_spec(training={"epochs": 1}))
-    words = f"exec {sys.executable} -m benchmark train --spec {spec} <&- >&- 2>&-"
-    assert subprocess.run(["sh", "-c", words], timeout=STUCK, check=False).returncode == 0
-    assert (tmp_path / RESULT).is_file()
 
 
 def test_a_disk_without_any_room_is_noticed_before_training(stopped, full_disk, monkeypatch):
