@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.reading import Closed
+from pydantic import Field
+
+from benchmark.papers.numbers import PublishedNumber, Size
+from benchmark.papers.reading import Closed, Distinct
 
 BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
+Columns = Annotated[tuple[str, ...], Field(min_length=1), Distinct]
 
 
 @dataclass(frozen=True)
@@ -20,9 +23,9 @@ class PrintedTable(Closed):
     """
 
     title: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    sections: tuple[str, ...] = ()
+    rows: Columns
+    columns: Columns
+    sections: Annotated[tuple[str, ...], Distinct] = ()
     read_as: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def read(self, number: PublishedNumber, column: str) -> str:
@@ -64,7 +67,7 @@ class PrintedValues(Closed):
     """Published numbers beside a panel: their table, and their x where it is a hyperparameter."""
 
     table: str
-    at: float | None = None
+    at: Annotated[float, Field(allow_inf_nan=False)] | None = None
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,11 @@ class Panel(Closed):
     loss: str
     metric: str
     backbone: str
-    test_sets: tuple[TestSet, ...]
+    test_sets: Annotated[tuple[TestSet, ...], Field(min_length=1), Distinct]
     x: str = ""
     label: str = ""
     scale: Literal["linear", "log"] = "linear"
-    batch_size: int | None = None
+    batch_size: Size | None = None
     baseline: str = ""
     published: PrintedValues | None = None
     loss_against: str = ""
@@ -104,7 +107,7 @@ class Figure(Closed):
     title: str
     kind: Literal["sweep", "gain", "convergence", "effect"]
     studies: tuple[str, ...]
-    panels: tuple[Panel, ...]
+    panels: Annotated[tuple[Panel, ...], Field(min_length=1)]
     name: str = ""
     source: str = ""
 

@@ -238,6 +238,11 @@ def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) ->
         for loss in filter(None, (panel.loss, panel.baseline, panel.loss_against)):
             if loss not in losses:
                 yield f"{place}  {unknown_name('loss', loss, losses)}"
+        for key in ("baseline", "loss_against"):
+            if getattr(panel, key) == panel.loss:
+                yield f"{place}.{key}  is the loss of the panel; name another, or leave it out"
+        if panel.first and panel.first == panel.second:
+            yield f"{place}.second  is '{panel.first}', as the first; name another word"
         if problem := check_metric(panel.metric):
             yield f"{place}.metric  {problem}"
         axis = [name for name in (*panel.x.split(" - "), panel.parameter) if name]

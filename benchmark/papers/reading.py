@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import AfterValidator, ConfigDict, ValidationError
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.paths import read_regular
@@ -22,6 +22,24 @@ class Closed:
     """A record whose file may hold no other keys."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return values none of which comes twice; numbers are told apart by value."""
+    seen = set()
+    for value in values:
+        text = str(value)
+        try:
+            key: str | float = float(text)
+        except ValueError:
+            key = text
+        if key in seen:
+            raise ValueError(f"{getattr(value, 'name', text)} comes twice; keep one")
+        seen.add(key)
+    return values
+
+
+Distinct = AfterValidator(_distinct)
 
 
 def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from benchmark.core.errors import unknown_name
 from benchmark.papers.numbers import PublishedNumber, Size, Text
-from benchmark.papers.reading import Closed
+from benchmark.papers.reading import Closed, Distinct
 from benchmark.papers.vocabulary import EMBEDDING_DIM, Requirement, Vocabulary
 
 # Of a cell, not of a split: what training cost, how fast it went, what an analysis measured.
@@ -40,28 +40,12 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return values none of which comes twice; numbers are told apart by value."""
-    seen = set()
-    for value in values:
-        text = str(value)
-        try:
-            key: str | float = float(text)
-        except ValueError:
-            key = text
-        if key in seen:
-            raise ValueError(f"{getattr(value, 'name', text)} comes twice; keep one")
-        seen.add(key)
-    return values
-
-
 def _rising(values: tuple[float, ...]) -> tuple[float, ...]:
     if any(low >= high for low, high in itertools.pairwise(values)):
         raise ValueError("write the lowest ratio first, then a higher one")
     return values
 
 
-Distinct = AfterValidator(_distinct)
 Points = Annotated[float, Field(ge=-MOST_POINTS, le=MOST_POINTS, strict=True)]
 Above0 = Annotated[float, Field(gt=0, lt=1e12, strict=True)]
 
