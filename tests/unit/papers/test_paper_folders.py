@@ -232,7 +232,9 @@ def test_a_number_that_nothing_counts_is_refused(old, new, column, tmp_path):
     assert f"column {column}: " in text
 
 
-@pytest.mark.parametrize("name", ["implied.yaml", "tables.yaml", "claims.yaml", "figures.yaml"])
+@pytest.mark.parametrize(
+    "name", ["implied.yaml", "tables.yaml", "claims.yaml", "figures.yaml", "fidelity.csv"]
+)
 def test_a_pipe_or_a_link_to_nothing_is_no_absent_file(name, tmp_path):
     for number, make in enumerate((os.mkfifo, lambda place: os.symlink("nowhere", place))):
         folder = write_paper(tmp_path / str(number), **{name.partition(".")[0]: None})
