@@ -26,6 +26,7 @@ def validate(
     """
     from benchmark.core.errors import BenchmarkError, shown
     from benchmark.core.files import write_text
+    from benchmark.papers.fidelity import study_ledger
     from benchmark.papers.paper import load_papers
     from benchmark.study import Study, load_study, study_names
     from benchmark.study.format import schema_files
@@ -35,19 +36,20 @@ def validate(
         for path, text in schema_files().items():
             write_text(path, text)
             echo(f"wrote {path}")
-    failed = False
+    told: set[str] = set()
     names = studies or study_names()
     checks: list[Callable[[], Any]] = [load_papers, *(partial(load_study, name) for name in names)]
     for check in checks:
         try:
             checked = check()
-        except BenchmarkError as error:
-            failed = True
-            echo(f"error: {shown(error)}", err=True)
-        else:
             if isinstance(checked, Study):
+                study_ledger(checked)
                 echo(f"{checked.path}: valid, {len(expand(checked))} runs")
-    if failed:
+        except BenchmarkError as error:
+            if (message := shown(error)) not in told:  # the ledger reads the papers, too
+                echo(f"error: {message}", err=True)
+            told.add(message)
+    if told:
         raise typer.Exit(2)
 
 

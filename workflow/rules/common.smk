@@ -8,7 +8,7 @@ from pathlib import Path
 from snakemake.logging import logger
 
 from benchmark.core.gpus import visible_gpus
-from benchmark.papers.paper import load_papers
+from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folder import RunsFolder
 from benchmark.runs.specs import outdated, write_spec
 from benchmark.study.interrupt import Interrupt
@@ -17,7 +17,8 @@ from snakemake_logger_plugin_runs import StudyFacts
 
 FLOW = or_end(lambda: load_flow(config, workflow.overwrite_configfiles))
 if workflow.is_main_process:
-    or_end(load_papers)  # what is wrong with them is said before anything is trained
+    # What is wrong with papers, or not said of a recipe, is said before anything is trained.
+    or_end(lambda: study_ledger(FLOW.study))
 RUNS = FLOW.runs
 RESULTS = FLOW.results
 OUT = FLOW.folder
