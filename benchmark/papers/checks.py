@@ -179,6 +179,20 @@ def shared_footnote_problems(
     yield from (f"also_where  {line}" for line in lines)
 
 
+def shared_name_problems(paper: Paper, files: dict[tuple[str, str], str]) -> Iterator[str]:
+    """Yield tables and figures whose files another paper makes, too: one would replace the other.
+
+    ``files`` is {kind and name: key of its paper}, to which those of this paper are added.
+    """
+    prefix = f"{paper.source}_"
+    names = [("table", f"{prefix}{name}") for name in paper.tables]
+    names += [("figure", each.name) for each in paper.figures]
+    for kind, name in names:
+        if (owner := files.setdefault((kind, name), paper.key)) != paper.key:
+            words = f"is written to {name}, as a {kind} of {owner} is; rename one of the folders"
+            yield f"{paper.folder}/{kind}s.yaml: {name.removeprefix(prefix)}  {words}"
+
+
 def claim_problems(
     claim: Claim, words: Vocabulary, numbers: Iterable[PublishedNumber]
 ) -> Iterator[str]:

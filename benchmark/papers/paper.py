@@ -15,7 +15,7 @@ from pydantic import Field
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.arrangements import Figure, FootnoteRule, PrintedTable
-from benchmark.papers.checks import folder_problems, shared_footnote_problems
+from benchmark.papers.checks import folder_problems, shared_footnote_problems, shared_name_problems
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.numbers import Name, PublishedNumber, Text
@@ -123,6 +123,7 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
         tables.setdefault(f"{number.source}/{number.table}", []).append(number)
     owners: dict[str, str] = {}
     sources: dict[str, str] = {}
+    files: dict[tuple[str, str], str] = {}
     for key, paper in found.items():
         for source in paper.names:
             if (owner := sources.setdefault(source, key)) != key:
@@ -133,6 +134,7 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
             for at, rule in enumerate(paper.footnotes)
             for line in shared_footnote_problems(rule, tables)
         ]
+        problems += shared_name_problems(paper, files)
         problems += [
             f"{paper.folder / 'claims.yaml'}: {claim.name}  is the name of a claim of {owner}, too"
             for claim in paper.claims

@@ -6,8 +6,9 @@ What is wrong was found when the figures were drawn, after the runs, and blamed 
 from __future__ import annotations
 
 import pytest
-from paper_folders import FILES, changed, problems
+from paper_folders import FILES, changed, problems, write_paper
 
+from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.library import all_figures
 from benchmark.papers.paper import load_papers
 
@@ -64,3 +65,29 @@ def test_a_column_arranges_a_table_once(tmp_path):
 
 def test_the_figures_of_the_suite_are_as_they_were():
     assert len(all_figures()) > 5 and load_papers()
+
+
+def test_no_two_papers_make_files_of_one_name(tmp_path, monkeypatch):
+    """The table of the first paper was replaced by that of the second."""
+    rest = dict.fromkeys(("claims", "implied", "outside", "footnotes"))
+    outside = "outside:\n  - rows: {method: toy}\n    reason: nobody has the code\n"
+    write_paper(tmp_path / "mine", "toy", **{**rest, "outside": outside}, **_named("table1_x"))
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
+    load_papers()
+    write_paper(tmp_path / "mine", "toy_table1", **{**rest, "outside": outside}, **_named("x"))
+    with pytest.raises(ReferenceDataError) as caught:
+        load_papers()
+    for kind in ("tables", "figures"):
+        place = f"toy_table1/{kind}.yaml: x  is written to toy_table1_x, as a {kind[:-1]} of toy is"
+        assert place in str(caught.value), caught.value
+
+
+def _named(name: str) -> dict[str, str]:
+    """Return files of a paper whose table and figure have one name."""
+    return {
+        "results": FILES["results.csv"].replace("table1", name),
+        "tables": FILES["tables.yaml"].replace("table1", name),
+        "figures": FILES["figures.yaml"]
+        .replace("fig2", name)
+        .replace("table: table1", f"table: {name}"),
+    }
