@@ -1,23 +1,37 @@
 """Make analyses and leave their files: figure.svg, .pdf, .csv, table.csv, .md, .html, summary."""
 
+import reprlib
 from pathlib import Path
 
 from benchmark.analyses import ANALYSES
+from benchmark.analyses.analysis import Analysis
 from benchmark.analyses.context import Context
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
+from benchmark.core.errors import RunError
 from benchmark.core.files import write_text
 from benchmark.report.drawing.drawing import save
 from benchmark.report.records import AnalysedRun, AnalysisSummary
 from benchmark.report.render.csv import to_csv
 from benchmark.report.render.html import to_html
 from benchmark.report.render.markdown import to_markdown
+from benchmark.report.render.table import NothingToShow
 
 
 def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
-    """Make one analysis, write its files into ``folder`` and return its summary."""
+    """Make one analysis, write its files into ``folder`` and return its summary.
+
+    Raise RunError for an analysis of a plugin that returns none.
+    """
     entry = ANALYSES[name]
-    analysis = entry.target(context)
+    try:
+        analysis = entry.target(context)
+        if not isinstance(analysis, Analysis):
+            raise TypeError(f"it returned {reprlib.repr(analysis)}; return an Analysis")
+    except NothingToShow as reason:
+        raise RunError(f"{ANALYSES.words_of(entry.target)} has nothing to show: {reason}") from None
+    except (Exception, SystemExit) as error:
+        ANALYSES.raise_named(error, entry.target)
     save(analysis.drawing, folder, "figure")
     write_text(folder / "table.csv", to_csv(analysis.table))
     write_text(folder / "table.md", to_markdown(analysis.table))

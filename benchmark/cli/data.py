@@ -43,9 +43,10 @@ def list_datasets() -> None:
 
     Example: python -m benchmark data list
     """
-    from benchmark.datasets import DATASETS
+    from benchmark.datasets import DATASETS, require_sound_plugins
     from benchmark.datasets.prepare.describe import describe
 
+    require_sound_plugins()
     echo("\n\n".join(describe(entry) for entry in DATASETS))
 
 
@@ -133,13 +134,10 @@ def check(
     Example: python -m benchmark data check cub --root data/cub --images
     """
     from benchmark.core.environment import available_cores
+    from benchmark.datasets import published_counts
     from benchmark.datasets.counts import count_differences, counts_table
     from benchmark.datasets.prepare.decode import broken_images
-    from benchmark.datasets.prepare.prepare import (
-        load_with_any_counts,
-        published_counts,
-        recorded_sources,
-    )
+    from benchmark.datasets.prepare.prepare import load_with_any_counts, recorded_sources
 
     params = _params(name, root, param)
     sources = recorded_sources(Path(str(params["root"]))) if "root" in params else {}

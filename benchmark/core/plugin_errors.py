@@ -28,12 +28,13 @@ def in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def raise_named(error: Exception, words: str, target: Any) -> NoReturn:
+def raise_named(error: BaseException, words: str, target: Any) -> NoReturn:
     """Raise again, inside ``except``, what a component raised; ``words`` name it and its file.
 
     The traceback of an error in the component's own lines is kept, and ends with the words. Of any
-    other, such as a method with other arguments, it would show the suite's lines alone: then the
-    words and the error's are all. What the suite's own components raise is not changed.
+    other, such as a method with other arguments or ``sys.exit``, it would show the suite's lines
+    alone: then the words and the error's are all. What the suite's own components raise is not
+    changed.
     """
     file = file_of(target)
     expected = isinstance(error, BenchmarkError)
@@ -45,7 +46,7 @@ def raise_named(error: Exception, words: str, target: Any) -> NoReturn:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame.lineno for frame in frames if frame.filename == file]
     place = f"{words}, line {own[-1]}" if own else words
-    if own and not isinstance(error, OF_THE_MACHINE):
+    if own and isinstance(error, Exception) and not isinstance(error, OF_THE_MACHINE):
         error.add_note(f"raised in {place}")
         raise error
     raise RunError(f"{place}: {in_words(error)}") from error

@@ -93,6 +93,8 @@ class Registry:
                 yield unknown_name("fact", fact, known)
             elif type(value) is not (kind := type(known[fact])):
                 yield f"{shown} (allowed: a {kind.__name__})"
+            elif isinstance(value, tuple) and not all(isinstance(each, str) for each in value):
+                yield f"{shown} (allowed: a tuple of texts)"
             elif isinstance(value, str) and not (value.isprintable() and len(value) <= MAX_LETTERS):
                 yield f"{shown} (allowed: {MAX_LETTERS} letters of a line)"
 
@@ -123,7 +125,7 @@ class Registry:
         words = f"{self.kind} '{next(names, getattr(target, '__name__', ''))}'"
         return words if file is None else f"{words} ({file})"
 
-    def raise_named(self, error: Exception, target: Any) -> NoReturn:
+    def raise_named(self, error: BaseException, target: Any) -> NoReturn:
         """Raise again what the class ``target`` of a plugin raised, with its name and file."""
         raise_named(error, self.words_of(target), target)
 

@@ -1,5 +1,6 @@
 """Datasets: one file each, found by their registry. Nothing here imports torch."""
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,8 +9,9 @@ from benchmark.core.options import build, problems, schema_of
 from benchmark.core.plugin_errors import file_of
 from benchmark.core.registry import Registry
 from benchmark.datasets.base import Dataset, DatasetLoader
+from benchmark.datasets.counts import Counts
 from benchmark.datasets.io.roots import with_root
-from benchmark.datasets.sound import dataset_problems, metrics_problems
+from benchmark.datasets.sound import are_counts, class_problems, dataset_problems
 
 DATASETS = Registry("dataset", "benchmark.datasets")
 
@@ -40,7 +42,17 @@ def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> 
 
 def training_images(name: str, params: Mapping[str, Any] | None = None) -> int | None:
     """Return the published number of training images; None for a dataset without one."""
-    return _loader(name, params).expected_counts().get("train", {}).get("images")
+    return published_counts(name, params).get("train", {}).get("images")
+
+
+def published_counts(name: str, params: Mapping[str, Any] | None = None) -> Counts:
+    """Return the published counts of a dataset with these parameters, {} if there are none."""
+    target = DATASETS[name].target
+    counts = _loader(name, params).expected_counts()
+    if not are_counts(counts):
+        words = f"its expected counts are {reprlib.repr(counts)}; give {{split: {{kind: number}}}}"
+        raise ConfigError(DATASETS.words_of(target), [words])
+    return counts
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:
@@ -53,12 +65,19 @@ def plugin_problems() -> list[str]:
     return DATASETS.plugin_problems(DatasetLoader) + [
         f"{DATASETS.words_of(entry.target)}: {problem}"
         for entry in DATASETS
-        for problem in metrics_problems(getattr(entry.target, "metrics", None))
+        for problem in class_problems(entry.target)
     ]
+
+
+def require_sound_plugins() -> None:
+    """Raise ConfigError for loaders of plugins that nothing can be loaded with."""
+    if wrong := plugin_problems():
+        raise ConfigError("plugins", wrong)
 
 
 def _loader(name: str, params: Mapping[str, Any] | None) -> DatasetLoader:
     target = DATASETS[name].target
+    require_sound_plugins()
     config = build(target.Config, with_root(name, target, params or {}), f"dataset '{name}'")
     try:
         return target(config)

@@ -16,7 +16,7 @@ def dataset_problems(dataset: Any) -> Iterator[str]:
     if not isinstance(dataset, Dataset):
         yield f"load() returned {_told(dataset)}; return a benchmark.datasets.base.Dataset"
         return
-    yield from metrics_problems(dataset.metrics)
+    yield from _metrics(dataset.metrics)
     for name in ("fingerprint", "images_fingerprint"):
         value = getattr(dataset, name)
         if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= 100:
@@ -32,12 +32,28 @@ def dataset_problems(dataset: Any) -> Iterator[str]:
             yield f"protocol {name!r:.60} is {_told(protocol)}; give texts and Protocols"
         else:
             yield from _protocol(f"protocol '{name}'", protocol)
-    if not _are_counts(dataset.counts):
+    if not are_counts(dataset.counts):
         yield f"its counts are {reprlib.repr(dataset.counts)}; give {{split: {{kind: number}}}}"
 
 
-def metrics_problems(metrics: Any) -> Iterator[str]:
-    """Yield what is wrong with the metric families of a dataset."""
+def class_problems(target: Any) -> Iterator[str]:
+    """Yield what is wrong with what the class of a loader says of itself."""
+    yield from _metrics(getattr(target, "metrics", None))
+    if not are_counts(expected := getattr(target, "expected", None)):
+        yield f"expected is {reprlib.repr(expected)}; give {{split: {{kind: number}}}}"
+
+
+def are_counts(counts: Any) -> bool:
+    """Say whether something is {split: {kind: number}}."""
+    return isinstance(counts, Mapping) and all(
+        isinstance(split, str)
+        and isinstance(kinds, Mapping)
+        and all(isinstance(kind, str) and type(n) is int and n >= 0 for kind, n in kinds.items())
+        for split, kinds in counts.items()
+    )
+
+
+def _metrics(metrics: Any) -> Iterator[str]:
     if not isinstance(metrics, tuple) or not metrics or not set(metrics) <= {*ALL_METRICS}:
         allowed = ", ".join(ALL_METRICS)
         yield f"metrics is {reprlib.repr(metrics)} (allowed: a tuple of one or more of {allowed})"
@@ -45,15 +61,6 @@ def metrics_problems(metrics: Any) -> Iterator[str]:
 
 def _told(value: Any) -> str:
     return f"{reprlib.repr(value)} of type {type(value).__name__}"
-
-
-def _are_counts(counts: Any) -> bool:
-    return isinstance(counts, Mapping) and all(
-        isinstance(split, str)
-        and isinstance(kinds, Mapping)
-        and all(isinstance(kind, str) and type(n) is int and n >= 0 for kind, n in kinds.items())
-        for split, kinds in counts.items()
-    )
 
 
 def _image_set(where: str, images: Any) -> Iterator[str]:

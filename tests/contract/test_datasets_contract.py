@@ -186,7 +186,7 @@ def draw():
     while len(list(meeting.iterdir())) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     pixels = np.arange(200 * 32 * 32).reshape(200, 32, 32).astype(np.uint8)
-    numbers = np.arange(200)
+    numbers = 200 + np.arange(200)  # letters that have names
     names = np.array(["a", "b", "c"])
     return {"pixels": pixels, "codes": numbers, "fonts": numbers % 3, "font_names": names}
 glyph_drawing._draw = draw

@@ -13,7 +13,8 @@ ADDRESS = re.compile(r"https?://[^\s,;)]+[^\s,;).]")
 def describe(entry: Entry) -> str:
     """Return a paragraph on a dataset: name, description, published counts, files, pages."""
     loader = entry.target
-    lines = [f"{entry.name}  {entry.display}. {loader.__doc__.splitlines()[0]}"]
+    words = (loader.__doc__ or "").partition("\n")[0]
+    lines = [f"{entry.name}  {entry.display}. {words}".rstrip()]
     for split, counts in loader.expected.items():
         lines.append(f"{split}: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
     if loader.archives:

@@ -14,9 +14,9 @@ from benchmark.core.files import write_json
 from benchmark.core.options import build
 from benchmark.core.paths import os_errors
 from benchmark.core.record_files import read_record
-from benchmark.datasets import DATASETS, load_dataset
+from benchmark.datasets import DATASETS, load_dataset, published_counts
 from benchmark.datasets.base import Dataset, DatasetLoader
-from benchmark.datasets.counts import Counts, count_differences, counts_table
+from benchmark.datasets.counts import count_differences, counts_table
 from benchmark.datasets.index import IndexedLoader
 from benchmark.datasets.prepare.install import Installer, Source
 from benchmark.datasets.prepare.pack import pack
@@ -42,11 +42,6 @@ def load_with_any_counts(name: str, params: Mapping[str, Any]) -> Dataset:
     """Return a dataset without comparing its counts with the published ones."""
     options = options_of(DATASETS[name].target)
     return load_dataset(name, {**params, **dict.fromkeys(options & {"allow_counts"}, True)})
-
-
-def published_counts(name: str, params: Mapping[str, Any]) -> Counts:
-    """Return the published counts of a dataset with these parameters, {} if there are none."""
-    return _loader(name, params).expected_counts()
 
 
 def prepare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,8 @@ from benchmark.analyses import ANALYSES, context, decomposability_gap
 from benchmark.analyses.context import Context, doubled, on_dataset
 from benchmark.analyses.recording import Recording
 from benchmark.analyses.write import make
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.registry import Entry
 from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
 from benchmark.study import load_study
@@ -102,6 +104,25 @@ def test_the_decreases_that_tables_read_are_those_that_the_analysis_states(smoke
     assert f"a relative decrease of {mean:+.1f}%" in claim.found
     (folder / "figure.csv").write_text("")
     assert gap_decreases(results) == []
+
+
+@pytest.mark.parametrize(
+    ("build", "told"),
+    [
+        (lambda context: None, ": TypeError: it returned None; return an Analysis"),
+        (lambda: None, ": TypeError: .*takes 0 positional arguments"),
+        (lambda context: sys.exit(0), ", line [0-9]+: SystemExit: 0"),
+    ],
+)
+def test_an_analysis_of_a_plugin_that_gives_none_is_named(
+    build, told, smoke, tmp_path, monkeypatch
+):
+    ANALYSES.names()
+    entry = Entry("mine", build, "Mine", {"places": (), "papers": (), "trains": True})
+    monkeypatch.setitem(ANALYSES._entries, "mine", entry)
+    with pytest.raises(RunError, match=rf"analysis 'mine' \({__file__}\){told}"):
+        make("mine", smoke, tmp_path / "mine")
+    assert not (tmp_path / "mine").exists()
 
 
 def test_equal_inputs_give_equal_files(smoke, tmp_path):

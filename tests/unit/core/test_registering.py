@@ -57,11 +57,12 @@ def test_two_classes_of_one_file_cannot_have_one_name(second, here):
         ({"display": "two\nlines"}, r"display is 'two\\nlines' \(allowed: 200 letters of a line\)"),
         ({"kind": "x" * 300}, r"kind is 'x+\.\.\.x+' \(allowed: 200 letters"),
         ({"trains": "no"}, r"trains is 'no' \(allowed: a bool\)"),
+        ({"places": (5, None)}, r"places is \(5, None\) \(allowed: a tuple of texts\)"),
         ({"trian": True}, "unknown fact 'trian'; did you mean 'trains'"),
     ],
 )
 def test_facts_are_of_the_types_of_their_defaults(facts, told):
-    registry = Registry("loss", "json", {"kind": "pair", "trains": True})
+    registry = Registry("loss", "json", {"kind": "pair", "trains": True, "places": ()})
     with pytest.raises(ConfigError, match=f"loss 'mine'.*\n.*{told}"):
         registry.register("mine", **facts)
 

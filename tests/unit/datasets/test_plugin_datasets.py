@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError, DataError, RunError
 from benchmark.core.registry import Entry
-from benchmark.datasets import DATASETS, load_dataset, plugin_problems
+from benchmark.datasets import DATASETS, load_dataset, plugin_problems, published_counts
 from benchmark.datasets.base import (
     Dataset,
     DatasetLoader,
@@ -20,6 +20,7 @@ from benchmark.datasets.base import (
     fingerprint_of,
     pixel_set,
 )
+from benchmark.datasets.prepare.describe import describe
 from benchmark.datasets.sound import dataset_problems
 
 LABELS = np.repeat(np.arange(3), 2)
@@ -129,15 +130,34 @@ def test_sound_datasets_are_taken(mine, monkeypatch):
     assert list(dataset_problems(load_dataset("glyphs_tiny"))) == []
 
 
-def test_a_loader_that_raises_or_has_other_metrics_is_named(mine, monkeypatch):
+def test_what_a_class_says_of_itself_is_checked_before_it_is_loaded(mine, monkeypatch):
     monkeypatch.setattr(Mine, "metrics", None)
+    monkeypatch.setattr(Mine, "expected", {"train": 5})
     assert plugin_problems() == [
         f"dataset 'mine' ({__file__}): metrics is None (allowed: a tuple of one or more of "
-        "recall_at_k, map_at_r, map)"
+        "recall_at_k, map_at_r, map)",
+        f"dataset 'mine' ({__file__}): expected is {{'train': 5}}; give "
+        "{split: {kind: number}}",
     ]
-    monkeypatch.setattr(Mine, "__init__", lambda self: None)
-    with pytest.raises(Exception, match=rf"dataset 'mine' \({__file__}\): TypeError"):
+    with pytest.raises(ConfigError, match="plugins: 2 problems"):
         load_dataset("mine")
+
+
+def test_a_loader_that_cannot_be_made_is_named(mine, monkeypatch):
+    monkeypatch.setattr(Mine, "__init__", lambda self: None)
+    with pytest.raises(RunError, match=rf"dataset 'mine' \({__file__}\): TypeError"):
+        load_dataset("mine")
+
+
+@pytest.mark.parametrize("counts", [None, {"train": {"images": "x"}}])
+def test_expected_counts_that_are_none_are_named(mine, monkeypatch, counts):
+    monkeypatch.setattr(Mine, "expected_counts", lambda self: counts)
+    with pytest.raises(ConfigError, match=rf"{__file__}.*\n.*its expected counts are"):
+        published_counts("mine")
+
+
+def test_a_dataset_without_a_docstring_is_described(mine):
+    assert describe(DATASETS["mine"]).startswith("mine  Mine.")
 
 
 @pytest.mark.parametrize("picture", [None, np.zeros((4, 4)), Image.new("RGBA", (4, 4))])

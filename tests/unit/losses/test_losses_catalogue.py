@@ -134,10 +134,19 @@ def test_a_cache_that_cannot_be_written_is_done_without(built_here, tmp_path, mo
     assert sorted(load_catalogue()) == sorted(LOSSES.names())
 
 
-def test_a_plugin_that_ends_the_process_is_named_as_a_problem(cache, tmp_path, monkeypatch):
-    (tmp_path / "ends.py").write_text("import sys\nsys.exit(0)\n")
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("import os\nos._exit(0)", "ended the process"),
+        ("import sys\nsys.exit(0)", r"ends\.py: cannot be imported: SystemExit: 0 in line 2"),
+    ],
+)
+def test_a_plugin_that_ends_the_process_is_named_as_a_problem(
+    end, told, cache, tmp_path, monkeypatch
+):
+    (tmp_path / "ends.py").write_text(end)
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
-    with pytest.raises(ConfigError, match="ended the process"):
+    with pytest.raises(ConfigError, match=told):
         load_catalogue()
 
 
