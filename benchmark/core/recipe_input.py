@@ -7,6 +7,8 @@ from typing import Literal
 from benchmark.core.errors import Problem
 from benchmark.core.options import option
 
+MOST_SCALE = 1000.0  # of pixels in [0, 1]; beyond it a network's numbers are none, not its loss's
+
 
 @dataclass(frozen=True, kw_only=True)
 class InputConfig:
@@ -139,8 +141,12 @@ def check_input(config: InputConfig, channels: int) -> list[Problem]:
                 f"has {len(values)} values for {channels} channels; give one, or one per channel"
             )
             found.append(Problem(words, key))
-    if any(value <= 0 for value in config.std):
-        found.append(Problem(f"{config.std} divides the pixels; give values above 0", "std"))
+    if not all(1 / MOST_SCALE <= value <= MOST_SCALE for value in config.std):
+        words = f"{config.std} divides the pixels; give values from {1 / MOST_SCALE:g}"
+        found.append(Problem(f"{words} to {MOST_SCALE:g}", "std"))
+    if not all(abs(value) <= MOST_SCALE for value in config.mean):
+        words = f"{config.mean} is subtracted from pixels in [0, 1]; give values of at most"
+        found.append(Problem(f"{words} {MOST_SCALE:g}", "mean"))
     for key, values, highest in (
         ("crop_area", config.crop_area, 1.0),
         ("crop_aspect", config.crop_aspect, math.inf),

@@ -28,3 +28,17 @@ def test_unsound_input_of_an_override_is_named_at_the_override(study_data, write
     (problem,) = map(str, caught.value.problems)
     assert problem.startswith("blocks.0.override.input.resize (line ")
     assert "image_size 224" in problem
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("std", each) for each in (0.0, -1.0, 1e-320, 1e-4, 1e300, float("inf"), float("nan"))]
+    + [("mean", each) for each in (1e300, float("-inf"), float("nan"))],
+)
+def test_a_normalisation_that_makes_no_numbers_is_no_recipe(
+    key, value, study_data, recipe_data, write_study
+):
+    """The runs ended as diverged, which was counted as a result of the loss."""
+    recipe_data["input"] = {"image_size": 32, "resize": 32, key: [value]}
+    with pytest.raises(ConfigError, match=rf"tiny\.yaml: input\.{key}"):
+        load_study(write_study(study_data))
