@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.core.options import build
-from benchmark.losses import LOSSES
+from benchmark.losses import create_loss
 from benchmark.losses.conformance import formulas
 from benchmark.losses.conformance.cases import Case
 
@@ -82,7 +81,7 @@ def reference(name: str, options: Mapping[str, Any]) -> Reference:
     known = [*_per_query(), "roadmap"]
     if name not in known:
         raise ConfigError("--as", [unknown_name("reference", name, known)])
-    config = build(LOSSES[name].target.Config, options, f"loss '{name}'")
+    config = create_loss(name, **options).config  # it may refuse more than its Config says
     if getattr(config, "simix", False):
         raise ConfigError("--option", ["simix  makes images of its own (allowed here: false)"])
     of_scores = _roadmap(config) if name == "roadmap" else _mean(_per_query()[name], config)

@@ -88,6 +88,14 @@ def test_what_is_no_loss_is_named_with_what_is_allowed(tmp_path, content, source
     assert "allowed: " in str(done.exception)
 
 
+def test_options_that_only_the_loss_itself_refuses_are_refused_in_its_words(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def roadmap(e, y): return (e @ e.T).mean()")
+    done = conform(file, "--as", "roadmap", "--option", "weights=[1]")
+    with pytest.raises(ConfigError, match="two numbers, of SupAP and of calibration"):
+        raise done.exception
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
