@@ -105,9 +105,9 @@ def load_known() -> Known:
     from benchmark.input.samplers import SAMPLERS, Sampler, check
     from benchmark.losses.catalogue import load_catalogue
 
+    catalogue = load_catalogue()  # first: its process gives a plugin up that never ends
     if wrong := plugin_problems() + SAMPLERS.plugin_problems(Sampler):
         raise ConfigError("plugins", wrong)
-    catalogue = load_catalogue()
     return Known(
         losses={name: facts.schema for name, facts in catalogue.items()},
         datasets={entry.name: dataset_metrics(entry.name) for entry in DATASETS},
