@@ -2,15 +2,16 @@
 
 numpy.dtype itself must stay out of reach: a pickle may set its state, and a structured type with
 an object field over raw bytes is a pointer of the file's choice. Stubs stand for numpy's objects.
+Nothing nested may be hashed or written out: a tuple of 150 bytes can have 2^70 parts.
 """
 
 import io
 import pickle
 import pickletools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,12 +28,16 @@ class _RefusedError(Exception):
     """A pickle asks for something that is not plain data."""
 
 
+def _told(value: object) -> str:
+    return f"{value[:40]!r}" if isinstance(value, str) else f"a {type(value).__name__}"
+
+
 class _Dtype:
     """Stub of numpy.dtype: a plain type code and a byte order."""
 
     def __init__(self, code: object, *_: object):
         if not isinstance(code, str) or not PLAIN_DTYPE.fullmatch(code):
-            raise _RefusedError(f"arrays of type {code!r:.40}")
+            raise _RefusedError(f"arrays of type {_told(code)}")
         self.dtype = np.dtype(code)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -55,7 +60,9 @@ class _Array:
 
 def _array(content: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
     if not isinstance(dtype, _Dtype):
-        raise _RefusedError(f"arrays of type {dtype!r:.40}")
+        raise _RefusedError(f"arrays of type {_told(dtype)}")
+    if not isinstance(content, (str, bytes, bytearray)):
+        raise _RefusedError(f"an array whose content is {_told(content)}")
     content = content.encode("latin1") if isinstance(content, str) else bytes(content)
     array: np.ndarray = np.ndarray(shape, dtype.dtype, content, order=order)
     if array.nbytes != len(content) or array.shape != shape:
@@ -70,8 +77,21 @@ def _scalar(dtype: Any, content: Any) -> Any:
 def _encode_latin1(text: str, encoding: str) -> bytes:
     """Return bytes as Python 3 writes them into old pickle protocols."""
     if encoding != "latin1":
-        raise pickle.UnpicklingError(f"text encoding {encoding!r}")
+        raise pickle.UnpicklingError(f"text encoding {_told(encoding)}")
     return text.encode("latin1")
+
+
+def _set(*items: Any) -> set[Any]:
+    """Return the set of the items of a list, as protocols before 4 write it."""
+    found = [item for part in items for item in part]
+    _check_keys(found)
+    return set(found)
+
+
+def _check_keys(keys: Iterable[Any]) -> None:
+    for key in keys:
+        if key is not None and not isinstance(key, (int, float, str, bytes, np.generic)):
+            raise _RefusedError(f"{_told(key)} as a key or in a set")
 
 
 _ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
@@ -80,7 +100,7 @@ _ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
     ("_codecs", "encode"): _encode_latin1,
 }
 for _module in ("builtins", "__builtin__"):
-    _ALLOWED |= {(_module, "set"): set, (_module, "bytes"): lambda: b""}
+    _ALLOWED |= {(_module, "set"): _set, (_module, "bytes"): lambda: b""}
 for _core in ("numpy.core", "numpy._core"):  # the name before numpy 2, and since
     _ALLOWED |= {
         (f"{_core}.multiarray", "_reconstruct"): _Array,
@@ -89,7 +109,31 @@ for _core in ("numpy.core", "numpy._core"):  # the name before numpy 2, and sinc
     }
 
 
-class _PlainUnpickler(pickle.Unpickler):
+def _checking(
+    opcode: bytes, keys: Callable[[list[Any]], Iterable[Any]]
+) -> dict[int, Callable[[Any], None]]:
+    """Return the handler of an opcode that hashes: it looks at the ``keys`` on the stack first."""
+    load = pickle._Unpickler.dispatch[opcode[0]]
+
+    def checked(unpickler: Any) -> None:
+        _check_keys(keys(unpickler.stack))
+        load(unpickler)
+
+    return {opcode[0]: checked}
+
+
+class _PlainUnpickler(pickle._Unpickler):
+    """The unpickler in Python: that in C hashes keys before anyone can look at them."""
+
+    dispatch: ClassVar = {
+        **pickle._Unpickler.dispatch,
+        **_checking(pickle.SETITEM, lambda stack: stack[-2:-1]),
+        **_checking(pickle.SETITEMS, lambda stack: stack[::2]),
+        **_checking(pickle.DICT, lambda stack: stack[::2]),
+        **_checking(pickle.ADDITEMS, lambda stack: stack),
+        **_checking(pickle.FROZENSET, lambda stack: stack),
+    }
+
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
             raise _RefusedError(f"{module}.{name}")

@@ -67,7 +67,22 @@ def itself() -> list:
     return value
 
 
+WIDE = b")" + b"2\x86" * 70  # the tuple (t, t) of (t, t) of ...: 2^70 parts
+INTEGERS = b"\x80\x02cnumpy.core.multiarray\nscalar\n" + GLOBAL[2:] + b"U\x02i8K\x00K\x01\x87R"
+
 REFUSED = {
+    "deep tuple as a key": b"\x80\x02})" + b"\x85" * 1_000_000 + b"K\x01s.",
+    "wide tuple as a key": b"\x80\x02}" + WIDE + b"K\x01s.",
+    "wide tuple among keys": b"\x80\x02}(" + WIDE + b"K\x01u.",
+    "wide tuple as a key of protocol 0": b"(" + WIDE + b"K\x01d.",
+    "wide tuple in a set": b"\x80\x04\x8f(" + WIDE + b"\x90.",
+    "wide tuple in a frozen set": b"\x80\x04(" + WIDE + b"\x91.",
+    "wide tuple in a set of protocol 2": b"\x80\x02c__builtin__\nset\n]" + WIDE + b"a\x85R.",
+    "wide tuple as a dtype": GLOBAL + WIDE + b"\x85R.",
+    "wide tuple as the dtype of an array": b"\x80\x02cnumpy.core.multiarray\nscalar\n"
+    + WIDE
+    + b"K\x01\x86R.",
+    "number as the content of an array": INTEGERS + STATE + b"\x8a\x05\0\0\0\0\x02\x86R.",
     "object array": np.array([[1], "b"], dtype=object),
     "structured array": np.zeros(1, dtype=[("a", "i4")]),
     "structured array of objects": np.zeros(1, dtype=[("a", object)]),
@@ -104,10 +119,9 @@ def test_everything_else_is_refused_by_name(read, case):
 
 
 def test_arrays_whose_bytes_do_not_fit_are_damaged(read):
-    array = b"\x80\x02cnumpy.core.multiarray\nscalar\n" + GLOBAL[2:] + b"U\x02i8K\x00K\x01\x87R"
-    assert read(array + STATE + b"U\x08aaaaaaaa\x86R.") == 0x6161616161616161
+    assert read(INTEGERS + STATE + b"U\x08aaaaaaaa\x86R.") == 0x6161616161616161
     with pytest.raises(DataError, match="is damaged"):
-        read(array + STATE + b"U\x10aaaaaaaaaaaaaaaa\x86R.")
+        read(INTEGERS + STATE + b"U\x10aaaaaaaaaaaaaaaa\x86R.")
 
 
 def test_a_large_file_is_refused_before_it_is_read(read, monkeypatch):
