@@ -9,6 +9,7 @@ from torch import nn
 
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.models.packaged import PREFIX, read_packaged
+from benchmark.models.tensor_file import read_tensors
 
 WHERE = "recipe section model"
 PARALLEL_PREFIX = "module."
@@ -29,7 +30,7 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
             "torch.save"
         )
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = read_tensors(Path(path))
     except Exception as error:  # torch raises whatever the bytes provoke
         raise DataError(
             f"{WHERE}: {path} is not a state dict that can be read safely "

@@ -51,7 +51,7 @@ def unsafe_reads(tree: ast.AST) -> list[tuple[int, str]]:
     for node in ast.walk(tree):
         if (
             is_class(node)
-            and "pickle.Unpickler" in classes[node.name]
+            and classes[node.name] & {"pickle.Unpickler", "pickle._Unpickler"}
             and "find_class" not in methods(node)
         ):
             found.append((node.lineno, "pickle.Unpickler"))
@@ -101,6 +101,7 @@ def methods(node: ast.ClassDef) -> set[str]:
         ("class Own(yaml.SafeLoader): pass\nyaml.load(text, Own); yaml.load(text, Loader=Own)", []),
         ("yaml.safe_load(text); json.load(stream)", []),
         ("class Any(pickle.Unpickler): pass", ["pickle.Unpickler"]),
+        ("class Any(pickle._Unpickler): pass", ["pickle.Unpickler"]),
         ("class Few(pickle.Unpickler):\n def find_class(self, module, name): raise ValueError", []),
         ("pickle.loads(data)", ["pickle.loads"]),
         ("model.eval()", []),

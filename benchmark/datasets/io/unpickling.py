@@ -9,23 +9,20 @@ import io
 import pickle
 import pickletools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.core.paths import open_regular
+from benchmark.core.pickles import KeyCheckingUnpickler, RefusedError, check_keys
 
 MAX_BYTES = 8_000_000  # the published ground truths have less than 1 MB
 MAX_VALUES = 500_000  # the published ones have some 10,000; shared parts count everywhere
 MAX_DEPTH = 20
 PLAIN_DTYPE = re.compile(r"[biufSU][1-9][0-9]{0,5}")  # bool, integers, floats, bytes, text
-
-
-class _RefusedError(Exception):
-    """A pickle asks for something that is not plain data."""
 
 
 def _told(value: object) -> str:
@@ -37,13 +34,13 @@ class _Dtype:
 
     def __init__(self, code: object, *_: object):
         if not isinstance(code, str) or not PLAIN_DTYPE.fullmatch(code):
-            raise _RefusedError(f"arrays of type {_told(code)}")
+            raise RefusedError(f"arrays of type {_told(code)}")
         self.dtype = np.dtype(code)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         order, *structure = state[1:5]
         if order not in ("<", ">", "=", "|") or structure != [None, None, None]:
-            raise _RefusedError("arrays of a structured type")
+            raise RefusedError("arrays of a structured type")
         self.dtype = self.dtype.newbyteorder(order)
 
 
@@ -60,9 +57,9 @@ class _Array:
 
 def _array(content: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
     if not isinstance(dtype, _Dtype):
-        raise _RefusedError(f"arrays of type {_told(dtype)}")
+        raise RefusedError(f"arrays of type {_told(dtype)}")
     if not isinstance(content, (str, bytes, bytearray)):
-        raise _RefusedError(f"an array whose content is {_told(content)}")
+        raise RefusedError(f"an array whose content is {_told(content)}")
     content = content.encode("latin1") if isinstance(content, str) else bytes(content)
     array: np.ndarray = np.ndarray(shape, dtype.dtype, content, order=order)
     if array.nbytes != len(content) or array.shape != shape:
@@ -84,14 +81,8 @@ def _encode_latin1(text: str, encoding: str) -> bytes:
 def _set(*items: Any) -> set[Any]:
     """Return the set of the items of a list, as protocols before 4 write it."""
     found = [item for part in items for item in part]
-    _check_keys(found)
+    check_keys(found)
     return set(found)
-
-
-def _check_keys(keys: Iterable[Any]) -> None:
-    for key in keys:
-        if key is not None and not isinstance(key, (int, float, str, bytes, np.generic)):
-            raise _RefusedError(f"{_told(key)} as a key or in a set")
 
 
 _ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
@@ -109,34 +100,10 @@ for _core in ("numpy.core", "numpy._core"):  # the name before numpy 2, and sinc
     }
 
 
-def _checking(
-    opcode: bytes, keys: Callable[[list[Any]], Iterable[Any]]
-) -> dict[int, Callable[[Any], None]]:
-    """Return the handler of an opcode that hashes: it looks at the ``keys`` on the stack first."""
-    load = pickle._Unpickler.dispatch[opcode[0]]
-
-    def checked(unpickler: Any) -> None:
-        _check_keys(keys(unpickler.stack))
-        load(unpickler)
-
-    return {opcode[0]: checked}
-
-
-class _PlainUnpickler(pickle._Unpickler):
-    """The unpickler in Python: that in C hashes keys before anyone can look at them."""
-
-    dispatch: ClassVar = {
-        **pickle._Unpickler.dispatch,
-        **_checking(pickle.SETITEM, lambda stack: stack[-2:-1]),
-        **_checking(pickle.SETITEMS, lambda stack: stack[::2]),
-        **_checking(pickle.DICT, lambda stack: stack[::2]),
-        **_checking(pickle.ADDITEMS, lambda stack: stack),
-        **_checking(pickle.FROZENSET, lambda stack: stack),
-    }
-
+class _PlainUnpickler(KeyCheckingUnpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
-            raise _RefusedError(f"{module}.{name}")
+            raise RefusedError(f"{module}.{name}")
         function = _ALLOWED[module, name]
         return lambda *arguments: function(*arguments)  # a new one: a pickle can set attributes
 
@@ -151,7 +118,7 @@ class _Plain:
         value = value.array if isinstance(value, _Array) else value
         self.values += value.size if isinstance(value, np.ndarray) else 1
         if self.values > MAX_VALUES or depth > MAX_DEPTH:
-            raise _RefusedError(f"more than {MAX_VALUES:,} values or {MAX_DEPTH} levels of nesting")
+            raise RefusedError(f"more than {MAX_VALUES:,} values or {MAX_DEPTH} levels of nesting")
         if isinstance(value, dict):
             return {
                 self.of(key, depth + 1): self.of(part, depth + 1) for key, part in value.items()
@@ -159,11 +126,11 @@ class _Plain:
         if isinstance(value, (list, tuple, set)):
             return type(value)(self.of(part, depth + 1) for part in value)
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
-            raise _RefusedError("integers of more than 64 bits")
+            raise RefusedError("integers of more than 64 bits")
         if value is not None and not isinstance(
             value, (int, float, str, bytes, np.ndarray, np.generic)
         ):
-            raise _RefusedError(f"a {type(value).__name__}")
+            raise RefusedError(f"a {type(value).__name__}")
         return value
 
 
@@ -177,12 +144,12 @@ def read_plain_pickle(path: Path) -> Any:
         with open_regular(path) as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise _RefusedError(f"more than {MAX_BYTES:,} bytes")
+            raise RefusedError(f"more than {MAX_BYTES:,} bytes")
         for opcode, argument, _ in pickletools.genops(content):
             if opcode.name in ("PUT", "LONG_BINPUT") and int(argument or 0) > len(content):
-                raise _RefusedError(f"a memory of {argument:,} entries")
+                raise RefusedError(f"a memory of {argument:,} entries")
         return _Plain().of(_PlainUnpickler(io.BytesIO(content), encoding="latin1").load())
-    except _RefusedError as error:
+    except RefusedError as error:
         raise DataError(
             f"{path} holds {error}, but only lists, dicts, numbers, text and plain numpy arrays "
             "are read, because a pickle of anything else could run code; get it from its publishers"
