@@ -132,6 +132,7 @@ def connect(results: Path) -> Any:
     if is_own(uri, results) and not _has_content(Path(results) / DATABASE):
         _make_store(Path(results) / DATABASE)
     elif uri.startswith("sqlite:"):
+        _open_file(uri)
         _upgrade(uri)
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
     return BoundedClient(client, call_seconds()) if is_server(uri) else client
@@ -232,6 +233,23 @@ def _make_store(path: Path) -> None:
     with replacing(path) as temporary:
         store = SqlAlchemyStore(f"sqlite:///{temporary.resolve()}", ARTIFACT_ROOT)
         store.engine.dispose()
+
+
+def _open_file(uri: str) -> None:
+    """Open the file of an address once: MLflow tries for two minutes what cannot be opened.
+
+    Raise RunError for an address that names none.
+    """
+    import sqlalchemy
+
+    try:
+        engine = sqlalchemy.create_engine(uri)
+    except (ValueError, TypeError) as error:
+        raise RunError(f"its address has a wrong option: {first_line(error)}") from error
+    if engine.url.database in (None, "", ":memory:"):
+        raise RunError("it is in memory, and gone when the command ends; name a file")
+    engine.connect().close()
+    engine.dispose()
 
 
 def _upgrade(uri: str) -> None:

@@ -247,3 +247,20 @@ def test_a_database_without_its_driver_is_one_message_that_says_so(tmp_path, mon
     with pytest.raises(TrackingError) as caught:
         store.prepare("toy", "A toy", tmp_path)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("sqlite:////{}/a.db?timeout=abc", "has a wrong option: could not convert .*'abc'"),
+        ("sqlite:////{}/a.db?detect_types=x", "has a wrong option: invalid literal"),
+        ("sqlite://", "in memory, and gone when the command ends; name a file"),
+        ("sqlite:///:memory:", "in memory, and gone"),
+        ("sqlite:////{}/missing/a.db", "unable to open database file"),
+    ],
+)
+def test_an_address_of_no_file_is_one_message_at_once(tmp_path, monkeypatch, address, told):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address.format(tmp_path))
+    monkeypatch.setattr("mlflow.MlflowClient", None)  # which would try for two minutes
+    with pytest.raises(TrackingError, match=told):
+        store.prepare("toy", "A toy", tmp_path / "results")
