@@ -22,6 +22,8 @@ UPRIGHT = 1  # EXIF orientation
 SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 
 LARGEST_AT_ONCE = 2**26  # bytes of a JPEG that are read at once
+SCAN = b"\xff\xda"  # in the data of a scan, 0xff is followed by 0 or a restart
+MOST_SCANS = 500  # of a JPEG: each, 11 bytes when it is empty, takes a pass over all pixels
 
 Divisor = Callable[[tuple[int, int]], int]  # (width, height) of an upright image -> 1, 2, 4 or 8
 Picture = Image.Image | np.ndarray  # as Pillow has it, or uint8 (height, width, 3) in RGB
@@ -108,6 +110,8 @@ def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
         ):
             if 0 in image.size:
                 raise ValueError("it has no pixels")
+            if isinstance(image, JpegImageFile):
+                _check_scans(image, stream)
             yield image
     except BenchmarkError:
         raise
@@ -118,6 +122,25 @@ def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
             f"cannot decode {name or source}: {reason}; replace the file by one of "
             f"{', '.join(FORMATS)}, or take it out of the dataset"
         ) from error
+
+
+def _check_scans(image: JpegImageFile, stream: BinaryIO) -> None:
+    """Raise ValueError for a JPEG of more scans than any encoder makes.
+
+    Pillow has read to the end of the first scan's header. Where that has all components, there are
+    no others but in progressive files, and the rest need not be read.
+    """
+    place, size = stream.tell(), 8 + 2 * image.layers
+    stream.seek(max(0, place - size))
+    whole = stream.read(5) == SCAN + bytes([0, size - 2, image.layers])
+    scans = 0
+    if not whole or "progressive" in image.info:
+        stream.seek(0)
+        while data := stream.read(LARGEST_AT_ONCE):
+            scans += data.count(SCAN)
+    stream.seek(place)
+    if scans > MOST_SCANS:
+        raise ValueError(f"its pixels come in {scans:,} scans, of which {MOST_SCANS} are read")
 
 
 def _orientation(image: Image.Image) -> int:

@@ -128,6 +128,29 @@ def test_every_error_of_a_decoder_is_one_clear_error(tmp_path, monkeypatch, erro
         open_image(tmp_path / "x.png", divisor=lambda size: 1)
 
 
+def test_a_jpeg_of_very_many_scans_is_refused_before_it_is_decoded(tmp_path):
+    path = tmp_path / "x.jpg"
+    Image.new("L", (64, 48), 90).save(path, progressive=True)
+    whole = path.read_bytes()[:-2]
+    empty_scan = bytes.fromhex("ffda0008010100013f0000")
+    path.write_bytes(whole + 400 * empty_scan + b"\xff\xd9")
+    assert open_image(path).size == (64, 48)
+    path.write_bytes(whole + 600 * empty_scan + b"\xff\xd9")
+    with pytest.raises(DataError, match=r"x\.jpg: its pixels come in 60[1-9] scans, of which 500"):
+        open_image(path)
+
+
+def test_scans_of_single_components_are_counted_as_well(tmp_path):
+    path = tmp_path / "x.jpg"
+    Image.new("RGB", (64, 48), "red").save(path)
+    content = path.read_bytes()
+    start = content.index(b"\xff\xda")
+    one_component = bytes.fromhex("ffda0008010100003f00")
+    path.write_bytes(content[:start] + 600 * one_component + b"\xff\xd9")
+    with pytest.raises(DataError, match=r"its pixels come in 600 scans"):
+        open_image(path)
+
+
 def test_an_odd_exif_entry_spoils_at_most_its_own_image(tmp_path):
     (tmp_path / "x.jpg").write_bytes(exif_with_an_odd_entry())
     try:
