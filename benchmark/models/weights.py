@@ -18,6 +18,7 @@ POWER = "pooling.power"  # of GeM
 # Names in the checkpoints of SoftBinAP's authors (naver/deep-image-retrieval), known by the first.
 RELEASED = {"adpool.p": POWER, "fc.weight": "embedding.weight", "fc.bias": "embedding.bias"}
 SHOWN_KEYS = 8
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
@@ -40,12 +41,27 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
     if not isinstance(content, dict) or not all(
-        isinstance(value, torch.Tensor) for value in content.values()
+        isinstance(key, str) and isinstance(value, torch.Tensor) for key, value in content.items()
     ):
         raise DataError(f"{WHERE}: {path} holds no state dict (names to tensors)")
+    if odd := sorted(key for key, value in content.items() if not _is_plain(value)):
+        words = f"{', '.join(odd[:SHOWN_KEYS])} ({len(odd)} of {len(content)})"
+        raise DataError(
+            f"{WHERE}: {path} holds values that are no weights: {words}; give dense tensors of "
+            "finite numbers"
+        )
     weights = {key.removeprefix(PARALLEL_PREFIX): value for key, value in content.items()}
     released = RELEASED if next(iter(RELEASED)) in weights else {}
     return {released.get(key, key): value for key, value in weights.items()}
+
+
+def _is_plain(value: torch.Tensor) -> bool:
+    """Say whether a tensor is dense, has its numbers, and these are finite."""
+    if value.layout != torch.strided or value.device.type != "cpu" or value.is_nested:
+        return False
+    if not value.dtype.is_floating_point:
+        return not value.is_complex() and not value.is_quantized
+    return value.dtype in FLOATS and bool(torch.isfinite(value).all())
 
 
 def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
@@ -60,8 +76,9 @@ def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: 
     weights = {key: value for key, value in weights.items() if not key.startswith(dropped)}
     if "dist_token" in weights and "dist_token" not in expected:
         weights.pop("dist_token")
-        position = weights["pos_embed"]
-        weights["pos_embed"] = torch.cat([position[:, :1], position[:, 2:]], dim=1)
+        position = weights.get("pos_embed")
+        if position is not None and position.dim() == 3:
+            weights["pos_embed"] = torch.cat([position[:, :1], position[:, 2:]], dim=1)
     _fit_channels(backbone, weights, expected)
     # Files of old versions lack these counters, which nothing reads at a fixed momentum.
     optional = {key for key in expected if key.endswith("num_batches_tracked")}
@@ -71,6 +88,11 @@ def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: 
         f"{source}: {key} has shape {tuple(weights[key].shape)}, expected {tuple(value.shape)}"
         for key, value in expected.items()
         if key in weights and weights[key].shape != value.shape
+    ]
+    problems += [
+        f"{source}: {key} is of type {weights[key].dtype}, expected {value.dtype}"
+        for key, value in expected.items()
+        if key in weights and weights[key].is_floating_point() != value.is_floating_point()
     ]
     if problems:
         raise ConfigError(

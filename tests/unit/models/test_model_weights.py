@@ -90,6 +90,36 @@ def test_a_file_without_weights_is_an_error(tmp_path, content):
         model_of(checkpoint=str(path))
 
 
+FIRST = "conv1.0.weight"
+ODD = {
+    "a number as a name": (lambda state: {**state, 1: state[FIRST]}, "no state dict"),
+    "nothing as a name": (lambda state: {**state, None: state[FIRST]}, "no state dict"),
+    "sparse": (lambda state: {**state, FIRST: state[FIRST].to_sparse()}, "no weights: conv1.0"),
+    "without numbers": (lambda state: {**state, FIRST: state[FIRST].to("meta")}, "no weights"),
+    "complex": (lambda state: {**state, FIRST: state[FIRST].to(torch.complex64)}, "no weights"),
+    "of eight bits": (lambda state: {**state, FIRST: state[FIRST].to(torch.float8_e5m2)}, "no wei"),
+    "not finite": (lambda state: {**state, FIRST: state[FIRST] * float("nan")}, "no weights: conv"),
+    "whole": (lambda state: {**state, FIRST: state[FIRST].long()}, "int64, expected torch.float32"),
+    "true": (lambda state: {**state, FIRST: state[FIRST] > 0}, "bool, expected torch.float32"),
+    "a distillation token": (
+        lambda state: {**state, "dist_token": state[FIRST]},
+        "unexpected|lacks",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_values_that_are_no_weights_are_named(tmp_path, case, channels):
+    change, told = ODD[case]
+    state = model_of(seed=7, channels=3).backbone.state_dict()
+    if case == "a distillation token":
+        state["extra"] = torch.zeros(1)
+    path = saved(tmp_path / "weights.pt", change(state))
+    with pytest.raises((ConfigError, DataError), match=told):
+        model_of(checkpoint=path, channels=channels)
+
+
 def test_a_checkpoint_in_the_layout_of_softbin_aps_authors_is_understood(tmp_path):
     made = model_of(seed=7, pooling="gem", embedding_dim=16)
     state = {f"module.{key}": value for key, value in made.backbone.state_dict().items()}
