@@ -148,6 +148,8 @@ def read_plain_pickle(path: Path) -> Any:
         for opcode, argument, _ in pickletools.genops(content):
             if opcode.name in ("PUT", "LONG_BINPUT") and int(argument or 0) > len(content):
                 raise RefusedError(f"a memory of {argument:,} entries")
+            if opcode.name == "FRAME" and int(argument or 0) > len(content):
+                raise pickle.UnpicklingError("a frame ends behind the file")
         return _Plain().of(_PlainUnpickler(io.BytesIO(content), encoding="latin1").load())
     except RefusedError as error:
         raise DataError(
