@@ -240,6 +240,12 @@ def test_code_that_changed_since_the_server_started_is_not_forked(tmp_path, monk
     assert f"{BY_ITSELF}, because these differ: code" in second.stderr
 
 
+def listens(path: str) -> bool:
+    """Say whether a socket takes connections; its file is there a moment before."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return any(line.endswith(path) and " 00010000 " in line for line in lines)
+
+
 def test_a_step_has_the_files_the_output_and_the_status_of_one_started_by_itself(
     tmp_path, monkeypatch, capfd
 ):
@@ -249,7 +255,7 @@ def test_a_step_has_the_files_the_output_and_the_status_of_one_started_by_itself
     monkeypatch.delenv(VARIABLE, raising=False)
     server = ForkServer()
     server.start(runs=False)
-    wait_for(Path(os.environ[VARIABLE]).exists)
+    wait_for(lambda: listens(os.environ[VARIABLE]))
     try:
         for results, words in (("forked", ["collect"]), ("missing", ["stats"])):
             arguments = [*words, study.name, "--results", results]
