@@ -28,6 +28,13 @@ def in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def line_in(file: str, error: BaseException) -> str:
+    """Return the last line of a file that an error passed through, as ", line 5", or ""."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f", line {frame.lineno}" for frame in frames if frame.filename == file]
+    return "".join(lines[-1:])
+
+
 def raise_named(error: BaseException, words: str, target: Any) -> NoReturn:
     """Raise again, inside ``except``, what a component raised; ``words`` name it and its file.
 
@@ -43,9 +50,8 @@ def raise_named(error: BaseException, words: str, target: Any) -> NoReturn:
         raise error
     if expected:
         raise type(error)(f"{words}: {error}") from error
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame.lineno for frame in frames if frame.filename == file]
-    place = f"{words}, line {own[-1]}" if own else words
+    own = line_in(file, error)
+    place = f"{words}{own}"
     if own and isinstance(error, Exception) and not isinstance(error, OF_THE_MACHINE):
         error.add_note(f"raised in {place}")
         raise error

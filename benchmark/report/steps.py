@@ -3,13 +3,12 @@
 import re
 import reprlib
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmark.core.files import begin_folder, write_text
-from benchmark.core.plugin_errors import file_of, in_words
+from benchmark.core.plugin_errors import file_of, in_words, line_in
 from benchmark.core.privacy import without_paths
 from benchmark.core.registry import Registry
 from benchmark.report.drawing.drawing import Drawing, save
@@ -106,9 +105,7 @@ def _reason(registry: Registry, name: str, error: BaseException) -> NothingToSho
     file = file_of(target)
     if file is None:
         raise error
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [f", line {frame.lineno}" for frame in frames if frame.filename == file]
-    words = f"{registry.words_of(target)}{''.join(lines[-1:])}: {in_words(error)}"
+    words = f"{registry.words_of(target)}{line_in(file, error)}: {in_words(error)}"
     print(f"warning: {words}", file=sys.stderr)
     return NothingToShow(without_paths(words))
 
