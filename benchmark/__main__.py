@@ -20,7 +20,7 @@ if __name__ == "__main__" and os.environ.get("BENCHMARK_FORK_SERVER"):
 
 from benchmark.cli import app
 from benchmark.cli.imports import import_verbs
-from benchmark.core.errors import BenchmarkError, RunError, is_closed, print_error
+from benchmark.core.faults import end_with, watch_files
 
 import_verbs()
 
@@ -38,34 +38,16 @@ def open_closed_streams() -> None:
 
 
 def main() -> None:
-    """Runs the command line; an expected error becomes one message and exit status 2."""
+    """Run the command line; an error becomes one message and an exit status."""
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without a letter shows its escape
             stream.reconfigure(errors="backslashreplace")
+    watch_files()
     try:
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
-    except BenchmarkError as error:
-        sys.exit(print_error(error))
-    except OSError as error:  # a full disk, a name that is too long: the machine's, not the code's
-        place = f"{str(error.filename)[:200]}: " if error.filename else ""
-        sys.exit(print_error(RunError(f"{place}{error.strerror or error}")))
-    except RuntimeError as error:
-        if not str(error).startswith("Symlink loop"):  # of Path.resolve, until Python 3.13
-            raise
-        sys.exit(print_error(RunError(f"{error}: links in a circle; remove them")))
-    except MemoryError:
-        sys.exit(
-            print_error(RunError("the memory is full; give the process more, or smaller files"))
-        )
-    except UnicodeEncodeError as error:  # of a path
-        words = f"{error.object[:200]!a} cannot be named in this locale; set PYTHONUTF8=1"
-        sys.exit(print_error(RunError(words)))
-    except ValueError:
-        if not is_closed(sys.stdout):
-            raise
-        words = "a plugin or a loss's file closed the standard output; it belongs to the command"
-        sys.exit(print_error(RunError(words)))
+    except Exception as error:
+        sys.exit(end_with(error))
 
 
 if __name__ == "__main__":

@@ -37,10 +37,10 @@ MAX_SIDE = 100_000  # pixels
 
 def folder_to_write(path: Path | None) -> Path | None:
     """Return the folder of an option; raise BadParameter when a file is in its place."""
-    if path is not None:
-        there = next((each for each in (path, *path.parents) if os.path.lexists(each)), Path("."))
-        if not there.is_dir():
-            raise typer.BadParameter(f"'{there}' is not a folder; choose another place")
+    from benchmark.core.files import file_in_the_way
+
+    if path is not None and (there := file_in_the_way(path)) is not None:
+        raise typer.BadParameter(f"'{there}' is not a folder; choose another place")
     return path
 
 

@@ -161,6 +161,12 @@ def _is_alive(process: int) -> bool:
     return True
 
 
+def file_in_the_way(folder: Path) -> Path | None:
+    """Return what stands where ``folder`` or one of its parents has to be, and is no folder."""
+    there = next((each for each in (folder, *folder.parents) if os.path.lexists(each)), Path("."))
+    return None if there.is_dir() else there
+
+
 def prepare_folder(folder: Path) -> None:
     """Make ``folder`` if needed; raise RunError early when nothing can be written there."""
     try:

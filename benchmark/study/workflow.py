@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.core.environment import STUDY
-from benchmark.core.errors import BenchmarkError, ConfigError, shown
-from benchmark.core.files import clear_place
+from benchmark.core.errors import ConfigError
+from benchmark.core.faults import end_with
+from benchmark.core.files import clear_place, file_in_the_way
 from benchmark.core.paths import read_regular
 from benchmark.core.records import RESULTS
 from benchmark.study import Study, load_study
@@ -239,13 +240,15 @@ def _unchanged(config: Mapping[str, Any], path: Path) -> str:
     written = read_document(path).data
     changed = [key for key in config if key not in SETTINGS and config[key] != written.get(key)]
     if changed or config.get("study") != written.get("study"):
-        words = f"a study cannot be changed with --config ({', '.join(changed) or 'study'})"
+        words = (
+            f"a study cannot be changed with --config ({', '.join(map(str, changed)) or 'study'})"
+        )
         raise ConfigError(str(path), [f"{words}; write another study file instead"])
     return str(path)
 
 
 def _unknown(config: Mapping[str, Any]) -> list[str]:
-    unknown = ", ".join(sorted(set(config) - set(SETTINGS)))
+    unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
     return [f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}"] if unknown else []
 
 
@@ -261,6 +264,8 @@ def _misread(config: Mapping[str, Any]) -> list[str]:
             )
         elif set(value) & set("{}"):
             problems.append(f"{key}={value} has braces, which Snakemake takes for wildcards")
+        elif key == "results" and (file := file_in_the_way(Path(value))) is not None:
+            problems.append(f"results={value}: {file} is not a folder; choose another place")
     return problems
 
 
@@ -268,6 +273,5 @@ def or_end(load: Callable[[], T]) -> T:
     """Return ``load()``; end the program with the message alone when something is wrong."""
     try:
         return load()
-    except BenchmarkError as error:
-        print(f"error: {shown(error)}", file=sys.stderr)
-        sys.exit(2)
+    except Exception as error:
+        sys.exit(end_with(error))

@@ -10,12 +10,11 @@ import os
 import signal
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from benchmark.core.errors import BenchmarkError, print_error
+from benchmark.core.faults import end_with
 from benchmark.core.gpus import take_gpus
 from benchmark.core.plain import whole_number
 from benchmark.training.interrupt import EXIT_INTERRUPTED
@@ -103,10 +102,7 @@ def take_part(train: Callable[[], int]) -> int:
             return EXIT_SILENT
         # The launcher ends all when one has ended, maybe before this one has said why.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if isinstance(error, BenchmarkError):
-            return print_error(error)
-        traceback.print_exc()
-        return EXIT_SILENT
+        return end_with(error)
 
 
 def die_with_parent(number: int, parent: int | None) -> None:

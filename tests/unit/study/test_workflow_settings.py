@@ -27,6 +27,18 @@ def test_all_problems_of_the_settings_are_named_at_once():
     assert "study was read as the int 7" in message and "braces" in message
 
 
+@pytest.mark.parametrize("below", ["", "/deeper/results"])
+def test_a_file_in_the_place_of_the_results_is_refused(tmp_path, below):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="file is not a folder; choose another place"):
+        load_flow({"study": "smoke", "results": f"{tmp_path}/file{below}"})
+
+
+def test_a_setting_whose_name_is_no_text_is_named():
+    with pytest.raises(ConfigError, match="unknown setting 1, b; allowed"):
+        load_flow({1: 2, "b": 3})
+
+
 @pytest.mark.parametrize("name", ["1.10", "007", "./1.10", "with blank", "naïve"])
 def test_a_results_folder_keeps_its_name(name):
     flow = load_flow({"study": "smoke", "results": name})
