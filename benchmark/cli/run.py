@@ -15,6 +15,8 @@ STEPS = (
     "collect", "stats", "verdicts", "claims", "papers", "gallery", "tables", "plots", "report",
 )  # fmt: skip
 
+SNAKEMAKE_STATE = ("", "auxiliary", "incomplete", "locks", "log", "metadata")
+
 
 @app.command()
 def run(
@@ -35,8 +37,9 @@ def run(
     from snakemake.cli import main
     from snakemake.common import get_appdirs
 
-    for folder in (".snakemake", get_appdirs().user_cache_dir):
-        prepare_folder(Path(folder))  # where it cannot write, Snakemake shows a traceback
+    state = [Path(".snakemake", name) for name in SNAKEMAKE_STATE]
+    for folder in (*state, Path(get_appdirs().user_cache_dir)):
+        prepare_folder(folder)  # where it cannot write, Snakemake shows a traceback
     main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
 
 

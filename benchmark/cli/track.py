@@ -74,6 +74,7 @@ def ui(
             f"{TRACKING_URI.name} names a server that has its own UI: {store.without_password(uri)}"
         )
         return
+    store.reach(results)
     command = store.server_command(results, port)
     publish_reports(results)
     echo(f"MLflow UI: http://{store.LOOPBACK}:{port} (Ctrl-C ends it)")

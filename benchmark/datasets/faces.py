@@ -23,6 +23,7 @@ class FaceConfig(RootConfig):
     margin: float = option(
         MARGIN,
         at_least=0.0,
+        at_most=100.0,
         help="share by which the sides of a face's box grow before the image is cropped to it",
     )
     aligned: bool = option(

@@ -10,6 +10,8 @@ from benchmark.core.paths import leaves_root, read_regular
 from benchmark.core.plain import whole_number
 from benchmark.datasets.io.findings import Findings
 
+MAX_NUMBER = 10**6  # of a table: pixels
+
 
 def read_rows(
     findings: Findings,
@@ -116,12 +118,13 @@ def read_table(
         findings.add(f"{file} lists nothing; unpack it again")
         return nothing
     values = table[list(numbers)].apply(pd.to_numeric, errors="coerce")
-    wrong = table[list(texts)].isna().any(axis=1) | ~np.isfinite(values).all(axis=1)
+    # a comparison with what is no number is false
+    wrong = table[list(texts)].isna().any(axis=1) | ~(values.abs() <= MAX_NUMBER).all(axis=1)
     lines = [f"line {number + 2}" for number in np.flatnonzero(wrong)]
     findings.add_all(
         f"malformed lines in {file}",
         lines,
-        f"each must have {', '.join(wanted)}, the last as numbers"
+        f"each must have {', '.join(wanted)}, the last as numbers of at most {MAX_NUMBER:,}"
         if numbers
         else "text in each column",
     )

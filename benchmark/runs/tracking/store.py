@@ -139,11 +139,14 @@ def connect(results: Path) -> Any:
 
 
 def reach(results: Path) -> None:
-    """Return when the store is no server, or one that answers; raise TrackingError otherwise."""
+    """Raise TrackingError for a server that does not answer, or a place that has no address."""
     uri = tracking_uri(results)
     reason = unreachable(uri) if is_server(uri) else ""
     if reason:
         raise TrackingError(unusable(uri, results, reason))
+    if is_own(uri, results) and "?" in uri:  # MLflow would make and fill a file beside the folder
+        reason = "its address would end at the '?'"
+        raise TrackingError(unusable(uri, results, reason, "choose a results folder without '?'"))
 
 
 def experiment_id(client: Any, study: str, note: str, results: Path) -> str:

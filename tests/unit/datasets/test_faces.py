@@ -119,6 +119,8 @@ def test_a_face_listed_twice_is_named(folder, name):
         (",", ";", "columns missing"),
         ("20,16", "20,x", "malformed lines"),
         ("20,16", "20,", "malformed lines"),
+        ("20,16", "20,1.7e308", "malformed lines"),
+        ("20,16", "20,-inf", "malformed lines"),
         (None, "", "cannot read"),
     ],
 )

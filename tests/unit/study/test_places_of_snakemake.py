@@ -11,8 +11,9 @@ import pytest
 from benchmark.study.format import ROOT
 
 
-@pytest.mark.parametrize("place", [".snakemake", "cache"])
+@pytest.mark.parametrize("place", [".snakemake", ".snakemake/locks", ".snakemake/log", "cache"])
 def test_a_place_that_cannot_be_written_is_one_error(place, tmp_path):
+    (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).touch()  # root may write to a folder that is read-only, but not into a file
     done = subprocess.run(
         [sys.executable, "-m", "benchmark", "run", "smoke", "--dry-run"],

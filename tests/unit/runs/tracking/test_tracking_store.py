@@ -249,6 +249,12 @@ def test_a_database_without_its_driver_is_one_message_that_says_so(tmp_path, mon
     assert "secret" not in str(caught.value)
 
 
+def test_a_folder_that_has_no_address_is_refused_and_nothing_is_made_beside_it(tmp_path):
+    with pytest.raises(TrackingError, match=r"a\?b/mlflow.db cannot be used .* without '\?'"):
+        store.prepare("toy", "A toy", tmp_path / "a?b")
+    assert not (tmp_path / "a").exists()
+
+
 @pytest.mark.parametrize(
     ("address", "told"),
     [
