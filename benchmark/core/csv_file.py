@@ -14,8 +14,10 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from benchmark.core.paths import MAX_TABLE, open_regular
+from benchmark.core.results import MOST
 
 EMPTY_IS_NAN = "float64"
+MAX_AMOUNT = 10**15
 # Columns of the steps' tables that hold texts, whatever these look like: a dataset may be called
 # 2011, a loss NA. Names are never missing; the other texts may be.
 NAMES = (
@@ -26,6 +28,21 @@ TEXTS = (
     *NAMES, "split", "metric", "part", "stated_in", "sentence", "condition", "outside", "reason",
     "note",
 )  # fmt: skip
+# What their columns of numbers can hold: scores and p values, numbers of runs and the like, and
+# spreads, times and memory.
+SHARES = {
+    "mean", "mean_against", "minimum", "maximum", "last", "best", "value", "value_against",
+    "ours_mean", "reference_mean", "rate", "p",
+}  # fmt: skip
+COUNTS = {
+    "n", "n_diverged", "n_ended", "n_absent", "ours_n", "reference_n", "paired_n", "runs",
+    "queries", "classes", "datasets", "losses", "family_size",
+}  # fmt: skip
+AMOUNTS = {
+    "sd", "last_sd", "best_sd", "ours_sd", "reference_sd", "sd_difference", "se", "epoch",
+    "train_seconds", "images_per_second", "loss_ms", "loss_ms_minimum", "loss_ms_maximum",
+    "peak_gpu_mb", "peak_rss_mb",
+}  # fmt: skip
 
 
 def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.DataFrame:
@@ -54,11 +71,12 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
             raise ValueError(f"it has a value that is no number: {error}") from error
 
 
-def guess_csv(path: Path, **options: Any) -> pd.DataFrame:
-    """Return the table in a file that a step wrote, with pandas' guesses and ``options``.
+def guess_csv(path: Path) -> pd.DataFrame:
+    """Return the table in a file that a step wrote, with pandas' guesses of types.
 
     ``TEXTS`` are texts, and an empty field of ``NAMES`` is "". Elsewhere it alone is a missing one.
-    Raise ValueError when it is no table or has a column twice, OSError when it cannot be read.
+    Raise ValueError when it is no table, has a column twice or a number that cannot be, OSError
+    when it cannot be read.
     """
     with open_regular(path, MAX_TABLE) as stream:
         header = _header(stream)
@@ -67,9 +85,29 @@ def guess_csv(path: Path, **options: Any) -> pd.DataFrame:
             dtype=dict.fromkeys(TEXTS, "str"),
             keep_default_na=False,
             na_values={name: [""] for name in header if name not in NAMES},
-            **options,
+            low_memory=False,
         )
+    for name in header:
+        if (range_ := _range(name)) is not None and not _lies_in(table[name], *range_):
+            raise ValueError(f"a value of column {name} is not in [{range_[0]}, {range_[1]:g}]")
     return table
+
+
+def _range(column: str) -> tuple[float, float] | None:
+    """Return the least and the greatest value of a column that a step wrote, where it has them."""
+    if column in SHARES or column.startswith("p_"):
+        return 0, MOST
+    return (0, MAX_AMOUNT) if column in COUNTS | AMOUNTS else None
+
+
+def _lies_in(values: "pd.Series[Any]", least: float, greatest: float) -> bool:
+    """Say whether all values are numbers of a range, or missing: a cell may have no test."""
+    kind = values.dtype
+    if not values.size:
+        return True
+    if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind):
+        return False
+    return bool((values.isna() | values.between(least, greatest)).all())
 
 
 def _header(stream: BinaryIO) -> list[str]:

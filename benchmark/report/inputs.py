@@ -13,7 +13,6 @@ from benchmark.core.csv_file import guess_csv
 from benchmark.core.errors import RunError
 from benchmark.core.made_of import outdated_steps
 from benchmark.core.privacy import public, without_paths
-from benchmark.core.results import MOST
 from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
 from benchmark.papers.registration import RegistrationState, registration_state
@@ -33,7 +32,6 @@ FILES = {
     "claims": "claims.csv",
 }  # fmt: skip
 # Columns of statistics that hold scores.
-SCORED = {"mean", "mean_against", "minimum", "maximum", "last", "best", "value", "value_against"}
 TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared
 WHERE = ["dataset", "setting", "split"]
 CONDITION = [*WHERE, "batch_size"]
@@ -216,22 +214,13 @@ def read_inputs(study: Study, results: Path) -> Inputs:
     return replace(inputs, budgets={key: each for key, each in budgets.items() if each is not None})
 
 
-def _is_share(column: str) -> bool:
-    """Say whether a column holds scores or p values, which lie in [0, 1]."""
-    return column in SCORED or column == "p" or column.startswith("p_")
-
-
 def _read(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
-        table = guess_csv(path, low_memory=False)
+        table = guess_csv(path)
         if table.duplicated().any():
             raise ValueError(f"line {2 + int(table.duplicated().argmax())} comes twice")
-        for name in filter(_is_share, table.columns):
-            # NaN where a cell has no score or no test
-            if not (table[name].isna() | table[name].between(0, MOST)).all():
-                raise ValueError(f"a value of column {name} is not in [0, 1]")
         return table
     except pd.errors.EmptyDataError:
         return pd.DataFrame()

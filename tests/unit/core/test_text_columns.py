@@ -14,9 +14,7 @@ def test_names_are_no_numbers_and_none_is_missing(tmp_path):
     path = tmp_path / "table.csv"
     written = pd.DataFrame([{**NAMES, "split": name, "n": 3} for name in ("1", "nan")])
     written.to_csv(path, index=False)
-    for options in ({}, {"low_memory": False}):
-        read = guess_csv(path, **options)
-        assert read.to_dict("records") == written.to_dict("records")
+    assert guess_csv(path).to_dict("records") == written.to_dict("records")
 
 
 def test_numbers_are_guessed_and_empty_fields_are_missing(tmp_path):
@@ -33,4 +31,25 @@ def test_a_table_of_nothing_is_empty(tmp_path, text):
     path = tmp_path / "table.csv"
     path.write_text(text)
     with pytest.raises(pd.errors.EmptyDataError):
+        guess_csv(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("best_sd", -1),
+        ("ours_mean", True),
+        ("ours_mean", "half"),
+        ("ours_mean", 1.5),
+        ("p_holm", -0.1),
+        ("ours_n", -5),
+        ("n", "inf"),
+        ("peak_gpu_mb", -1),
+        ("loss_ms", 1e300),
+    ],
+)
+def test_a_number_that_cannot_be_is_named_by_its_column(tmp_path, column, value):
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"loss": ["a"], column: [value]}).to_csv(path, index=False)
+    with pytest.raises(ValueError, match=rf"a value of column {column} is not in \[0, "):
         guess_csv(path)
