@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,11 @@ from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.plain import YamlError, parse_yaml
 
 PATIENCE = 5.0  # seconds, with what an implementation leaves running
+LONGEST = 900.0  # seconds of all checks: an implementation may loop
+
+
+class _TooLongError(BaseException):
+    """The checks take too long; no check may take it for the implementation's own error."""
 
 
 @app.command()
@@ -46,14 +52,18 @@ def conform(
     options = _parse(option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
-    from benchmark.core.plugin_errors import in_words
+    from benchmark.core.plugin_errors import in_words, line_in
     from benchmark.losses.conformance import verdict
 
-    with _ended_at_last(candidate):
+    with _ended_at_last(candidate), _limited():
         try:
             result = verdict.conform(candidate, loss, options, processes=processes, say=echo)
         except Exception:
             raise
+        except _TooLongError as error:
+            file = f"{Path(candidate.rpartition('.py')[0]).absolute()}.py"
+            words = f"{candidate} takes more than {LONGEST:.0f} s to check"
+            raise RunError(f"{words}{line_in(file, error)}; does it loop?") from error
         except KeyboardInterrupt as error:
             echo("interrupted: by Ctrl-C, or by the implementation itself", err=True)
             raise typer.Exit(130) from error
@@ -64,6 +74,22 @@ def conform(
             write_json(json, result.as_json())
         if not result.passed:
             raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """Raise _TooLongError in the block when it takes longer than the longest time."""
+
+    def give_up(*_: object) -> None:
+        raise _TooLongError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @contextlib.contextmanager

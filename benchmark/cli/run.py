@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from benchmark.cli import Results, StudyName, app, echo, load
+from benchmark.cli import MAX_THREADS, Results, StudyName, app, echo, load
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import prepare_folder
+from benchmark.core.plain import whole_number
 from benchmark.core.records import RESULTS
 
 STEPS = (
@@ -18,10 +19,22 @@ STEPS = (
 SNAKEMAKE_STATE = ("", "auxiliary", "incomplete", "locks", "log", "metadata")
 
 
+def _cores(text: str) -> str:
+    """Return the number as it is: with 0 cores Snakemake waits for ever, and cannot be stopped."""
+    if text != "all" and not 1 <= (whole_number(text) or 0) <= MAX_THREADS:
+        raise typer.BadParameter(
+            f"'{text}' is no number of cores; allowed: 1 to {MAX_THREADS}, all"
+        )
+    return text
+
+
+Cores = Annotated[str, typer.Option(help="CPU cores to use, or 'all'", callback=_cores)]
+
+
 @app.command()
 def run(
     study: StudyName = "embedded",
-    cores: Annotated[str, typer.Option(help="CPU cores to use, or 'all'")] = "all",
+    cores: Cores = "all",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="show the jobs, start none")
     ] = False,
@@ -124,7 +137,7 @@ def challenge(
     trials: Annotated[
         int, typer.Option(help="number of trials: one of the field's budgets", min=1, max=99)
     ] = 4,
-    cores: Annotated[str, typer.Option(help="CPU cores to use, or 'all'")] = "all",
+    cores: Cores = "all",
     field: Annotated[
         Path | None, typer.Option(help="folder of the field's frozen results", file_okay=False)
     ] = None,

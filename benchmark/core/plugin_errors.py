@@ -22,7 +22,7 @@ def file_of(target: Any) -> str | None:
 def in_words(error: BaseException) -> str:
     """Return what somebody's code raised, in one line; its text, too, may be of that code."""
     try:
-        text = " ".join(str(error).split())[:200]
+        text = " ".join(str(error).split())[:200].encode(errors="backslashreplace").decode()
     except Exception:
         text = "without words"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -11,7 +11,6 @@ import pkgutil
 import re
 import reprlib
 import sys
-import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
@@ -20,7 +19,7 @@ from typing import Any, NoReturn, TypeVar
 
 from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.core.plugin_errors import file_of, in_words, raise_named
+from benchmark.core.plugin_errors import file_of, in_words, line_in, raise_named
 from benchmark.core.sound_options import config_problems
 
 T = TypeVar("T")
@@ -224,6 +223,7 @@ def import_plugin(path: Path) -> None:
         return
     loader = SourceFileLoader(name, str(path))
     spec = importlib.util.spec_from_loader(name, loader)
+    folder = os.getcwd()
     assert spec is not None  # it has a loader
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     try:
@@ -232,9 +232,14 @@ def import_plugin(path: Path) -> None:
         del sys.modules[name]  # or the next registry would take what is there for all
         problems = [f"{error.source}: {problem}" for problem in error.problems]
         raise ConfigError(f"plugin {path}", problems) from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         del sys.modules[name]
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [f" in line {frame.lineno}" for frame in frames if frame.filename == str(path)]
-        words = f"{in_words(error)}{''.join(lines[-1:])}; correct that file"
+        words = f"{in_words(error)}{line_in(str(path), error)}; correct that file"
         raise ConfigError(f"plugin {path}", [f"cannot be imported: {words}"]) from error
+    if os.getcwd() != folder:
+        os.chdir(folder)
+        del sys.modules[name]
+        words = "changes the working directory when it is imported; give whole paths instead"
+        raise ConfigError(f"plugin {path}", [words])

@@ -98,8 +98,9 @@ def _extended(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         for key, source in base.get("sources", {}).items()
         if not any(_is_in(key, leaf) for leaf in changed)
     }
-    own = data.get("sources")
-    merged["sources"] = {**sources, **own} if isinstance(own, dict) else sources
+    own = data.get("sources", {})
+    if isinstance(own, dict):  # anything else is the schema's to refuse
+        merged["sources"] = {**sources, **own}
     return merged
 
 
@@ -119,7 +120,7 @@ def leaves(data: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[Problem]:
     """Return each value of a file with sources that has none, and each source without a value."""
-    if "sources" not in written:
+    if not isinstance(written.get("sources"), dict):
         return []
     own, keys = written["sources"], leaves(data)
     missing = [leaf for leaf in leaves(written) if not any(_is_in(leaf, key) for key in own)]

@@ -11,6 +11,7 @@ import typing
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 
@@ -104,3 +105,11 @@ def test_a_file_to_write_is_looked_at_before_anything_is_computed(tmp_path, word
         command.make_context(name, [*given, str(tmp_path / place)])
     for fit in ("file", "new/file"):
         command.make_context(name, [*given, str(tmp_path / fit)])
+
+
+@pytest.mark.parametrize("verb", ["run", "challenge"])
+@pytest.mark.parametrize("cores", ["0", "-1", "1.5", "", "many", "9" * 30])
+def test_cores_are_a_number_or_all(verb, cores, tmp_path):
+    what = "smoke" if verb == "run" else str(tmp_path / "mine.py")
+    done = CliRunner().invoke(app, [verb, what, "--cores", cores, "--results", str(tmp_path)])
+    assert done.exit_code == 2 and "is no number of cores" in done.output

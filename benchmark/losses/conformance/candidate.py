@@ -139,7 +139,8 @@ def _module(place: str) -> Any:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
-        sys.path.insert(0, str(path.resolve().parent))  # a file may import its neighbours
+        # a file may import its neighbours, which must not stand in for Python's own modules
+        sys.path.append(str(path.resolve().parent))
         spec.loader.exec_module(module)
         return module
     except ConfigError:

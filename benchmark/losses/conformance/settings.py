@@ -1,5 +1,6 @@
-"""What torch keeps for the whole program: an implementation that changes it changes every check."""
+"""What counts for the whole program: an implementation that changes it changes every check."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,12 +17,13 @@ def _settings() -> dict[str, Any]:
         "default device": torch.get_default_device(),
         "default dtype": torch.get_default_dtype(),
         "gradients": "on" if torch.is_grad_enabled() else "off",
+        "working directory": os.getcwd(),
     }
 
 
 @contextmanager
 def settings_kept() -> Iterator[None]:
-    """Put torch's settings back after the block; raise ChangedSettingError if it changed them.
+    """Put the settings back after the block; raise ChangedSettingError if it changed them.
 
     An error of the block that a changed setting may have caused gives way to that one.
     """
@@ -42,7 +44,8 @@ def _put_back(before: dict[str, Any], error: Exception | None = None) -> None:
         torch.set_default_device(None)  # a device named here would slow every tensor that is made
     torch.set_default_dtype(before["default dtype"])
     torch.set_grad_enabled(before["gradients"] == "on")
+    os.chdir(before["working directory"])
     listed = " and ".join(f"{name} to {now}" for name, now in changed.items())
     raise ChangedSettingError(
-        f"sets the whole program's {listed}; name it where tensors are made, or put it back"
+        f"sets the whole program's {listed}; name it where it is used, or put it back"
     ) from error

@@ -96,11 +96,14 @@ def test_a_module_that_is_imported_again_registers_its_classes_again(here, monke
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("import no_such_module_anywhere\n", "ModuleNotFoundError: .*in line 1; correct"),
-        ("\n\n1 / 0\n", "ZeroDivisionError: division by zero in line 3; correct"),
+        ("import no_such_module_anywhere\n", "ModuleNotFoundError: .*, line 1; correct"),
+        ("\n\n1 / 0\n", "ZeroDivisionError: division by zero, line 3; correct"),
         ("def f(:\n", "SyntaxError: .*line 1"),
-        ("import sys\nsys.exit(0)\n", "SystemExit: 0 in line 2; correct"),
-        (WORDLESS, "Wordless: without words in line 5; correct"),
+        ("import sys\nsys.exit(0)\n", "SystemExit: 0, line 2; correct"),
+        ("raise GeneratorExit\n", "GeneratorExit, line 1; correct"),
+        ('raise ValueError("\\udcff")\n', r"ValueError: \\udcff, line 1; correct"),
+        ('import os\nos.chdir("/")\n', "changes the working directory"),
+        (WORDLESS, "Wordless: without words, line 5; correct"),
     ],
 )
 def test_a_plugin_that_cannot_be_imported_is_named_with_the_line(text, told, here):

@@ -138,7 +138,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(built_here, tmp_path, mo
     ("end", "told"),
     [
         ("import os\nos._exit(0)", "ended the process"),
-        ("import sys\nsys.exit(0)", r"ends\.py: cannot be imported: SystemExit: 0 in line 2"),
+        ("import sys\nsys.exit(0)", r"ends\.py: cannot be imported: SystemExit: 0, line 2"),
     ],
 )
 def test_a_plugin_that_ends_the_process_is_named_as_a_problem(

@@ -105,6 +105,18 @@ def test_a_value_written_anew_does_not_keep_the_old_source(
     assert block.sources["model.backbone"] == "new" and block.sources["model"] == "old"
 
 
+@pytest.mark.parametrize("sources", [None, [], "", "abc", [1]])
+@pytest.mark.parametrize("extends", [{}, {"extends": "tiny"}])
+def test_sources_that_are_no_mapping_are_one_problem(
+    study_data, write_study, write_recipe, recipe_data, sources, extends
+):
+    own = extends or recipe_data
+    write_recipe("other", **own, sources=sources)
+    study_data["blocks"][0]["recipe"] = "other"
+    told = problems_of(write_study(study_data))
+    assert "is not of type 'object'" in told and len(told.splitlines()) == 1
+
+
 def test_a_block_asks_for_options_of_its_recipe_by_name_and_may_join_them(
     study_data, recipe_data, write_study
 ):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 
@@ -53,6 +55,45 @@ def test_a_wrong_file_gives_status_1_its_smallest_batch_and_json(tmp_path):
     wrong = written["checks"][0]
     assert wrong["result"] == "failed"
     assert len(wrong["case"]["labels"]) == len(wrong["case"]["embeddings"])
+
+
+LOOP = "while True:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "text", [LOOP, RIGHT.replace("    scores =", "    while True: pass\n    scores =")]
+)
+def test_an_implementation_that_loops_is_given_up(tmp_path, monkeypatch, text):
+    monkeypatch.setattr("benchmark.cli.conform.LONGEST", 0.5)
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    done = conform(file, "--as", "smooth_ap")
+    assert isinstance(done.exception, RunError)
+    assert re.search(
+        r"mine.py takes more than 0 s to check, line \d; does it loop", str(done.exception)
+    )
+
+
+def test_an_implementation_that_changes_the_working_directory_is_refused(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(f"import os\nos.chdir('/')\n{RIGHT}")
+    done = conform(file, "--as", "smooth_ap")
+    assert isinstance(done.exception, ConfigError)
+    assert "sets the whole program's working directory to /" in str(done.exception)
+    assert os.getcwd() != "/"
+
+
+def test_a_neighbour_does_not_stand_in_for_a_module_of_python(tmp_path):
+    (tmp_path / "mine.py").write_text(RIGHT)
+    (tmp_path / "dataclasses.py").write_text("1 / 0\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmark", "conform", tmp_path / "mine.py", "--as", "smooth_ap"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_result_takes_the_place_of_no_program(tmp_path):
