@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -74,6 +75,7 @@ def _run(code: str, what: str) -> str:
         raise ConfigError(what, [problem]) from error
     if child.returncode or not child.stdout:
         lines = child.stderr.strip().splitlines() or ["a file ended the process"]
-        problem = f"it cannot be imported: {lines[-1]}; correct that file"
-        raise ConfigError(what, [problem, *lines[-8:-1]])
+        places = re.findall(r'File "([^"]+)", (line \d+)', child.stderr)
+        place = f"{', '.join(places[-1])}: " if places else ""
+        raise ConfigError(what, [f"{place}it cannot be imported: {lines[-1]}; correct that file"])
     return child.stdout.splitlines()[-1]

@@ -180,9 +180,9 @@ def shared_footnote_problems(
 
 
 def shared_name_problems(paper: Paper, files: dict[tuple[str, str], str]) -> Iterator[str]:
-    """Yield tables and figures whose files another paper makes, too: one would replace the other.
+    """Yield tables and figures whose files others make, too: one would replace the other.
 
-    ``files`` is {kind and name: key of its paper}, to which those of this paper are added.
+    ``files`` is {kind and name: the paper's key, or what else makes it}; this paper's are added.
     """
     prefix = f"{paper.source}_"
     names = [("table", f"{prefix}{name}") for name in paper.tables]

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 
 from benchmark.core.errors import ReferenceDataError
+from benchmark.core.registry import registered_names
 from benchmark.papers.arrangements import Figure, FootnoteRule, PrintedTable
 from benchmark.papers.checks import folder_problems, shared_footnote_problems, shared_name_problems
 from benchmark.papers.claims.model import Claim
@@ -123,7 +124,11 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
         tables.setdefault(f"{number.source}/{number.table}", []).append(number)
     owners: dict[str, str] = {}
     sources: dict[str, str] = {}
-    files: dict[tuple[str, str], str] = {}
+    files = {
+        (kind, name): "this suite"
+        for kind in ("table", "figure")
+        for name in registered_names(f"{kind.upper()}S", f"report/{kind}s")
+    }
     for key, paper in found.items():
         for source in paper.names:
             if (owner := sources.setdefault(source, key)) != key:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +57,7 @@ class Stepper:
     _pending: list[torch.Tensor] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
+        self._folder = os.getcwd()
         self._generator = torch.Generator(device=self.device)
         self.stopwatch = Stopwatch(self.device)
         self._divided = False
@@ -221,6 +223,7 @@ class Stepper:
             if self.processes.main or not alone:
                 try:
                     value = self._loss_value(leaves, labels, memory if reads else None, images)
+                    self._require_folder()
                     self._backward(check_value(value), leaves)
                 except Exception as error:
                     LOSSES.raise_named(error, type(self.loss))
@@ -231,6 +234,12 @@ class Stepper:
         self._pending.append(value.detach())
         assert leaves.grad is not None  # given by this process or by the main one
         return leaves.grad
+
+    def _require_folder(self) -> None:
+        """Raise RunError when the loss has led the run's relative paths elsewhere."""
+        if os.getcwd() != self._folder:
+            os.chdir(self._folder)
+            raise RunError("forward changed the working directory; give whole paths instead")
 
     def _backward(self, value: torch.Tensor, leaves: torch.Tensor) -> None:
         """Differentiate the scaled loss; raise RunError for a gradient from elsewhere or none."""

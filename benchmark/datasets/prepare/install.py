@@ -61,6 +61,9 @@ class Source:
                 f"'{public_url(self.text)}' has the scheme '{parts.scheme}'; sources are paths, or "
                 "addresses with http, https or file"
             )
+        if parts.netloc not in ("", "localhost"):
+            words = f"'{public_url(self.text)}' names another machine; write file:///PATH"
+            raise DataError(f"{words}, or copy the file here")
         return Path(url2pathname(parts.path))
 
     def origin(self) -> str:

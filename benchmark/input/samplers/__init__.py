@@ -48,7 +48,7 @@ def create_sampler(
 
 def _check_plugin(sampler: Sampler) -> None:
     """Raise DataError for a plugin whose epochs are not those that a run is filed under."""
-    first, again = sampler.epoch(0), sampler.epoch(0)
+    first, _, again = (sampler.epoch(number) for number in (0, 1, 0))
     if len(first) != len(again) or not all(map(np.array_equal, first, again)):
         raise DataError(
             "epoch 0 has other batches when it is asked for again; draw from the generator alone"

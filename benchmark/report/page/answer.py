@@ -42,7 +42,10 @@ def answer(inputs: Inputs) -> list[str]:
     except NothingToShow:
         return ["There is no answer yet: no run of this study has finished with a score."]
     if inputs.budgets:
-        return budget_answer(inputs)
+        try:
+            return budget_answer(inputs)
+        except NothingToShow as reason:
+            return [f"There is no answer yet: {reason}."]
     means = last[last["metric"] == metric]
     cells = means[[*DIVERGENCE_CELL]].itertuples(index=False)
     lost = inputs.diverging  # a loss that diverges is not the best, whatever its other runs score

@@ -138,6 +138,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(built_here, tmp_path, mo
     ("end", "told"),
     [
         ("import os\nos._exit(0)", "ended the process"),
+        ("raise KeyboardInterrupt", r"1 problem, .*\n.*ends\.py, line 1: it cannot be imported"),
         ("import sys\nsys.exit(0)", r"ends\.py: cannot be imported: SystemExit: 0, line 2"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from plugin_losses import FORWARD, plugins, take_steps
 
@@ -152,6 +154,13 @@ def test_a_ranking_whose_shapes_do_not_fit_is_refused(value, told, write):
 def test_a_loss_of_scores_whose_shapes_do_not_fit_is_refused(value, told, write):
     head = "class Mine(ScoreLoss):\n    def on_scores(self, scores, relation, gradient, "
     refused(write(f"{head}generator):\n        return {value}"), told)
+
+
+def test_a_loss_that_changes_the_working_directory_is_refused(write, tmp_path):
+    here = os.getcwd()
+    text = f"__import__('os').chdir({str(tmp_path)!r})\n        return embeddings.sum()"
+    refused(write(FORWARD.format(text)), "forward changed the working directory")
+    assert os.getcwd() == here
 
 
 def test_an_error_in_the_lines_of_a_plugin_keeps_them_and_names_loss_and_file(write):

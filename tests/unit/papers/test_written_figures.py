@@ -92,6 +92,15 @@ def test_no_two_papers_make_files_of_one_name(tmp_path, monkeypatch):
         assert place in str(caught.value), caught.value
 
 
+def test_no_paper_makes_a_file_of_the_suite(tmp_path, monkeypatch):
+    rest = dict.fromkeys(("claims", "implied", "outside", "footnotes"))
+    outside = "outside:\n  - rows: {method: toy}\n    reason: nobody has the code\n"
+    write_paper(tmp_path / "mine", "best", **{**rest, "outside": outside}, **_named("epoch"))
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
+    with pytest.raises(ReferenceDataError, match="best_epoch, as a table of this suite is; rename"):
+        load_papers()
+
+
 def _named(name: str) -> dict[str, str]:
     """Return files of a paper whose table and figure have one name."""
     return {

@@ -7,6 +7,7 @@ import json
 import os
 import tarfile
 import zipfile
+from pathlib import Path
 
 import archives
 import pytest
@@ -15,6 +16,7 @@ from published_files import content, given, leftovers
 
 from benchmark.core.errors import BenchmarkError
 from benchmark.datasets.prepare import staging
+from benchmark.datasets.prepare.install import Source
 
 
 def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path):
@@ -71,6 +73,12 @@ def test_a_source_whose_name_makes_no_record_is_refused_at_once(name, command, f
     odd = path.rename(path.with_name(name))
     with pytest.raises(BenchmarkError, match="rename it"):
         command("prepare", "cub", "--source", odd, "--root", tmp_path / "root", "--allow-counts")
+
+
+def test_a_file_of_another_machine_is_not_taken_from_this_one():
+    with pytest.raises(BenchmarkError, match="names another machine; write file:///PATH"):
+        assert not Source("file://elsewhere/etc/hostname").path
+    assert Source("file://localhost/etc/hostname").path == Path("/etc/hostname")
 
 
 def test_files_of_an_archive_named_like_our_own_are_left_out(command, files, tmp_path):

@@ -268,3 +268,12 @@ def test_pdf_of_a_browser_that_fails_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(RunError, match="no display"):
         pdf.write_pdf(tmp_path / "index.html")
     assert not list(tmp_path.glob("*.pdf"))
+
+
+@pytest.mark.parametrize("lost", ["budget_ranks", "budget_gaps"])
+def test_a_study_at_equal_budgets_whose_table_is_empty_has_no_answer(lost):
+    some = pd.DataFrame({"trials": [0], "dataset": ["a"], "loss": ["b"]})
+    budgets = {"budget_ranks": some, "budget_gaps": some, lost: pd.DataFrame()}
+    inputs = dataclasses.replace(made_up_inputs(STUDY), budgets=budgets)
+    (sentence,) = answer(inputs)
+    assert sentence.startswith("There is no answer yet: no setting was chosen by trials")
