@@ -154,6 +154,8 @@ def challenge(
     from benchmark.core.environment import PLUGINS
     from benchmark.core.errors import derived_files
     from benchmark.report.page.answer import standing
+    from benchmark.runs.table import RunTable
+    from benchmark.study.data_files import FINAL, TRIALS, field_folder
     from benchmark.study.format import ROOT
     from benchmark.study.trials.challenge import FIELD, copied_loss, write_challenge
 
@@ -163,6 +165,8 @@ def challenge(
     os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
     field = field or ROOT / "results" / "reference" / FIELD
     study = write_challenge(name, trials, field, folder)
+    for kind in (TRIALS, FINAL):  # what is wrong with them is said before anything is trained
+        RunTable.read(field_folder(field.as_posix(), kind))
     command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
     if status := _status_of([*command, "--results", str(results)]):
         raise typer.Exit(status)

@@ -96,7 +96,8 @@ class RunTable:
         table = cls(runs, _read(Path(folder) / SCORES_TABLE, SCORE_COLUMNS, _NUMBERS))
         if problem := table.contradiction():
             raise RunError(
-                f"the tables of runs in {folder} are broken ({problem}); collect the study again"
+                f"the tables of runs in {folder} are broken ({problem}); collect the study again, "
+                "or take a sound copy"
             )
         return table
 
@@ -215,7 +216,9 @@ def _read(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.
     try:
         return read_csv(path, columns, numbers)
     except (OSError, ValueError) as error:
-        raise RunError(f"{path} cannot be read ({error}); collect the study again") from error
+        raise RunError(
+            f"{path} cannot be read ({error}); collect the study again, or take a sound copy"
+        ) from error
 
 
 def _mapped(values: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[Any]:

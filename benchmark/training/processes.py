@@ -83,6 +83,8 @@ class Processes:
             require_gpus(local + 1)
             torch.cuda.set_device(local % torch.cuda.device_count())
             backend = "cpu:gloo,cuda:nccl"
+        if not distributed.is_torchelastic_launched():  # somebody set the variables, or left them
+            print(f"waiting for the other processes ({rank} of {count} is here); {_ADVICE}")
         try:
             distributed.init_process_group(backend, timeout=PATIENCE)
         except (ValueError, RuntimeError) as error:  # MASTER_PORT, or nobody who answers there

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.code_version import code_version
+from benchmark.core.faults import end_with
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import client as runs
 from benchmark.runs.tracking import content
@@ -82,6 +83,8 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
+    except Exception as error:
+        return end_with(error)
     return 0
 
 

@@ -127,6 +127,7 @@ def connect(results: Path) -> Any:
         os.environ.setdefault("_MLFLOW_SERVER_ARTIFACT_ROOT", ARTIFACT_ROOT)
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("mlflow.store").setLevel(logging.CRITICAL)  # errors come with a traceback
     from mlflow import MlflowClient
 
     if is_own(uri, results) and not _has_content(Path(results) / DATABASE):
@@ -172,6 +173,8 @@ def experiment_id(client: Any, study: str, note: str, results: Path) -> str:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
             found = client.get_experiment_by_name(study)  # another machine was faster
+            if found is None:  # the database is damaged
+                raise
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
     return str(found.experiment_id)

@@ -142,7 +142,7 @@ def found():
         ({"MASTER_PORT": None}, "the processes of the run cannot meet ("),
     ],
 )
-def test_variables_that_describe_no_process_are_named(variables, told, monkeypatch):
+def test_variables_that_describe_no_process_are_named(variables, told, monkeypatch, capsys):
     good = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     for name, value in (good | variables).items():
         if value is None:
@@ -152,6 +152,9 @@ def test_variables_that_describe_no_process_are_named(variables, told, monkeypat
     with pytest.raises(RunError) as error:
         Processes.join()
     assert told in str(error.value) and "train --gpus N" in str(error.value)
+    # variables left over in a shell: the others never come, and whoever waits knows why
+    waits = "waiting for the other processes (0 of 2 is here)" in capsys.readouterr().out
+    assert waits == ("cannot meet" in told)
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -209,6 +209,16 @@ def test_an_answer_without_end_is_one_clear_error(
         server.shutdown()
 
 
+def test_a_damaged_database_is_one_message(tmp_path, caplog):
+    store.prepare("toy", "A toy", tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / store.DATABASE)) as database:
+        database.execute("delete from experiments")
+        database.commit()
+    with pytest.raises(TrackingError, match=r"mlflow\.db cannot be used"):
+        store.prepare("other", "Another", tmp_path)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 def test_the_users_own_patience_is_kept(monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "77")
     environment = dict(os.environ)
