@@ -3,6 +3,7 @@
 import importlib
 import io
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ if __name__ == "__main__" and os.environ.get("BENCHMARK_FORK_SERVER"):
 
 from benchmark.cli import app
 from benchmark.cli.imports import import_verbs
+from benchmark.core.errors import RunError
 from benchmark.core.faults import end_with, watch_files
 
 import_verbs()
@@ -45,6 +47,8 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     watch_files()
     try:
+        if any(word == "" or re.fullmatch("--.*=", word) for word in sys.argv[1:]):
+            raise RunError("an argument is empty; is a variable of the shell not set?")
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except Exception as error:
         sys.exit(end_with(error))

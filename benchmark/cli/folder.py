@@ -109,7 +109,7 @@ def _look(params: dict[str, object]) -> Look:
     from benchmark.study.from_folder.look import look
 
     if not is_text(str(params["root"])):
-        raise DataError(f"{params['root']!a}: the path is not UTF-8 text; rename its folders")
+        raise DataError(f"{params['root']!a}: no printable UTF-8 text; rename its folders")
     try:
         return look(params)
     except DataError as error:

@@ -175,7 +175,9 @@ def plugin_files() -> list[Path]:
     """
     found: dict[str, Path] = {}
     for folder in plugin_folders():
-        for path in sorted(path for path in folder.glob("*.py") if path.is_file()):
+        # glob finds what other systems leave behind as well, such as ._mine.py
+        paths = (path for path in folder.glob("[!.]*.py") if path.is_file())
+        for path in sorted(paths):
             first = found.setdefault(path.stem, path)
             if first.resolve() != path.resolve():
                 words = f"'{path.name}' is there twice: {first} and {path}; rename one"
@@ -223,7 +225,7 @@ def import_plugin(path: Path) -> None:
         return
     loader = SourceFileLoader(name, str(path))
     spec = importlib.util.spec_from_loader(name, loader)
-    folder = os.getcwd()
+    before = os.getcwd(), PLUGINS.value()
     assert spec is not None  # it has a loader
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     try:
@@ -238,8 +240,9 @@ def import_plugin(path: Path) -> None:
         del sys.modules[name]
         words = f"{in_words(error)}{line_in(str(path), error)}; correct that file"
         raise ConfigError(f"plugin {path}", [f"cannot be imported: {words}"]) from error
-    if os.getcwd() != folder:
-        os.chdir(folder)
+    if (os.getcwd(), PLUGINS.value()) != before:
+        os.chdir(before[0])
+        os.environ[PLUGINS.name] = before[1]
         del sys.modules[name]
-        words = "changes the working directory when it is imported; give whole paths instead"
-        raise ConfigError(f"plugin {path}", [words])
+        words = f"changes the working directory or {PLUGINS.name} when it is imported"
+        raise ConfigError(f"plugin {path}", [f"{words}; leave both as they are"])

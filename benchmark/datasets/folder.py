@@ -132,6 +132,8 @@ class Folder(DatasetLoader):
         findings.add_all(
             f"paths of {file} outside the root", outside, "write them relative to it, without '..'"
         )
+        unnamed = rows["path"][rows["label"] == ""]
+        findings.add_all(f"images without a label in {file}", unnamed, "fill in their classes")
         if self.config.categories:
             blank = rows["path"][rows["category"] == ""]
             findings.add_all(

@@ -97,8 +97,8 @@ def _entry(
     graded = {}
     for grade in GRADES:
         indices = _numbers(entry[grade])
-        valid = indices is not None and (indices >= 0) & (indices < images) & (indices % 1 == 0)
-        if indices is None or not np.all(valid):
+        whole = indices is not None and (not indices.size or indices.dtype.kind in "iu")
+        if indices is None or not whole or not np.all((indices >= 0) & (indices < images)):
             wrong.append(f"{where}['{grade}'] must list indices into imlist, 0 to {images - 1}")
             indices = np.empty(0)
         graded[grade] = indices.astype(np.int64)
@@ -109,9 +109,10 @@ def _entry(
 
 
 def _numbers(values: Any) -> np.ndarray | None:
-    """Return a flat float64 array, or None when the values are not finite numbers."""
+    """Return an array (N,), or None when the values are not a list of finite numbers."""
     try:
-        array = np.asarray(values, dtype=np.float64).ravel()
+        array = np.asarray(values)
     except (TypeError, ValueError, OverflowError):
         return None
-    return array if np.isfinite(array).all() else None
+    sound = array.ndim == 1 and array.dtype.kind in "iuf"
+    return array if sound and np.isfinite(array).all() else None

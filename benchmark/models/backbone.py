@@ -93,7 +93,9 @@ def check_backbone(config: ModelConfig) -> None:
             for name in timm.list_models(f"{architecture}.*", pretrained=True)
         )
     else:
-        raise ConfigError(WHERE, [_unknown(architecture, [*timm.list_models(), GOOGLENET])])
+        raise ConfigError(
+            WHERE, [_unknown(architecture or config.backbone, [*timm.list_models(), GOOGLENET])]
+        )
     known = ", ".join(filter(None, tags)) or "none: give 'checkpoint'"
     if tag and tag not in tags:
         close = difflib.get_close_matches(tag, tags, n=1)

@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from benchmark.__main__ import app
+from benchmark.__main__ import app, main
 
 GROUP = typer.main.get_command(app)
 
@@ -113,3 +113,11 @@ def test_cores_are_a_number_or_all(verb, cores, tmp_path):
     what = "smoke" if verb == "run" else str(tmp_path / "mine.py")
     done = CliRunner().invoke(app, [verb, what, "--cores", cores, "--results", str(tmp_path)])
     assert done.exit_code == 2 and "is no number of cores" in done.output
+
+
+@pytest.mark.parametrize("words", [["--root", ""], ["--root="], [""]])
+def test_an_empty_argument_is_no_folder(words, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["benchmark", "data", "check", "cub", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2 and "an argument is empty" in capsys.readouterr().err

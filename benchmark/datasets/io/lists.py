@@ -106,7 +106,7 @@ def read_table(
     nothing = pd.DataFrame({name: np.empty(0, object) for name in wanted})
     try:
         with io.BytesIO(read_regular(findings.root / file)) as stream:
-            table = pd.read_csv(stream, dtype=str, skipinitialspace=True)
+            table = pd.read_csv(stream, dtype=str, skipinitialspace=True, index_col=False)
     except (OSError, ValueError) as error:  # pandas raises ValueError for what is no such table
         findings.add(f"cannot read {file}: {str(error)[:200]}; unpack it again")
         return nothing

@@ -45,16 +45,12 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     try:
         for pair in run_pairs(inputs, choice or Choice()):
             try:
-                sides = {
-                    side: load_neighbours(
-                        results / "runs" / side.run_id / NEIGHBOURS, digests[side.run_id]
-                    )
-                    for side in (pair.first, pair.second)
-                }
-                shown.append(_show(pair, sides, inputs.base_losses, folder))
-                tables.append(_table(pair, sides))
+                sides = _load_sides(pair, results, digests)
             except RunError as error:
                 reasons.append(without_paths(str(error)))
+                continue
+            shown.append(_show(pair, sides, inputs.base_losses, folder))
+            tables.append(_table(pair, sides))
     except NothingToShow as reason:
         reasons.append(str(reason))
     if tables:
@@ -63,6 +59,23 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     gallery = Gallery(inputs.study.name, shown, "" if shown else "; ".join(reasons))
     gallery.write(folder)
     return gallery
+
+
+def _load_sides(
+    pair: RunPair, results: Path, digests: Mapping[str, str]
+) -> dict[RunSide, Neighbours]:
+    """Return the neighbours of both runs; raise RunError for damaged ones and other queries."""
+    sides = {
+        side: load_neighbours(results / "runs" / side.run_id / NEIGHBOURS, digests[side.run_id])
+        for side in (pair.first, pair.second)
+    }
+    first, second = sides.values()
+    if not np.array_equal(first.queries, second.queries):
+        raise RunError(
+            f"{pair.first.run_id} and {pair.second.run_id} recorded different queries; "
+            "train both again"
+        )
+    return sides
 
 
 def _table(pair: RunPair, sides: Mapping[RunSide, Neighbours]) -> pd.DataFrame:
@@ -86,11 +99,6 @@ def _show(
     pair: RunPair, sides: Mapping[RunSide, Neighbours], bases: Mapping[str, str], folder: Path
 ) -> PairQueries:
     first, second = sides.values()
-    if not np.array_equal(first.queries, second.queries):
-        raise RunError(
-            f"{pair.first.run_id} and {pair.second.run_id} recorded different queries; "
-            "train both again"
-        )
     before, after = first.average_precisions(), second.average_precisions()
     queries = [
         _query(f"{pair.dataset}-{number:02d}", row, reason, sides, bases, folder)

@@ -15,7 +15,13 @@ from benchmark.core.paths import file_below
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import content
 from benchmark.runs.tracking.content import Finished, Point
-from benchmark.runs.tracking.store import ARTIFACT_ROOT, ARTIFACTS
+from benchmark.runs.tracking.store import (
+    ARTIFACT_ROOT,
+    ARTIFACTS,
+    DATABASE,
+    TrackingError,
+    is_own,
+)
 
 COMPLETE = "result_digest"
 SUPERSEDED = "superseded"
@@ -164,5 +170,8 @@ def _store_artifact(client: Any, run: Any, name: str, text: str, results: Path) 
         # the store may come from elsewhere, and name any folder
         place = f"{address.removeprefix(ARTIFACT_ROOT).lstrip('/')}/{name}"
         write_text(file_below(Path(results) / ARTIFACTS, place), text)
+    elif is_own(client.tracking_uri, results):
+        words = f"{Path(results) / DATABASE} leads run {run.info.run_id} to {address}"
+        raise TrackingError(f"{words}, outside of the results; delete the database, import again")
     else:
         client.log_text(run.info.run_id, text, name)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.registry import Registry, import_plugin, registered_names
+from benchmark.core.registry import Registry, import_plugin, plugin_files, registered_names
 
 PLUGIN = """
 import registry_of_a_test
@@ -103,6 +103,7 @@ def test_a_module_that_is_imported_again_registers_its_classes_again(here, monke
         ("raise GeneratorExit\n", "GeneratorExit, line 1; correct"),
         ('raise ValueError("\\udcff")\n', r"ValueError: \\udcff, line 1; correct"),
         ('import os\nos.chdir("/")\n', "changes the working directory"),
+        ('import os\nos.environ["BENCHMARK_PLUGINS"] = "x"\n', "changes .* or BENCHMARK_PLUGINS"),
         (WORDLESS, "Wordless: without words, line 5; correct"),
     ],
 )
@@ -112,3 +113,9 @@ def test_a_plugin_that_cannot_be_imported_is_named_with_the_line(text, told, her
     for _ in range(2):
         with pytest.raises(ConfigError, match=rf"plugin .*mine\.py.*\n.*{told}"):
             import_plugin(path)
+
+
+def test_hidden_files_of_other_systems_are_no_plugins(here, monkeypatch):
+    (here / "._mine.py").write_bytes(b"\x00\x05\x16\x07")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(here))
+    assert plugin_files() == []

@@ -132,6 +132,16 @@ def test_a_damaged_table_is_named(folder, name, old, new, words):
     )
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_comma_at_the_end_of_each_row_moves_no_column(folder, name):
+    before = load(folder, name)
+    path = folder / name / TABLES[name]
+    head, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([head, *(f"{row}," for row in rows)]) + "\n")
+    after = load(folder, name)
+    assert after.fingerprint == before.fingerprint
+
+
 def test_names_that_leave_the_folder_are_refused(folder):
     for name, old, new in (
         ("vggface2", "n000001/0001_01", "../n000001"),

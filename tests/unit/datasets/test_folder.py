@@ -214,6 +214,12 @@ def test_one_file_under_two_spellings_is_listed_twice(root, tmp_path):
         load_dataset("folder", {"root": str(root), "split_csv": str(table)})
 
 
+def test_an_image_without_a_label_in_a_csv_is_an_error(root, tmp_path):
+    table = write_split(tmp_path / "split.csv", "class 0/0.png,,train", "class 0/1.png,a,train")
+    with pytest.raises(DataError, match=r"without a label in .*: 1; .*\s+class 0/0\.png"):
+        load_dataset("folder", {"root": str(root), "split_csv": str(table)})
+
+
 def test_categories_asked_of_a_csv_without_them_are_an_error(root, tmp_path):
     params = {"root": str(root), "split_csv": str(tmp_path / "split.csv"), "categories": True}
     write_split(tmp_path / "split.csv", "class 0/0.png,a,train")

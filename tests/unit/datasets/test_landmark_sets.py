@@ -128,6 +128,11 @@ def test_fingerprint_covers_boxes_and_grades(root):
         ({"easy": [8]}, "gnd[0]['easy'] must list indices into imlist, 0 to 7"),
         ({"junk": [-1]}, "gnd[0]['junk'] must list indices into imlist"),
         ({"hard": [0.5]}, "gnd[0]['hard'] must list indices into imlist"),
+        ({"easy": [0.0]}, "gnd[0]['easy'] must list indices into imlist"),
+        ({"easy": [True]}, "gnd[0]['easy'] must list indices into imlist"),
+        ({"easy": [[0, 1]]}, "gnd[0]['easy'] must list indices into imlist"),
+        ({"bbx": ["1", "2", "3", "4"]}, "gnd[0]['bbx'] is not left, top, right, bottom"),
+        ({"bbx": [[1, 2], [3, 4]]}, "gnd[0]['bbx'] is not left, top, right, bottom"),
         ({"hard": [1]}, "gnd[0] grades an image twice"),
     ],
 )

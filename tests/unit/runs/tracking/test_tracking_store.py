@@ -117,16 +117,19 @@ def test_a_store_of_a_newer_version_is_one_clear_error(tmp_path):
         store.prepare("toy", "A toy", tmp_path)
 
 
-@pytest.mark.parametrize("address", ["mlflow-artifacts:/../../evil", "mlflow-artifacts:/a/../../x"])
+@pytest.mark.parametrize(
+    "address",
+    ["mlflow-artifacts:/../../evil", "mlflow-artifacts:/a/../../x", "/any/where", "s3://bucket/x"],
+)
 def test_a_store_from_elsewhere_writes_no_artifact_outside_of_its_folder(tmp_path, address):
     from types import SimpleNamespace
 
-    from benchmark.core.errors import DataError
+    from benchmark.core.errors import BenchmarkError
     from benchmark.runs.tracking.client import _store_artifact
 
     run = SimpleNamespace(info=SimpleNamespace(artifact_uri=address, run_id="0"))
-    client = SimpleNamespace(tracking_uri="sqlite:///x.db")
-    with pytest.raises(DataError, match="leads out of"):
+    client = SimpleNamespace(tracking_uri=store.tracking_uri(tmp_path / "results"))
+    with pytest.raises(BenchmarkError, match=r"leads out of|outside of the results"):
         _store_artifact(client, run, "spec.json", "{}", tmp_path / "results")
     assert not any(tmp_path.iterdir())
 
