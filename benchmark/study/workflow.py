@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.core.environment import STUDY
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.faults import end_with
 from benchmark.core.files import clear_place, file_in_the_way
 from benchmark.core.paths import read_regular
@@ -198,7 +198,10 @@ class TrialsFlow(Flow):
 
 @cache
 def _final_runs(path: Path, _: int) -> dict[str, Run]:
-    return expand(load_study(path))
+    try:
+        return expand(load_study(path))
+    except ConfigError as error:
+        raise RunError(f"{error}\n  delete {path}, and it is written again") from error
 
 
 def _content(folder: Path) -> str:

@@ -49,10 +49,10 @@ if DEPLOYED:  # neither the environment nor the image holds the project itself
 
 # What lies on the disk counts by its content: where it is of another specification, the run is as good as forced,
 # whatever the dates say and whether or not Snakemake remembers it. The job of one run has nothing to decide.
-FINAL = FLOW.final_runs if FLOW.study.trials else {}
-OUTDATED = (
-    set(outdated({**RUNS, **FINAL}, RESULTS)) if workflow.is_main_process else set()
-)
+FINAL = or_end(lambda: FLOW.final_runs) if FLOW.study.trials else {}
+OUTDATED = set()
+if workflow.is_main_process:
+    OUTDATED.update(or_end(lambda: outdated({**RUNS, **FINAL}, RESULTS)))
 
 
 def as_if_forced(path):
