@@ -6,6 +6,7 @@ import sysconfig
 import traceback
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 from benchmark.core.errors import BenchmarkError, RunError, is_closed, print_error
 
@@ -87,12 +88,13 @@ def _places(error: BaseException) -> list[str]:
     ][:_PLACES]
 
 
-def _note(event: str, arguments: tuple[object, ...]) -> None:
-    """Keep the name of a file that is opened, unless it is code or the system's."""
-    if event != "open" or not isinstance(arguments[0], str) or "r" not in str(arguments[1]):
+def _note(event: str, arguments: tuple[Any, ...]) -> None:
+    """Keep the name of a file that is opened to be read, unless it is code or the system's."""
+    if event != "open" or not isinstance(arguments[0], str):
         return
-    path = arguments[0]
-    if path.endswith((".py", ".pyc")) or os.path.abspath(path).startswith(_SYSTEM):
+    path, mode, flags = arguments
+    reads = "r" in mode if isinstance(mode, str) else not flags & os.O_ACCMODE  # os.open: no mode
+    if not reads or path in _files or path.endswith((".py", ".pyc")):
         return
-    if path not in _files:
+    if not os.path.abspath(path).startswith(_SYSTEM):
         _files.append(path)

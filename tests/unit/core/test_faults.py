@@ -11,11 +11,12 @@ from benchmark.core.faults import VARIABLE, end_with
 
 PROGRAM = """
 import json, sys
+from pathlib import Path
 from benchmark import __main__ as command
+from benchmark.core.paths import read_regular
 
 def verb(prog_name):
-    with open(sys.argv[1]) as file:
-        json.load(file)
+    json.loads(read_regular(Path(sys.argv[1])))
 
 command.app = verb
 command.main()

@@ -40,4 +40,7 @@ def test_a_damaged_study_of_final_runs_is_one_error(tmp_path):
         check=False,
     )
     assert done.returncode == 2 and "common.smk" not in done.stderr
-    assert "is not valid YAML" in done.stderr and "selected.yaml, and it is written again" in done.stderr
+    assert (
+        "is not valid YAML" in done.stderr
+        and "selected.yaml, and it is written again" in done.stderr
+    )
