@@ -28,12 +28,13 @@ TEXTS = (
     *NAMES, "split", "metric", "part", "stated_in", "sentence", "condition", "outside", "reason",
     "note",
 )  # fmt: skip
-# What their columns of numbers can hold: scores and p values, numbers of runs and the like, and
-# spreads, times and memory.
+# What their columns of numbers can hold: scores and p values, scores in percent, numbers of runs
+# and the like, and spreads, times and memory.
 SHARES = {
     "mean", "mean_against", "minimum", "maximum", "last", "best", "value", "value_against",
-    "ours_mean", "reference_mean", "rate", "p",
+    "rate", "p",
 }  # fmt: skip
+PERCENTS = {"ours_mean", "reference_mean"}
 COUNTS = {
     "n", "n_diverged", "n_ended", "n_absent", "ours_n", "reference_n", "paired_n", "runs",
     "queries", "classes", "datasets", "losses", "family_size",
@@ -97,6 +98,8 @@ def _range(column: str) -> tuple[float, float] | None:
     """Return the least and the greatest value of a column that a step wrote, where it has them."""
     if column in SHARES or column.startswith("p_"):
         return 0, MOST
+    if column in PERCENTS:
+        return 0, 100 * MOST
     return (0, MAX_AMOUNT) if column in COUNTS | AMOUNTS else None
 
 

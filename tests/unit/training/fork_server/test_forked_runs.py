@@ -253,8 +253,7 @@ def test_a_step_has_the_files_the_output_and_the_status_of_one_started_by_itself
     study.write_text(yaml.safe_dump(small_study("small", ["smooth_ap"])))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(VARIABLE, raising=False)
-    server = ForkServer()
-    server.start(runs=False)
+    (server := ForkServer()).start(runs=False)
     wait_for(lambda: listens(os.environ[VARIABLE]))
     try:
         for results, words in (("forked", ["collect"]), ("missing", ["stats"])):
@@ -262,10 +261,11 @@ def test_a_step_has_the_files_the_output_and_the_status_of_one_started_by_itself
             status = step_forked(arguments)
             forked = capfd.readouterr()
             alone = {**os.environ, VARIABLE: "off"}
-            program = [sys.executable, "-m", "benchmark"]
+            program = [sys.executable, "-m", "benchmark", *arguments]
             if words == ["collect"]:
+                assert status == 0, forked
                 (tmp_path / "forked").rename(tmp_path / "first")
-            done = subprocess.run([*program, *arguments], env=alone, capture_output=True, text=True)
+            done = subprocess.run(program, env=alone, capture_output=True, text=True)
             assert (status, *forked) == (done.returncode, done.stdout, done.stderr)
         assert status == 2 and "runs.csv" in forked.err
         for name in ("runs.csv", "scores.csv", "provenance.json"):
