@@ -22,6 +22,7 @@ from benchmark.training.mining import mine
 from benchmark.training.optimizer import set_learning_rate
 from benchmark.training.progress import Progress
 from benchmark.training.schedule import learning_rate_factor
+from benchmark.training.sound_state import place_problems
 from benchmark.training.state import RunState
 from benchmark.training.step import DivergedError, Stepper
 
@@ -77,6 +78,9 @@ class Trainer:
         """Take the steps that are left of the epoch; return its last learning rate."""
         state, components, stepper = self.state, self.components, self.stepper
         batches = self._batches()
+        if state.position > len(batches):
+            words = f"step {state.position} of an epoch of {len(batches)}"
+            raise RunError(f"{self.folder / CHECKPOINT} continues at {words}; delete it")
         self.progress.start_epoch(state.epoch, len(batches), state.position)
         components.model.train()
         clock = time.perf_counter()
@@ -194,26 +198,14 @@ class Trainer:
         try:
             self.stepper.load_state_dict(content)
             self.state = self.state.continuing(RunState.from_dict(content))
-            self._check_place()
+            for problem in place_problems(self.state, self.recipe, self.components.sampler):
+                raise ValueError(problem)
         except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             words = printable(str(error))[:500]
             raise RunError(
                 f"{self.folder / CHECKPOINT} names this run but does not fit it ({words}); "
                 "delete it and start the same command again"
             ) from error
-
-    def _check_place(self) -> None:
-        """Raise ValueError for a position that this run never has."""
-        if self.state.epoch > self.epochs:
-            raise ValueError(f"epoch {self.state.epoch} of {self.epochs}")
-        if self.state.mined and not self.components.sampler.pooled:
-            raise ValueError("mined batches, which this run's sampler does not make")
-        # those of a run that diverges may be infinite or no numbers
-        if any(1e100 < abs(loss) < float("inf") for loss in self.state.losses):
-            raise ValueError("a loss whose sum with others is infinite")
-        images = len(self.components.labels)
-        if max((max(batch, default=0) for batch in self.state.mined), default=0) >= images:
-            raise ValueError(f"a mined batch with images that are not among the {images}")
 
     def _read_alike(self, content: dict[str, Any] | None) -> None:
         """Raise RunError when another process than the main one sees another checkpoint."""

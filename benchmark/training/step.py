@@ -22,9 +22,8 @@ from benchmark.training.micro_batches import MicroBatches
 from benchmark.training.numerics import autocast, grad_scaler
 from benchmark.training.optimizer import create_optimizer
 from benchmark.training.processes import ALONE, Processes
+from benchmark.training.sound_state import belongs, same_kind
 from benchmark.training.stopwatch import Stopwatch
-
-ADAM_STATE = {"step", "exp_avg", "exp_avg_sq"}  # what Adam and AdamW keep of a parameter
 
 
 class DivergedError(Exception):
@@ -162,9 +161,11 @@ class Stepper:
         """Take over what ``state_dict`` gave; raise ValueError for another optimiser's state."""
         settings = self._settings()
         for name, part in self._stateful().items():
+            if isinstance(part, nn.Module) and not same_kind(part.state_dict(), state[name]):
+                raise ValueError(f"the {name}'s tensors have other names, shapes or types")
             part.load_state_dict(state[name])
         kept = self.optimizer.state.items()
-        if self._settings() != settings or not all(_belongs(own, to) for to, own in kept):
+        if self._settings() != settings or not all(belongs(own, to) for to, own in kept):
             raise ValueError("the optimizer's settings or state are another one's")
         if self.memory is not None:
             self.memory.load_state_dict(state["memory"])
@@ -280,11 +281,3 @@ class Stepper:
                 tensor.grad = torch.zeros_like(tensor)
             self.processes.take_main_(tensor.grad)
         return self.processes.take_main_(value.to(leaves.dtype))
-
-
-def _belongs(state: dict[str, Any], parameter: torch.Tensor) -> bool:
-    """Say whether what Adam keeps of a parameter is all there, of its shape or one number."""
-    whole = state.keys() == ADAM_STATE
-    tensors = [value for value in state.values() if value is not None]
-    shapes = (torch.is_tensor(t) and (t.ndim == 0 or t.shape == parameter.shape) for t in tensors)
-    return whole and all(shapes)
