@@ -4,8 +4,13 @@ import importlib
 import io
 import os
 import re
+import signal
 import sys
 from pathlib import Path
+
+# Until ``main`` begins, Ctrl-C ends the process without a word: there is nothing to say.
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 # This check has to start where torch, timm, numpy, pandas and pillow are, and no typer.
 if __name__ == "__main__" and sys.argv[1:3] == ["bench", "gpu"]:
@@ -42,6 +47,8 @@ def open_closed_streams() -> None:
 def main() -> None:
     """Run the command line; an error becomes one message and an exit status."""
     open_closed_streams()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without a letter shows its escape
             stream.reconfigure(errors="backslashreplace")
@@ -50,6 +57,8 @@ def main() -> None:
         if any(word == "" or re.fullmatch("--.*=", word) for word in sys.argv[1:]):
             raise RunError("an argument is empty; is a variable of the shell not set?")
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except Exception as error:
         sys.exit(end_with(error))
 

@@ -50,6 +50,19 @@ class Recording:
     gallery: np.ndarray
     gallery_labels: np.ndarray
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for arrays that do not fit each other: they may come from a file."""
+        parts = ("batch", self.batches, self.batch_labels), ("query", self.query, self.query_labels)
+        for name, rows, labels in (*parts, ("gallery", self.gallery, self.gallery_labels)):
+            if len(rows) != len(labels) or not np.isfinite(rows).all():
+                raise ValueError(f"the {name} has {rows.shape} numbers for {len(labels)} labels")
+        sizes = self.sizes
+        if not len(sizes) or sizes.min() < 1 or sizes.sum() != len(self.batches):
+            raise ValueError(f"sizes of {sizes.sum()} images in all for {len(self.batches)}")
+        shapes = self.query.shape, self.gallery.shape
+        if not len(self.query) or (len(self.gallery) and shapes[0][1:] != shapes[1][1:]):
+            raise ValueError(f"queries {shapes[0]} and a gallery {shapes[1]}")
+
     def steps(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield embeddings (B, D) and labels (B,) of each training step of the epoch, in order."""
         ends = np.cumsum(self.sizes)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import BenchmarkError, RunError, is_closed, print_error
+from benchmark.core.plugin_errors import in_words
 
 VARIABLE = "BENCHMARK_TRACEBACK"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -40,7 +41,7 @@ def end_with(error: Exception) -> int:
 def fault(error: BaseException) -> str:
     """Return the message for an error that no check expected."""
     lines = [
-        f"unexpected {type(error).__name__}: {error}",
+        f"unexpected {in_words(error)}",
         f"  at {' < '.join(_places(error)) or 'a place that is not known'}",
     ]
     if _files:
@@ -54,11 +55,12 @@ def fault(error: BaseException) -> str:
 
 def _of_the_machine(error: Exception) -> RunError | None:
     """Return the words for what is the machine's, a plugin's or the locale's, not the code's."""
-    text = str(error)
+    text = in_words(error).partition(": ")[2]
     if isinstance(error, OSError):  # a full disk, a name that is too long
         place = f"{str(error.filename)[:200]}: " if error.filename else ""
-        return RunError(f"{place}{error.strerror or error}")
-    if isinstance(error, MemoryError):
+        return RunError(f"{place}{error.strerror or text}")
+    # torch's for the CPU is a RuntimeError
+    if isinstance(error, MemoryError) or "DefaultCPUAllocator: can't allocate memory" in text:
         return RunError("the memory is full; give the process more, or smaller files")
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which must not be imported for it
         return RunError(

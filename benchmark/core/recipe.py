@@ -55,7 +55,7 @@ class ScheduleConfig:
     milestones: list[int] = option(
         [], help="step: epochs after which the rate is multiplied by gamma"
     )
-    gamma: float = option(0.3, above=0.0, help="step: the factor")
+    gamma: float = option(0.3, above=0.0, at_most=10.0, help="step: the factor")
     peak_at: float = option(
         0.3, above=0.0, below=1.0, help="one_cycle: share of the training at the peak"
     )
@@ -146,6 +146,7 @@ class EvaluationConfig:
     whitening_power: float = option(
         0.5,
         at_least=0.0,
+        at_most=4.0,
         added=True,
         help="power of the variance that whitening divides by: 0.5 gives variance 1",
     )
@@ -215,6 +216,10 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
         for problem in check_input(recipe.input, recipe.model.channels)
     ]
     found += frozen_problems(recipe.model, recipe.input.augmentation, recipe.training.epochs)
+    milestones = recipe.schedule.milestones
+    if milestones != sorted({each for each in milestones if each >= 0}):
+        words = f"{milestones} do not rise from 0; give each epoch once, in order"
+        found.append(Problem(words, "schedule.milestones"))
     size, start, epochs = recipe.memory.size, recipe.memory.start_epoch, recipe.training.epochs
     if size == 0:
         words = "0 remembers nothing; give null for no memory, -1 for the size of the training set"

@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from benchmark.core.errors import DataError
+from benchmark.core.plugin_errors import file_of, in_words, line_in
 from benchmark.datasets.counts import Counts
 
 ALL_METRICS = ("recall_at_k", "map_at_r", "map")  # families of benchmark.metrics.names
@@ -41,7 +42,17 @@ class ImageSet:
 
     def image(self, index: int) -> Image.Image:
         """Return one image, upright, in mode L or RGB; raise DataError when it is none."""
-        image = self.opener(index)
+        try:
+            image = self.opener(index)
+            if file_of(self.opener) and isinstance(image, Image.Image):
+                image.load()  # what is wrong with its file is said here
+        except Exception as error:
+            file = file_of(self.opener)
+            if file is None:
+                raise
+            words = f"image {index} ('{self.names[index]}') cannot be opened"
+            place = f"its opener, {file}{line_in(file, error)}"
+            raise DataError(f"{words} by {place}: {in_words(error)}") from error
         if (
             not isinstance(image, Image.Image)
             or image.mode not in ("L", "RGB")

@@ -16,7 +16,7 @@ from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive
 from benchmark.datasets.index import IndexedLoader, index_rows
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.matlab import read_matlab
+from benchmark.datasets.io.matlab import read_matlab, whole_numbers
 
 ANNOTATIONS, META = "cars_annos.mat", "devkit/cars_meta.mat"
 TRAIN, TEST = "devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"
@@ -61,7 +61,7 @@ class Cars196(IndexedLoader):
             with findings.reading(file):
                 images: Any = read_matlab(findings.root / file, ("annotations",))["annotations"]
                 here = [f"{folder}{path}" for path in images[field]]
-                classes = [int(value.item()) for value in images["class"]]
+                classes = whole_numbers([value.item() for value in images["class"]]).tolist()
             if not len(here) == len(classes) > 0:
                 findings.add(f"{file} has {len(here)} paths and {len(classes)} classes")
             wrong = [path for path in here if leaves_root(path) or not _is_of_images(path)]

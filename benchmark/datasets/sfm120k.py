@@ -8,14 +8,13 @@ two first.
 
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive
 from benchmark.datasets.index import index_rows
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.matlab import read_matlab
+from benchmark.datasets.io.matlab import read_matlab, whole_numbers
 from benchmark.datasets.landmark_training import LandmarkTrainingLoader
 
 CLUSTERS = "retrieval-SfM-120k-imagenames-clusterids.mat"
@@ -34,7 +33,7 @@ class Sfm120k(LandmarkTrainingLoader):
         """Return the training images, in the order of the file."""
         with findings.reading(CLUSTERS):
             content = read_matlab(findings.root / CLUSTERS, ("cids", "cluster"))
-            names, clusters = list(content["cids"]), np.asarray(content["cluster"]).astype(np.int64)
+            names, clusters = list(content["cids"]), whole_numbers(content["cluster"])
         if clusters.shape != (len(names),) or not names:
             findings.fail(
                 f"{CLUSTERS} has {len(names)} cids and clusters {clusters.shape}; "

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.core.registry import NAME
 from benchmark.datasets.base import ALL_METRICS, Dataset, ImageSet, Judgements, Protocol
 
 
@@ -28,8 +29,10 @@ def dataset_problems(dataset: Any) -> Iterator[str]:
         yield f"its protocols are {_told(protocols)}; give a dictionary of one or more"
         return
     for name, protocol in protocols.items():
-        if not isinstance(name, str) or not isinstance(protocol, Protocol):
-            yield f"protocol {name!r:.60} is {_told(protocol)}; give texts and Protocols"
+        if not isinstance(protocol, Protocol):
+            yield f"protocol {name!r:.60} is {_told(protocol)}; give Protocols"
+        elif not isinstance(name, str) or not NAME.fullmatch(name):
+            yield f"a protocol is called {name!r:.60}; give a name such as 'test'"
         else:
             yield from _protocol(f"protocol '{name}'", protocol)
     if not are_counts(dataset.counts):
@@ -114,16 +117,47 @@ def _protocol(where: str, protocol: Protocol) -> Iterator[str]:
     for given, divided in (("repeats", protocol.repeats), ("instances", protocol.instances)):
         if gallery is not None and divided is not None and len(divided):
             yield f"{where}: {given} and a gallery; give one of them"
-    for numbers in (numbers for repeat in protocol.repeats for numbers in repeat):
-        if not _are_numbers(numbers, queries):
-            yield f"{where}: a repeat is {_array(numbers)}; give int64 numbers below {queries}"
-    instances = protocol.instances
-    if instances is not None and not (
-        _is_row(instances, queries)
-        and np.array_equal(np.unique(instances), np.arange(instances.max() + 1))
-    ):
-        words = f"instances are {_array(instances)}"
-        yield f"{where}: {words}; give int64 ({queries},) of 0 to M - 1, each at least once"
+    labels, instances = protocol.query.labels, protocol.instances
+    if instances is not None:
+        if not _is_row(instances, queries) or not np.array_equal(
+            np.unique(instances), np.arange(instances.max() + 1)
+        ):
+            words = f"instances are {_array(instances)}"
+            yield f"{where}: {words}; give int64 ({queries},) of 0 to M - 1, each at least once"
+            return
+        labels = np.array([labels[instances == each][0] for each in range(instances.max() + 1)])
+        if not np.array_equal(labels[instances], protocol.query.labels):
+            yield f"{where}: an instance has images of several labels; give each one label"
+    if not isinstance(protocol.repeats, tuple | list):
+        yield f"{where}: repeats are {_told(protocol.repeats)}; give pairs"
+    elif protocol.repeats:
+        for repeat in protocol.repeats:
+            yield from _repeat(where, repeat, protocol.query.labels)
+    elif protocol.judgements is None:
+        found = labels if gallery is None else gallery.labels
+        yield from _positives(where, labels, found, alone=gallery is None)
+
+
+def _repeat(where: str, repeat: Any, labels: np.ndarray) -> Iterator[str]:
+    if not isinstance(repeat, tuple | list) or len(repeat) != 2:
+        yield f"{where}: a repeat is {_told(repeat)}; give pairs of queries and gallery"
+        return
+    for numbers in repeat:
+        if not _are_numbers(numbers, len(labels)) or not len(numbers):
+            yield f"{where}: a repeat is {_array(numbers)}; give int64 numbers below {len(labels)}"
+            return
+    if len(np.unique(np.concatenate(repeat))) < len(repeat[0]) + len(repeat[1]):
+        yield f"{where}: a repeat has an image twice; give each to the queries or to the gallery"
+    yield from _positives(where, labels[repeat[0]], labels[repeat[1]])
+
+
+def _positives(
+    where: str, labels: np.ndarray, found: np.ndarray, *, alone: bool = False
+) -> Iterator[str]:
+    """Yield that no query has anything to find; ``alone``: what is searched are the queries."""
+    values, counts = np.unique(found, return_counts=True)
+    if not np.isin(labels, values[counts > alone]).any():
+        yield f"{where}: none of {len(labels)} queries has an image of its label to find; give some"
 
 
 def _judgements(

@@ -76,7 +76,8 @@ def _registered(
         if wanted is None and entry.facts["of_trials"] and not inputs.study.references.trials:
             continue
         try:
-            made = entry.target(inputs)
+            # a plugin may prepare the tables that it is given in place
+            made = entry.target(inputs if file_of(entry.target) is None else inputs.copied())
             if not isinstance(made, kind):
                 raise TypeError(f"it returned {reprlib.repr(made)}; return a {kind.__name__}")
         except NothingToShow as reason:

@@ -8,6 +8,7 @@ import numpy as np
 from benchmark.core.errors import DataError
 from benchmark.input.create import create_input
 from benchmark.input.samplers import SAMPLERS, Sampler
+from benchmark.losses.settings import settings_kept_by
 from benchmark.training.components import Components
 from benchmark.training.evaluate import embed_images
 
@@ -21,7 +22,7 @@ def mine(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
     sampler, recipe, model = components.sampler, components.recipe, components.model
     if not sampler.pooled:
         with _named(sampler):
-            return _some(sampler.epoch(epoch), epoch), 0
+            return _some(sampler.sound(sampler.epoch(epoch)), epoch), 0
     with _named(sampler):
         (numbers,) = sampler.sound([sampler.pool(epoch)])
     pool = components.dataset.train.part(numbers)
@@ -40,9 +41,10 @@ def mine(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
 
 @contextmanager
 def _named(sampler: Sampler) -> Iterator[None]:
-    """Name the sampler of a plugin in what it raises."""
+    """Name the sampler of a plugin in what it raises, and in settings that it changes."""
     try:
-        yield
+        with settings_kept_by(SAMPLERS, type(sampler)):
+            yield
     except Exception as error:
         SAMPLERS.raise_named(error, type(sampler))
 

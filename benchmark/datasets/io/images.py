@@ -16,6 +16,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from benchmark.core.errors import BenchmarkError, DataError
 from benchmark.core.paths import open_regular, path_below
 
+MAX_ASPECT = 100  # resizing to a shorter side makes the longer one as many times larger
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened as JPEG
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
 UPRIGHT = 1  # EXIF orientation
@@ -110,6 +111,11 @@ def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
         ):
             if 0 in image.size:
                 raise ValueError("it has no pixels")
+            if max(image.size) > MAX_ASPECT * min(image.size):
+                width, height = image.size
+                raise ValueError(
+                    f"it has {width} x {height} pixels, sides of more than {MAX_ASPECT} to 1"
+                )
             if isinstance(image, JpegImageFile):
                 _check_scans(image, stream)
             yield image

@@ -24,6 +24,7 @@ DTYPES = {
 }
 BYTE_ORDERS = {"<": "le", ">": "be"}
 
+MOST_NUMBER = 10**9  # of a class or cluster
 Value = np.ndarray | list[str] | dict[str, list[Any]]
 
 
@@ -47,6 +48,15 @@ def read_matlab(path: Path, names: Collection[str]) -> dict[str, Value]:
     if missing := set(names) - set(variables):
         raise ValueError(f"it has no {', '.join(sorted(missing))}")
     return variables
+
+
+def whole_numbers(values: Any) -> np.ndarray:
+    """Return int64 (N,) of values that are whole, however stored; raise ValueError for others."""
+    array = np.asarray(values)
+    sound = array.dtype.kind in "iuf" and np.isfinite(array).all()
+    if not sound or (np.abs(array) > MOST_NUMBER).any() or (array % 1).any():
+        raise ValueError("its numbers are not whole ones")
+    return array.astype(np.int64)
 
 
 def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:

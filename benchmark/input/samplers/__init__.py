@@ -9,7 +9,7 @@ from benchmark.core.errors import DataError, Problem
 from benchmark.core.options import build, problems, schema_of
 from benchmark.core.plugin_errors import file_of
 from benchmark.core.registry import Registry
-from benchmark.input.samplers.base import Sampler
+from benchmark.input.samplers.base import MOST_PASSES, Sampler
 
 SAMPLERS = Registry("sampler", "benchmark.input.samplers")
 
@@ -53,6 +53,9 @@ def _check_plugin(sampler: Sampler) -> None:
         raise DataError(
             "epoch 0 has other batches when it is asked for again; draw from the generator alone"
         )
+    if (images := sum(map(len, first))) > MOST_PASSES * len(sampler.labels):
+        words = f"an epoch has {images:,} images, more than {MOST_PASSES} times those there are"
+        raise DataError(f"{words}; give fewer batches")
     sizes = {len(batch) for batch in first}
     if odd := [size for size in sizes if not 2 <= size <= sampler.batch_size]:
         words = f"a batch holds {odd[0]} images"

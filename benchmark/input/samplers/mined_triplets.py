@@ -34,7 +34,7 @@ class MinedTripletsSampler(Sampler):
         """How many images and triplets take part."""
 
         pool: int = option(5000, at_least=3, help="images that the network embeds for an epoch")
-        triplets: int = option(4096, at_least=1, help="triplets of an epoch")
+        triplets: int = option(4096, at_least=1, at_most=10**6, help="triplets of an epoch")
         hardest: int = option(25, at_least=1, help="triplets of an anchor that are drawn from")
         margin: float = option(0.1, above=0.0, help="gap between squared distances that costs 0")
 

@@ -18,7 +18,7 @@ from benchmark.core.plugin_errors import in_words
 from benchmark.losses.base import Loss
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.reference import Answer
-from benchmark.losses.conformance.settings import ChangedSettingError, settings_kept
+from benchmark.losses.settings import ChangedSettingError, settings_kept
 
 ALLOWED = (
     "a function of (embeddings, labels), a torch.nn.Module, or a class that is made without "

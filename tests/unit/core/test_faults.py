@@ -76,6 +76,7 @@ def test_an_error_in_the_lines_of_a_plugin_keeps_its_traceback(capsys):
         (DataError("data/x.csv: no rows"), "error: data/x.csv: no rows\n"),
         (FileNotFoundError(2, "No such file", "a.csv"), "error: a.csv: No such file\n"),
         (MemoryError(), "the memory is full"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: 1"), "the memory is full"),
         (OutOfMemoryError("CUDA out of memory. Of the x"), "the memory of the GPU is full (CUDA"),
         (RuntimeError("Symlink loop from 'a'"), "remove them"),
         (UnicodeEncodeError("ascii", "é", 0, 1, "no"), "set PYTHONUTF8=1"),
@@ -95,3 +96,12 @@ def test_a_text_of_megabytes_is_cut(capsys):
 def test_values_that_steer_a_terminal_are_escaped(capsys):
     end_with(raised(ValueError(json.dumps("ok") + "\x1b[2J")))
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_an_error_whose_words_cannot_be_made_is_one_message(capsys):
+    class WordlessError(Exception):
+        def __str__(self):
+            raise ValueError
+
+    assert end_with(raised(WordlessError())) == 1
+    assert "unexpected WordlessError: without words" in capsys.readouterr().err

@@ -3,7 +3,9 @@ in."""
 
 from __future__ import annotations
 
-from benchmark.core.recipe import QueryExpansionConfig, complete_recipe
+import pytest
+
+from benchmark.core.recipe import QueryExpansionConfig, check_recipe, complete_recipe
 
 LEAST = {"model": {"backbone": "test_resnet"}, "sampler": {"name": "random"}}
 
@@ -24,3 +26,10 @@ def test_mapping_inside_a_section_becomes_its_dataclass():
     assert config.query_expansion == QueryExpansionConfig(alpha=2.0, k=10)
     assert config.whitening == 64
     assert config.every == 1
+
+
+@pytest.mark.parametrize("milestones", [[-1], [5, 3], [2, 2]])
+def test_milestones_rise_from_the_first_epoch(milestones):
+    recipe = complete_recipe({**LEAST, "schedule": {"name": "step", "milestones": milestones}})
+    (problem,) = (each for each in check_recipe(recipe) if each.key == "schedule.milestones")
+    assert "do not rise from 0" in problem.message

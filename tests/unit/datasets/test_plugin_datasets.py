@@ -51,7 +51,29 @@ WRONG = {
     "its fingerprint is None; give": lambda: dataset(fingerprint=None),
     "its protocols are {}": lambda: dataset(protocols={}),
     "protocol 'test' is 5 of type int": lambda: dataset(protocols={"test": 5}),
-    "protocol 3 is Protocol": lambda: dataset(protocols={3: Protocol(images())}),
+    "a protocol is called 3; give a name": lambda: dataset(protocols={3: Protocol(images())}),
+    "a protocol is called ''; give a name": lambda: dataset(protocols={"": Protocol(images())}),
+    "a protocol is called 'a/b'": lambda: dataset(protocols={"a/b": Protocol(images())}),
+    "none of 6 queries has an image of its label to find": lambda: dataset(
+        Protocol(images(labels=NUMBERS))
+    ),
+    "none of 6 queries has an image of its label to": lambda: dataset(
+        Protocol(images(), images(labels=LABELS + 9))
+    ),
+    "repeats are 5 of type int; give pairs": lambda: dataset(Protocol(images(), repeats=5)),
+    "a repeat is .* of type tuple; give pairs": lambda: dataset(
+        Protocol(images(), repeats=((NUMBERS[:2], NUMBERS[2:4], NUMBERS[4:]),))
+    ),
+    "a repeat has an image twice": lambda: dataset(
+        Protocol(images(), repeats=((NUMBERS[:3], NUMBERS[2:]),))
+    ),
+    "a repeat is int64 .0,.": lambda: dataset(
+        Protocol(images(), repeats=((NUMBERS[:0], NUMBERS),))
+    ),
+    "none of 2 queries": lambda: dataset(Protocol(images(), repeats=((NUMBERS[:2], NUMBERS[2:]),))),
+    "an instance has images of several labels": lambda: dataset(
+        Protocol(images(), instances=np.array([0, 1, 1, 0, 2, 3]))
+    ),
     "metrics is 'map' .allowed: a tuple": lambda: dataset(metrics="map"),
     "its counts are {'train': 5}": lambda: dataset(counts={"train": 5}),
     "train is None": lambda: dataset(train=None),
@@ -123,8 +145,8 @@ def test_sound_datasets_are_taken(mine, monkeypatch):
     assert load_dataset("mine").fingerprint == fingerprint_of(LABELS)
     for protocol in (
         judged(*ALL, gallery=images()),
-        Protocol(images(), repeats=((NUMBERS[:2], NUMBERS[2:]),)),
-        Protocol(images(), instances=LABELS),
+        Protocol(images(), repeats=((NUMBERS[::2], NUMBERS[1::2]),)),
+        Protocol(images(), instances=NUMBERS),
     ):
         assert list(dataset_problems(dataset(protocol))) == []
     assert list(dataset_problems(load_dataset("glyphs_tiny"))) == []
@@ -164,3 +186,24 @@ def test_a_dataset_without_a_docstring_is_described(mine):
 def test_an_opener_that_gives_no_picture_is_named_with_its_image(picture):
     with pytest.raises(DataError, match=r"image 3 \('image 3'\) is .*mode L or RGB"):
         images(opener=lambda index: picture).image(3)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("boom"), KeyError(3), StopIteration(), OSError("cut")]
+)
+def test_an_opener_that_fails_is_named_with_its_image_and_its_line(error):
+    def opener(index):
+        raise error
+
+    words = rf"image 3 \('image 3'\) cannot be opened by its opener, {__file__}, line \d+: "
+    with pytest.raises(DataError, match=words + type(error).__name__):
+        images(opener=opener).image(3)
+
+
+def test_a_picture_that_is_cut_is_named(tmp_path):
+    path = tmp_path / "cut.png"
+    noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(DataError, match=r"image 3 \('image 3'\) cannot be opened by its opener"):
+        images(opener=lambda index: Image.open(path)).image(3)

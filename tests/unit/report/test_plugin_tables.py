@@ -61,3 +61,17 @@ def test_an_error_of_the_suites_own_table_is_raised(tmp_path, monkeypatch):
     monkeypatch.setitem(TABLES._entries, "mine", Entry("mine", broken, "M", {"of_trials": False}))
     with pytest.raises(KeyError, match="a column"):
         steps.write_tables(made_up_inputs(made_up_study(tables=("mine",))), tmp_path / "tables")
+
+
+def test_a_plugin_may_change_the_tables_that_it_is_given(tmp_path, monkeypatch):
+    def build(inputs):
+        for frame in (inputs.runs, inputs.summary):
+            frame.loc[:, "loss"] = "changed"
+        return table([[TableCell("x")]])
+
+    TABLES.names()
+    monkeypatch.setitem(TABLES._entries, "mine", Entry("mine", build, "Mine", {"of_trials": False}))
+    inputs = made_up_inputs(made_up_study(tables=("mine", "comparison"), figures=()))
+    mine, comparison, *_ = steps.write_tables(inputs, tmp_path / "tables")
+    assert not mine.reason and not comparison.reason
+    assert "changed" not in {*inputs.runs["loss"], *inputs.summary["loss"]}

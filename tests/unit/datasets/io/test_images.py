@@ -80,9 +80,9 @@ def jpeg(**options: object) -> bytes:
     return stream.getvalue()
 
 
-def other_format(kind: str) -> bytes:
+def other_format(kind: str, size: tuple[int, int] = (8, 8)) -> bytes:
     stream = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(stream, kind)
+    Image.new("RGB", size).save(stream, kind)
     return stream.getvalue()
 
 
@@ -107,6 +107,7 @@ BROKEN = {
     "ico": other_format("ICO"),
     "tga": other_format("TGA"),
     "pdf": b"%PDF-1.4\n",
+    "a line": other_format("PNG", (809, 8)),
 }
 
 

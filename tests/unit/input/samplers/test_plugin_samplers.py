@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from benchmark.core.errors import BenchmarkError, DataError
 from benchmark.core.registry import Entry
@@ -45,6 +46,7 @@ WRONG = {
     "would have no batch": list,
     "a batch holds 7 images; give 2 to 6": lambda: [np.arange(7)],
     "a batch holds 1 images": lambda: [BATCH[:1]],
+    "an epoch has 1,206 images, more than 100 times those": lambda: [BATCH] * 201,
     "has other batches when it is asked again": lambda: [BATCH + next(NUMBERS) % 7],
 }
 
@@ -102,3 +104,29 @@ def test_the_constructor_of_another_signature_is_named(monkeypatch):
     monkeypatch.setattr(Mine, "__init__", lambda self, config: None)
     with pytest.raises(BenchmarkError, match=rf"sampler 'mine' \({__file__}\): TypeError"):
         created()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: torch.set_default_dtype(torch.float64),
+        lambda: torch.set_num_threads(torch.get_num_threads() + 2),
+        lambda: torch.set_grad_enabled(False),
+    ],
+)
+def test_a_sampler_that_changes_torch_for_the_whole_program_is_named(monkeypatch, change):
+    monkeypatch.setattr(Mine, "given", lambda: [BATCH])
+    components = SimpleNamespace(sampler=created(), recipe=None, model=None)
+    before = torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled()
+    monkeypatch.setattr(Mine, "given", lambda: change() or [BATCH])
+    with pytest.raises(BenchmarkError, match=rf"'mine' \({__file__}\).*sets the whole program's"):
+        mine(components, 0)
+    assert (torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled()) == before
+
+
+def test_an_epoch_of_its_own_making_is_checked(monkeypatch):
+    monkeypatch.setattr(Mine, "given", lambda: [BATCH])
+    components = SimpleNamespace(sampler=created(), recipe=None, model=None)
+    monkeypatch.setattr(Mine, "epoch", lambda *_: [[1, 2]])
+    with pytest.raises(DataError, match=rf"'mine' \({__file__}\): batch 0 is .1, 2. of type list"):
+        mine(components, 0)

@@ -1,4 +1,4 @@
-"""What counts for the whole program: an implementation that changes it changes every check."""
+"""What counts for the whole program: code from elsewhere that changes it changes other results."""
 
 import os
 from collections.abc import Iterator
@@ -7,9 +7,12 @@ from typing import Any
 
 import torch
 
+from benchmark.core.errors import RunError
+from benchmark.core.registry import Registry
+
 
 class ChangedSettingError(Exception):
-    """An implementation changed what is not its own."""
+    """Code from elsewhere changed what is not its own."""
 
 
 def _settings() -> dict[str, Any]:
@@ -17,6 +20,8 @@ def _settings() -> dict[str, Any]:
         "default device": torch.get_default_device(),
         "default dtype": torch.get_default_dtype(),
         "gradients": "on" if torch.is_grad_enabled() else "off",
+        "threads": torch.get_num_threads(),
+        "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
         "working directory": os.getcwd(),
     }
 
@@ -44,8 +49,20 @@ def _put_back(before: dict[str, Any], error: Exception | None = None) -> None:
         torch.set_default_device(None)  # a device named here would slow every tensor that is made
     torch.set_default_dtype(before["default dtype"])
     torch.set_grad_enabled(before["gradients"] == "on")
+    torch.set_num_threads(before["threads"])
+    torch.use_deterministic_algorithms(before["deterministic algorithms"])
     os.chdir(before["working directory"])
     listed = " and ".join(f"{name} to {now}" for name, now in changed.items())
     raise ChangedSettingError(
         f"sets the whole program's {listed}; name it where it is used, or put it back"
     ) from error
+
+
+@contextmanager
+def settings_kept_by(registry: Registry, target: Any) -> Iterator[None]:
+    """Do as ``settings_kept``, but raise RunError with the name of the registered class."""
+    try:
+        with settings_kept():
+            yield
+    except ChangedSettingError as error:
+        raise RunError(f"{registry.words_of(target)} {error}") from error
