@@ -12,7 +12,9 @@ min_version("9.27")
 include: "workflow/rules/common.smk"
 
 
-container: IMAGE
+if DEPLOYED:  # Snakemake refuses a path with blanks, also where no image is asked for
+
+    container: IMAGE
 
 
 wildcard_constraints:
