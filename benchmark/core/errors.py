@@ -92,8 +92,10 @@ def derived_files(folder: Path) -> Iterator[None]:
 
 def print_error(error: BenchmarkError) -> int:
     """Print ``error`` and return its exit status, 2, also when the disk of the log is full."""
-    for stream, text in ((sys.stdout, ""), (sys.stderr, f"error: {shown(error)}\n")):
-        if is_closed(stream):
+    message = f"error: {shown(error)}\n"
+    # code from elsewhere may have put its own in the place of a stream, or nothing
+    for stream, text in ((sys.stdout, ""), (sys.stderr or sys.__stderr__, message)):
+        if stream is None or stream.closed:
             continue
         try:
             print(text, end="", file=stream, flush=True)

@@ -24,6 +24,7 @@ class FastAP(RankingLoss):
         bins: int = option(
             10,
             at_least=1,
+            at_most=10_000,
             help="intervals of squared distance on [0, 4]",
             search={"times": [0.25, 4.0]},
         )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
+from benchmark.core.plugin_errors import in_words
 from benchmark.losses import LOSSES
 from benchmark.losses.base import ComparingLoss, widened
 from benchmark.losses.kernels.checks import check_classes, check_sizes
@@ -21,6 +22,17 @@ CPU = torch.device("cpu")
 SEEDS = 2**31 - 1
 
 Part = Mapping[str, Any]  # {class, params}, of a loss or a miner of the library
+
+# What the library raises for parameters that do not fit each other or the batch.
+UNUSABLE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 class LibraryLoss(ComparingLoss):
@@ -81,7 +93,13 @@ class LibraryLoss(ComparingLoss):
                 source = CPU if generator is None else generator.device
                 drawn = torch.randint(SEEDS, (), generator=generator, device=source)
                 torch.manual_seed(int(drawn))
-            return self._value(embeddings, labels, others, other_labels, own)
+            try:
+                return self._value(embeddings, labels, others, other_labels, own)
+            except UNUSABLE as error:
+                if type(error) is not RuntimeError and isinstance(error, RuntimeError):
+                    raise  # a full memory, a failing device
+                words = f"pytorch-metric-learning cannot use these parameters ({in_words(error)})"
+                raise RunError(f"loss '{self.name}': {words}") from error
 
     def _value(self, embeddings, labels, others, other_labels, own):
         queries, device = widened(embeddings), embeddings.device

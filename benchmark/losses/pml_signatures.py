@@ -10,6 +10,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from benchmark.core.errors import ConfigError
+from benchmark.core.plugin_errors import in_words
+
 # Parameters that are parts themselves, and the modules of the library that have their classes.
 PARTS = {
     "distance": "distances",
@@ -117,12 +120,22 @@ def part_properties(module: str, help: str) -> tuple[dict[str, Any], list[dict[s
 
 
 def construct(module: str, part: Mapping[str, Any], **supplied: Any) -> Any:
-    """Return the object of ``{class, params}``; ``supplied`` are further arguments."""
+    """Return the object of ``{class, params}``; ``supplied`` are further arguments.
+
+    Raise ConfigError for parameters that the library refuses.
+    """
     params = {
         name: construct(PARTS[name], value) if name in PARTS else value
         for name, value in part.get("params", {}).items()
     }
-    return classes(module)[part["class"]](**params, **supplied)
+    target = classes(module)[part["class"]]
+    try:
+        return target(**params, **supplied)
+    except Exception as error:
+        words = f"pytorch-metric-learning refuses its parameters ({in_words(error)})"
+        raise ConfigError(
+            part["class"], [f"{words}; see the documentation of this class"]
+        ) from error
 
 
 def _params_schema(target: type) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class SoftBinAP(RankingLoss):
         bins: int = option(
             20,
             at_least=2,
+            at_most=10_000,
             help="bin centers on [-1, 1], both ends included",
             search={"times": [0.25, 4.0]},
         )

@@ -4,8 +4,12 @@ import re
 import reprlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import chdir
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from matplotlib import rc_context
 
 from benchmark.core.files import begin_folder, write_text
 from benchmark.core.plugin_errors import file_of, in_words, line_in
@@ -75,9 +79,9 @@ def _registered(
         entry = registry[name]
         if wanted is None and entry.facts["of_trials"] and not inputs.study.references.trials:
             continue
+        build = entry.target if file_of(entry.target) is None else partial(_apart, entry.target)
         try:
-            # a plugin may prepare the tables that it is given in place
-            made = entry.target(inputs if file_of(entry.target) is None else inputs.copied())
+            made = build(inputs)
             if not isinstance(made, kind):
                 raise TypeError(f"it returned {reprlib.repr(made)}; return a {kind.__name__}")
         except NothingToShow as reason:
@@ -85,6 +89,12 @@ def _registered(
         except (Exception, SystemExit) as error:
             made = _reason(registry, name, error)
         yield name, entry.display, "study", made
+
+
+def _apart(build: Callable[[Inputs], Any], inputs: Inputs) -> Any:
+    """Return what a plugin builds; it may change its tables, the style and the folder."""
+    with rc_context(), chdir("."):
+        return build(inputs.copied())
 
 
 def _made(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
+import matplotlib
 import pytest
 from made_up_inputs import made_up_inputs
 from made_up_results import made_up_study
@@ -67,11 +70,15 @@ def test_a_plugin_may_change_the_tables_that_it_is_given(tmp_path, monkeypatch):
     def build(inputs):
         for frame in (inputs.runs, inputs.summary):
             frame.loc[:, "loss"] = "changed"
+        os.chdir("/")
+        matplotlib.rcParams["font.size"] = 99
         return table([[TableCell("x")]])
 
     TABLES.names()
     monkeypatch.setitem(TABLES._entries, "mine", Entry("mine", build, "Mine", {"of_trials": False}))
     inputs = made_up_inputs(made_up_study(tables=("mine", "comparison"), figures=()))
-    mine, comparison, *_ = steps.write_tables(inputs, tmp_path / "tables")
-    assert not mine.reason and not comparison.reason
+    monkeypatch.chdir(tmp_path)
+    mine, comparison, *_ = steps.write_tables(inputs, Path("tables"))
+    assert not mine.reason and not comparison.reason and matplotlib.rcParams["font.size"] != 99
+    assert (tmp_path / "tables" / "comparison.csv").is_file()
     assert "changed" not in {*inputs.runs["loss"], *inputs.summary["loss"]}
