@@ -59,7 +59,9 @@ def main() -> None:
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # plugins may raise what is no Exception
         sys.exit(end_with(error))
 
 

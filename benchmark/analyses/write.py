@@ -21,17 +21,24 @@ from benchmark.report.render.table import NothingToShow
 def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     """Make one analysis, write its files into ``folder`` and return its summary.
 
-    Raise RunError for an analysis of a plugin that returns none.
+    Raise RunError for an analysis of a plugin that returns none, or one that cannot be written.
     """
     entry = ANALYSES[name]
     try:
         analysis = entry.target(context)
         if not isinstance(analysis, Analysis):
             raise TypeError(f"it returned {reprlib.repr(analysis)}; return an Analysis")
+        return _written(name, analysis, context, folder)
     except NothingToShow as reason:
         raise RunError(f"{ANALYSES.words_of(entry.target)} has nothing to show: {reason}") from None
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         ANALYSES.raise_named(error, entry.target)
+
+
+def _written(name: str, analysis: Analysis, context: Context, folder: Path) -> AnalysisSummary:
+    entry = ANALYSES[name]
     save(analysis.drawing, folder, "figure")
     write_text(folder / "table.csv", to_csv(analysis.table))
     write_text(folder / "table.md", to_markdown(analysis.table))

@@ -24,7 +24,7 @@ def watch_files() -> None:
     sys.addaudithook(_note)
 
 
-def end_with(error: Exception) -> int:
+def end_with(error: BaseException) -> int:
     """Print why a command ended and return its exit status, 2, or 1 for what no check expected."""
     if isinstance(error, BenchmarkError):
         return print_error(error)
@@ -53,7 +53,7 @@ def fault(error: BaseException) -> str:
     return "\n".join(lines)
 
 
-def _of_the_machine(error: Exception) -> RunError | None:
+def _of_the_machine(error: BaseException) -> RunError | None:
     """Return the words for what is the machine's, a plugin's or the locale's, not the code's."""
     text = in_words(error).partition(": ")[2]
     if isinstance(error, OSError):  # a full disk, a name that is too long

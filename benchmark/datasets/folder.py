@@ -132,10 +132,10 @@ class Folder(DatasetLoader):
         findings.add_all(
             f"paths of {file} outside the root", outside, "write them relative to it, without '..'"
         )
-        unnamed = rows["path"][rows["label"] == ""]
+        unnamed = rows["path"][rows["label"].str.strip() == ""]
         findings.add_all(f"images without a label in {file}", unnamed, "fill in their classes")
         if self.config.categories:
-            blank = rows["path"][rows["category"] == ""]
+            blank = rows["path"][rows["category"].str.strip() == ""]
             findings.add_all(
                 f"images without a category in {file}", blank, "fill in, or set categories: false"
             )

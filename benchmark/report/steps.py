@@ -86,7 +86,9 @@ def _registered(
                 raise TypeError(f"it returned {reprlib.repr(made)}; return a {kind.__name__}")
         except NothingToShow as reason:
             made = reason
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             made = _reason(registry, name, error)
         yield name, entry.display, "study", made
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.analyses import ANALYSES, context, decomposability_gap
+from benchmark.analyses import ANALYSES, context, decomposability_gap, operating_region
 from benchmark.analyses.context import Context, doubled, on_dataset
 from benchmark.analyses.recording import Recording
 from benchmark.analyses.write import make
@@ -123,6 +123,38 @@ def test_an_analysis_of_a_plugin_that_gives_none_is_named(
     with pytest.raises(RunError, match=rf"analysis 'mine' \({__file__}\){told}"):
         make("mine", smoke, tmp_path / "mine")
     assert not (tmp_path / "mine").exists()
+
+
+def _without(**parts):
+    """Return a build whose analysis has other parts than it must have."""
+
+    def build(context):
+        return replace(operating_region.build(context), **parts)
+
+    return build
+
+
+def _ends(context):
+    raise GeneratorExit
+
+
+@pytest.mark.parametrize(
+    ("build", "told"),
+    [
+        (_without(drawing=None), "AttributeError"),
+        (_without(table=None), "AttributeError"),
+        (_without(claims=["x"]), "AttributeError"),
+        (_ends, ", line [0-9]+: GeneratorExit"),
+    ],
+)
+def test_an_analysis_of_a_plugin_that_cannot_be_written_is_named(
+    build, told, smoke, tmp_path, monkeypatch
+):
+    ANALYSES.names()
+    entry = Entry("mine", build, "Mine", {"places": (), "papers": (), "trains": True})
+    monkeypatch.setitem(ANALYSES._entries, "mine", entry)
+    with pytest.raises(RunError, match=rf"analysis 'mine' \({__file__}\).*{told}"):
+        make("mine", smoke, tmp_path / "mine")
 
 
 def test_equal_inputs_give_equal_files(smoke, tmp_path):

@@ -9,6 +9,15 @@ import pytest
 from benchmark.core.errors import DataError
 from benchmark.core.faults import VARIABLE, end_with
 
+ENDS = """
+from benchmark import __main__ as command
+
+def verb(prog_name):
+    raise {error}
+
+command.app = verb
+command.main()
+"""
 PROGRAM = """
 import json, sys
 from pathlib import Path
@@ -105,3 +114,20 @@ def test_an_error_whose_words_cannot_be_made_is_one_message(capsys):
 
     assert end_with(raised(WordlessError())) == 1
     assert "unexpected WordlessError: without words" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        ("GeneratorExit", 1, "error: unexpected GeneratorExit"),
+        ("BaseExceptionGroup('two', [GeneratorExit()])", 1, "error: unexpected BaseExceptionGroup"),
+        ("KeyboardInterrupt", 130, ""),
+        ("SystemExit(3)", 3, ""),
+    ],
+)
+def test_what_is_no_exception_ends_a_command_without_a_traceback(error, status, told):
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS.format(error=error)], capture_output=True, text=True, timeout=99
+    )
+    assert done.returncode == status and "Traceback" not in done.stderr
+    assert done.stderr.startswith(told)

@@ -214,8 +214,10 @@ def test_one_file_under_two_spellings_is_listed_twice(root, tmp_path):
         load_dataset("folder", {"root": str(root), "split_csv": str(table)})
 
 
-def test_an_image_without_a_label_in_a_csv_is_an_error(root, tmp_path):
-    table = write_split(tmp_path / "split.csv", "class 0/0.png,,train", "class 0/1.png,a,train")
+@pytest.mark.parametrize("label", ["", " ", "\t"])
+def test_an_image_without_a_label_in_a_csv_is_an_error(root, tmp_path, label):
+    rows = f"class 0/0.png,{label},train", "class 0/1.png,a,train"
+    table = write_split(tmp_path / "split.csv", *rows)
     with pytest.raises(DataError, match=r"without a label in .*: 1; .*\s+class 0/0\.png"):
         load_dataset("folder", {"root": str(root), "split_csv": str(table)})
 
