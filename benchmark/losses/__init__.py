@@ -64,6 +64,8 @@ def create_loss(
     losses; the others ignore them. Raises ConfigError for an unknown name, or naming every wrong
     hyperparameter; without ``check`` they are taken as right.
     """
+    from benchmark.losses.kernels.checks import check_trainable
+
     entry = LOSSES[name]
     if check:
         _require_sound_plugins()
@@ -76,6 +78,7 @@ def create_loss(
         loss = entry.target(config, **sizes)
         if not hasattr(loss, "_modules"):  # what torch makes of every module first
             raise RunError("__init__ must call super().__init__(config, **sizes) before all else")
+        check_trainable(loss)
     except Exception as error:
         LOSSES.raise_named(error, entry.target)
     return loss

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmark.core.errors import RunError
 
@@ -65,6 +65,19 @@ def check_classes(labels: Tensor, num_classes: int) -> None:
             f"labels run from {labels.min()} to {labels.max()}; the loss has proxies for 0 to "
             f"{last}: renumber the classes or set num_classes"
         )
+
+
+def check_trainable(loss: nn.Module) -> None:
+    """Raise RunError for parameters that no optimiser trains, and for tiles without rows."""
+    for name, parameter in loss.named_parameters():
+        if not parameter.is_floating_point() or parameter.is_meta:
+            kind = "has no data" if parameter.is_meta else f"is of {parameter.dtype}"
+            raise RunError(f"its parameter {name} {kind}; give floating-point numbers")
+    if any(getattr(module, "sparse", False) is True for module in loss.modules()):
+        raise RunError("it has sparse gradients, which Adam does not take; set sparse=False")
+    rows = getattr(loss, "rows_per_tile", None)
+    if rows is not None and (type(rows) is not int or rows < 1):
+        raise RunError(f"rows_per_tile is {rows!r}; give a whole number from 1, or None")
 
 
 def check_value(value: Any) -> Tensor:

@@ -24,6 +24,13 @@ RETURNS = {
     "torch.tensor(1.0)": "a number without a gradient",
     "embeddings.detach().sum()": "a number without a gradient",
 }
+OWN = """class Mine(Loss):
+    def __init__(self, config, **sizes):
+        super().__init__(config, **sizes)
+        self.own = {}
+    def forward(self, embeddings, labels, *references, generator=None):
+        return embeddings.sum()
+"""
 # what a class does wrong, and what is said of it
 CLASSES = {
     "own parameter alone": (
@@ -35,6 +42,17 @@ CLASSES = {
         return self.w.sum()
 """,
         "does not depend on the embeddings",
+    ),
+    "complex parameter": (OWN.format("torch.nn.Parameter(torch.zeros(3).cfloat())"), "complex64"),
+    "parameter without data": (OWN.format("torch.nn.Linear(2, 3, device='meta')"), "has no data"),
+    "sparse gradients": (OWN.format("torch.nn.Embedding(9, 2, sparse=True)"), "sparse=False"),
+    "tiles without rows": (
+        """class Mine(ScoreLoss):
+    rows_per_tile = 0
+    def on_scores(self, scores, relation, gradient, generator):
+        return scores.sum(), scores
+""",
+        "rows_per_tile is 0; give a whole number",
     ),
     "graph kept over two steps": (
         """class Mine(Loss):
