@@ -22,7 +22,10 @@ def mine(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
     sampler, recipe, model = components.sampler, components.recipe, components.model
     if not sampler.pooled:
         with _named(sampler):
-            return _some(sampler.sound(sampler.epoch(epoch)), epoch), 0
+            batches = sampler.epoch(epoch)
+            if isinstance(sampler, Sampler) and type(sampler).epoch is not Sampler.epoch:
+                batches = sampler.sound(batches)  # of a plugin that makes its epochs by itself
+            return _some(batches, epoch), 0
     with _named(sampler):
         (numbers,) = sampler.sound([sampler.pool(epoch)])
     pool = components.dataset.train.part(numbers)
