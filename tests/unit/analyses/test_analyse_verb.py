@@ -106,6 +106,15 @@ def test_the_decreases_that_tables_read_are_those_that_the_analysis_states(smoke
     assert gap_decreases(results) == []
 
 
+def refused(build, told, study, folder, monkeypatch):
+    """Make the analysis of a plugin, which is an error that names it and its file."""
+    ANALYSES.names()
+    entry = Entry("mine", build, "Mine", {"places": (), "papers": (), "trains": True})
+    monkeypatch.setitem(ANALYSES._entries, "mine", entry)
+    with pytest.raises(RunError, match=rf"analysis 'mine' \({__file__}\){told}"):
+        make("mine", study, folder)
+
+
 @pytest.mark.parametrize(
     ("build", "told"),
     [
@@ -117,11 +126,7 @@ def test_the_decreases_that_tables_read_are_those_that_the_analysis_states(smoke
 def test_an_analysis_of_a_plugin_that_gives_none_is_named(
     build, told, smoke, tmp_path, monkeypatch
 ):
-    ANALYSES.names()
-    entry = Entry("mine", build, "Mine", {"places": (), "papers": (), "trains": True})
-    monkeypatch.setitem(ANALYSES._entries, "mine", entry)
-    with pytest.raises(RunError, match=rf"analysis 'mine' \({__file__}\){told}"):
-        make("mine", smoke, tmp_path / "mine")
+    refused(build, told, smoke, tmp_path / "mine", monkeypatch)
     assert not (tmp_path / "mine").exists()
 
 
@@ -150,11 +155,7 @@ def _ends(context):
 def test_an_analysis_of_a_plugin_that_cannot_be_written_is_named(
     build, told, smoke, tmp_path, monkeypatch
 ):
-    ANALYSES.names()
-    entry = Entry("mine", build, "Mine", {"places": (), "papers": (), "trains": True})
-    monkeypatch.setitem(ANALYSES._entries, "mine", entry)
-    with pytest.raises(RunError, match=rf"analysis 'mine' \({__file__}\).*{told}"):
-        make("mine", smoke, tmp_path / "mine")
+    refused(build, f".*{told}", smoke, tmp_path / "mine", monkeypatch)
 
 
 def test_equal_inputs_give_equal_files(smoke, tmp_path):
