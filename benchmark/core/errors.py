@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 MAX_SHOWN = 200  # problems of one message
 MAX_LINE, MAX_LETTERS = 2_000, 20_000  # of a line and of a message on a terminal
@@ -103,11 +102,6 @@ def print_error(error: BenchmarkError) -> int:
             # what is left in the buffer must not fail again at the exit and change the status
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 2
-
-
-def is_closed(stream: TextIO | None) -> bool:
-    """Say whether nothing can be printed there: code from elsewhere may close what is not its."""
-    return stream is None or stream.closed
 
 
 def shown(error: BenchmarkError) -> str:

@@ -8,7 +8,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.errors import BenchmarkError, RunError, is_closed, print_error
+from benchmark.core.errors import BenchmarkError, RunError, print_error
 from benchmark.core.plugin_errors import in_words
 
 VARIABLE = "BENCHMARK_TRACEBACK"
@@ -71,7 +71,7 @@ def _of_the_machine(error: BaseException) -> RunError | None:
         return RunError(f"{text}: links in a circle; remove them")
     if isinstance(error, UnicodeEncodeError):  # of a path
         return RunError(f"{error.object[:200]!a} cannot be named in this locale; set PYTHONUTF8=1")
-    if isinstance(error, ValueError) and is_closed(sys.stdout):
+    if isinstance(error, ValueError) and getattr(sys.stdout, "closed", True):
         return RunError(
             "a plugin or a loss's file closed the standard output; it belongs to the command"
         )
