@@ -1,6 +1,8 @@
 """Make analyses and leave their files: figure.svg, .pdf, .csv, table.csv, .md, .html, summary."""
 
+import json
 import reprlib
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmark.analyses import ANALYSES
@@ -10,6 +12,7 @@ from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_text
+from benchmark.core.record_files import parse_strictly
 from benchmark.report.drawing.drawing import save
 from benchmark.report.records import AnalysedRun, AnalysisSummary
 from benchmark.report.render.csv import to_csv
@@ -51,7 +54,7 @@ def _written(name: str, analysis: Analysis, context: Context, folder: Path) -> A
         alt=analysis.drawing.alt,
         table_caption=analysis.table.caption,
         table_notes=analysis.table.notes,
-        sentences=[*(claim.sentence for claim in analysis.claims), *analysis.notes],
+        sentences=[claim.sentence for claim in analysis.claims] + analysis.notes,
         claims=analysis.claims,
         code_version=code_version(),
         platform=provenance.platform_label(),
@@ -60,5 +63,7 @@ def _written(name: str, analysis: Analysis, context: Context, folder: Path) -> A
         seeds=sorted({spec.seed for spec in context.used}),
         runs=[AnalysedRun(spec.run_id, spec.digest) for spec in context.used],
     )
+    # What a plugin gave must be what the reader of the record takes.
+    parse_strictly(AnalysisSummary, json.dumps(asdict(summary)).encode())
     summary.write(folder)
     return summary

@@ -123,7 +123,7 @@ def _network(backbone: str | None, checkpoint: Path | None) -> Network:
     """Return the network asked for, or the default one; raise ConfigError for a wrong name."""
     from benchmark.core.errors import ConfigError
     from benchmark.core.recipe_model import ModelConfig
-    from benchmark.models import packaged
+    from benchmark.models import create_model, packaged
     from benchmark.models.weight_facts import weight_facts
     from benchmark.study.from_folder.look import FROM_SCRATCH, Network
 
@@ -140,7 +140,10 @@ def _network(backbone: str | None, checkpoint: Path | None) -> Network:
     if backbone in (None, SCRATCH):
         return FROM_SCRATCH
     path = str(checkpoint.resolve()) if checkpoint else None
-    facts = weight_facts(ModelConfig(backbone=backbone, pretrained=True, checkpoint=path))
+    config = ModelConfig(backbone=backbone, pretrained=True, checkpoint=path)
+    facts = weight_facts(config)
+    if path:
+        create_model(config, 0)  # refuses weights that do not fit
     words = (
         f"the weights in {path}" if path else "the weights of its tag, which timm downloads once"
     )

@@ -6,7 +6,7 @@ have.
 """
 
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -53,21 +53,16 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
     Raise ValueError for columns that are missing or come twice, lines that do not fit the header
     and values that are no numbers; OSError when the file cannot be read.
     """
-    with warnings.catch_warnings(), open_regular(path, MAX_TABLE) as stream:
+    with open_regular(path, MAX_TABLE) as stream:
         header = _header(stream)
         if missing := [name for name in columns if name not in header]:
             raise ValueError(f"it lacks the columns {', '.join(missing)}")
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # lines longer than the header
         try:
-            return pd.read_csv(
+            return _read(
                 stream,
-                index_col=False,
-                dtype=defaultdict(lambda: "object", numbers),
-                keep_default_na=False,
-                na_values={name: [""] for name, kind in numbers.items() if kind == EMPTY_IS_NAN},
+                defaultdict(lambda: "object", numbers),
+                [name for name, kind in numbers.items() if kind == EMPTY_IS_NAN],
             )
-        except pd.errors.ParserWarning as error:
-            raise ValueError("it has lines with more fields than the header") from error
         except (OverflowError, TypeError) as error:
             raise ValueError(f"it has a value that is no number: {error}") from error
 
@@ -76,18 +71,13 @@ def guess_csv(path: Path) -> pd.DataFrame:
     """Return the table in a file that a step wrote, with pandas' guesses of types.
 
     ``TEXTS`` are texts, and an empty field of ``NAMES`` is "". Elsewhere it alone is a missing one.
-    Raise ValueError when it is no table, has a column twice or a number that cannot be, OSError
-    when it cannot be read.
+    Raise ValueError when it is no table, has a column twice, lines that do not fit the header or a
+    number that cannot be, OSError when it cannot be read.
     """
     with open_regular(path, MAX_TABLE) as stream:
         header = _header(stream)
-        table: pd.DataFrame = pd.read_csv(
-            stream,
-            dtype=dict.fromkeys(TEXTS, "str"),
-            keep_default_na=False,
-            na_values={name: [""] for name in header if name not in NAMES},
-            low_memory=False,
-        )
+        may_miss = [name for name in header if name not in NAMES]
+        table = _read(stream, dict.fromkeys(TEXTS, "str"), may_miss)
     for name in header:
         if (range_ := _range(name)) is not None and not _lies_in(table[name], *range_):
             raise ValueError(f"a value of column {name} is not in [{range_[0]}, {range_[1]:g}]")
@@ -118,6 +108,23 @@ def _header(stream: BinaryIO) -> list[str]:
     table = pd.read_csv(stream, header=None, nrows=1, dtype="object", keep_default_na=False)
     stream.seek(0)
     header = [str(value) for value in table.iloc[0]] if len(table) else []
-    if twice := sorted({name for name in header if header.count(name) > 1}):
+    if twice := sorted(name for name, count in Counter(header).items() if count > 1):
         raise ValueError(f"it has two columns {', '.join(twice)}")
     return header
+
+
+def _read(stream: BinaryIO, types: Mapping[str, str], may_miss: Sequence[str]) -> pd.DataFrame:
+    """Return the table of a stream; an empty field is a missing one in columns of ``may_miss``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                stream,
+                index_col=False,
+                dtype=types,
+                keep_default_na=False,
+                na_values={name: [""] for name in may_miss},
+                low_memory=False,
+            )
+        except pd.errors.ParserWarning as error:
+            raise ValueError("it has lines with more fields than the header") from error

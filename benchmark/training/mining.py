@@ -23,7 +23,7 @@ def mine(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
     if not sampler.pooled:
         with _named(sampler):
             batches = sampler.epoch(epoch)
-            if isinstance(sampler, Sampler) and type(sampler).epoch is not Sampler.epoch:
+            if type(sampler).epoch is not Sampler.epoch:
                 batches = sampler.sound(batches)  # of a plugin that makes its epochs by itself
             return _some(batches, epoch), 0
     with _named(sampler):

@@ -30,6 +30,7 @@ from exit_status import end_with  # noqa: E402
 
 from benchmark.core.cells import Setting  # noqa: E402
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec  # noqa: E402
+from benchmark.input.samplers import Sampler  # noqa: E402
 from benchmark.losses import create_loss  # noqa: E402
 from benchmark.models import EmbeddingModel, create_model  # noqa: E402
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses  # noqa: E402
@@ -84,13 +85,12 @@ class Deviation:
         return self.losses <= LOSS_TOLERANCE and self.probe <= PROBE_TOLERANCE
 
 
-class Batches:
+class Batches(Sampler):
     """The authors' batches, as a sampler and as the input of training, of images by their keys."""
-
-    pooled = False  # nothing is mined
 
     def __init__(self, seed: int, steps: int):
         draw = np.random.default_rng(seed)
+        self.labels = np.arange(CLASSES * KEYS_OF_A_CLASS) // KEYS_OF_A_CLASS
         centres = draw.standard_normal((CLASSES, *SHAPE))
         self.keys: list[np.ndarray] = []
         self.images: list[torch.Tensor] = []
@@ -99,6 +99,10 @@ class Batches:
             noise = draw.standard_normal((len(labels), *SHAPE))
             self.keys.append(KEYS_OF_A_CLASS * labels + np.tile(np.arange(EACH), CHOSEN))
             self.images.append(torch.from_numpy(centres[labels] + 0.7 * noise))
+
+    def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
+        """Return no batches: the order of the authors' is on record, not drawn."""
+        raise NotImplementedError
 
     def epoch(self, number: int) -> list[np.ndarray]:
         """Return the image keys of each batch of an epoch."""
@@ -173,14 +177,14 @@ def trained(
     spec = specification(CASES[name], steps, shape[1])
     model = create_model(spec.recipe.model, spec.seed).double()
     made_up_weights(model)
-    batches: Any = Batches(seed, steps)
+    batches = Batches(seed, steps)
     components = Components(
         spec=spec,
         device=torch.device("cpu"),
         dataset=SimpleNamespace(fingerprint=""),  # type: ignore[arg-type]
-        labels=torch.arange(CLASSES * KEYS_OF_A_CLASS) // KEYS_OF_A_CLASS,
+        labels=torch.from_numpy(batches.labels),
         sampler=batches,
-        train_input=batches,
+        train_input=batches,  # type: ignore[arg-type]
         model=model,
         loss=create_loss(spec.loss.name, **spec.loss.params),
         evaluator=SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: Measured()),  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.registry import Entry
 from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
+from benchmark.report.records import Finding
 from benchmark.study import load_study
 
 KEYS = {
@@ -149,6 +150,10 @@ def _ends(context):
         (_without(drawing=None), "AttributeError"),
         (_without(table=None), "AttributeError"),
         (_without(claims=["x"]), "AttributeError"),
+        (_without(claims=[Finding("a", "b", "c", "d", "yes", "e")]), r"claims\.0\.verdict"),
+        (_without(claims=[Finding(*[None] * 6)]), r"claims\.0\.name"),
+        (_without(notes=[None]), r"sentences\.[0-9]+"),
+        (_without(notes="hello"), "TypeError"),
         (_ends, ", line [0-9]+: GeneratorExit"),
     ],
 )

@@ -54,3 +54,10 @@ def test_a_number_that_cannot_be_is_named_by_its_column(tmp_path, column, value)
     pd.DataFrame({"loss": ["a"], column: [value]}).to_csv(path, index=False)
     with pytest.raises(ValueError, match=rf"a value of column {column} is not in \[0, "):
         guess_csv(path)
+
+
+def test_lines_longer_than_the_header_are_refused(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("loss,n\na,1,7\nb,2,8\n")
+    with pytest.raises(ValueError, match="more fields than the header"):
+        guess_csv(path)

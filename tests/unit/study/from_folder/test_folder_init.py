@@ -149,8 +149,9 @@ def test_a_tag_brings_the_statistics_of_its_pixels(flowers, init):
         (["--backbone", "resnet5O"], "did you mean resnet50"),
         (["--backbone", "resnet50"], "needs its weight tag spelled out"),
         (["--checkpoint", __file__], "needs --backbone"),
+        (["--backbone", "test_resnet", "--checkpoint", __file__], "test_folder_init.py"),
     ],
-    ids=["misspelt", "no tag", "no network"],
+    ids=["misspelt", "no tag", "no network", "no weights"],
 )
 def test_a_wrong_network_is_refused_with_the_way_out(flowers, init, arguments, message):
     assert message in str(init(flowers, *arguments).exception)
