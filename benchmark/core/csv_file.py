@@ -117,6 +117,7 @@ def _read(stream: BinaryIO, types: Mapping[str, str], may_miss: Sequence[str]) -
     """Return the table of a stream; an empty field is a missing one in columns of ``may_miss``."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a cast; an error follows
         try:
             return pd.read_csv(
                 stream,

@@ -1,5 +1,6 @@
 """What no check expected ends a command in one message: what, where in the code, the last files."""
 
+import contextlib
 import os
 import sys
 import sysconfig
@@ -98,5 +99,7 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
     reads = "r" in mode if isinstance(mode, str) else not flags & os.O_ACCMODE  # os.open: no mode
     if not reads or path in _files or path.endswith((".py", ".pyc")):
         return
-    if not os.path.abspath(path).startswith(_SYSTEM):
-        _files.append(path)
+    # The working folder may be gone, and what is raised here would fail the opening.
+    with contextlib.suppress(OSError):
+        if not os.path.abspath(path).startswith(_SYSTEM):
+            _files.append(path)

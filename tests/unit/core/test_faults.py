@@ -1,13 +1,15 @@
 """What no check expected is one message that says where, and which files were read last."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from benchmark.core.errors import DataError
-from benchmark.core.faults import VARIABLE, end_with
+from benchmark.core.faults import VARIABLE, end_with, watch_files
 
 ENDS = """
 from benchmark import __main__ as command
@@ -131,3 +133,13 @@ def test_what_is_no_exception_ends_a_command_without_a_traceback(error, status, 
     )
     assert done.returncode == status and "Traceback" not in done.stderr
     assert done.stderr.startswith(told)
+
+
+def test_files_are_opened_below_a_folder_where_the_working_one_is_gone(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "kept" / "inner").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "gone")
+    os.rmdir(tmp_path / "gone")
+    watch_files()
+    shutil.rmtree(tmp_path / "kept")  # opens "inner" below its folder
+    assert not (tmp_path / "kept").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from benchmark.core.csv_file import guess_csv
+from benchmark.core.csv_file import guess_csv, read_csv
 
 NAMES = {"dataset": "2011", "setting": "1e5", "loss": "NA", "row_label": "", "claim": "null"}
 
@@ -61,3 +61,12 @@ def test_lines_longer_than_the_header_are_refused(tmp_path):
     path.write_text("loss,n\na,1,7\nb,2,8\n")
     with pytest.raises(ValueError, match="more fields than the header"):
         guess_csv(path)
+
+
+@pytest.mark.parametrize("value", ["inf", "1e30"])
+@pytest.mark.filterwarnings("error")
+def test_a_whole_number_that_cannot_be_is_refused_without_a_warning(tmp_path, value):
+    path = tmp_path / "table.csv"
+    path.write_text(f"loss,n\na,{value}\n")
+    with pytest.raises(ValueError, match="cannot safely convert"):
+        read_csv(path, ["n"], {"n": "int64"})
