@@ -5,6 +5,7 @@ PostScript. Here it is told which formats to read.
 """
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -106,6 +107,7 @@ def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
     """Open an image; whatever its decoder raises, also while the caller decodes, is a DataError."""
     try:
         with (
+            warnings.catch_warnings(action="ignore"),  # Pillow's on damage, which name no file
             open_regular(source) if isinstance(source, Path) else source as stream,
             Image.open(stream, formats=FORMATS) as image,
         ):
