@@ -54,7 +54,7 @@ class Source:
     def path(self) -> Path:
         """The local path of a source that is not remote."""
         if "://" not in self.text:
-            return Path(self.text).expanduser()
+            return Path(os.path.expanduser(self.text))  # Path.expanduser raises for a nobody
         parts = split_url(self.text)
         if parts.scheme != "file":
             raise DataError(

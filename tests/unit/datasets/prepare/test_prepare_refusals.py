@@ -81,6 +81,10 @@ def test_a_file_of_another_machine_is_not_taken_from_this_one():
     assert Source("file://localhost/etc/hostname").path == Path("/etc/hostname")
 
 
+def test_the_home_of_nobody_is_a_path_that_does_not_exist():
+    assert not Source("~nosuchuser/x.tgz").path.exists()
+
+
 def test_files_of_an_archive_named_like_our_own_are_left_out(command, files, tmp_path):
     (path,) = files("sop")
     own = {name: tmp_path / "empty" for name in (staging.RECORD, f"{staging.SOURCES}/x.json")}
