@@ -44,6 +44,16 @@ def open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
+def check_call() -> None:
+    """Raise RunError for an argument that is empty, and for a working folder that is gone."""
+    if any(word == "" or re.fullmatch("--.*=", word) for word in sys.argv[1:]):
+        raise RunError("an argument is empty; is a variable of the shell not set?")
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise RunError("the working folder is gone; change to one that exists") from error
+
+
 def main() -> None:
     """Run the command line; an error becomes one message and an exit status."""
     open_closed_streams()
@@ -54,8 +64,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     watch_files()
     try:
-        if any(word == "" or re.fullmatch("--.*=", word) for word in sys.argv[1:]):
-            raise RunError("an argument is empty; is a variable of the shell not set?")
+        check_call()
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)

@@ -121,3 +121,13 @@ def test_an_empty_argument_is_no_folder(words, monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2 and "an argument is empty" in capsys.readouterr().err
+
+
+def test_a_working_folder_that_is_gone_is_said_at_once(tmp_path, monkeypatch, capsys):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    os.rmdir(tmp_path / "gone")
+    monkeypatch.setattr("sys.argv", ["benchmark", "validate", "smoke"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2 and "the working folder is gone" in capsys.readouterr().err
