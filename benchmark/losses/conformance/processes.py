@@ -102,9 +102,14 @@ def _work(
 ) -> None:
     """Answer for one half of the batch, in a process of its own; leave the answer in ``folder``."""
     torch.set_num_threads(1)
-    distributed.init_process_group(
-        "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=PROCESSES
-    )
+    try:
+        distributed.init_process_group(
+            "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=PROCESSES
+        )
+    except RuntimeError as error:  # of this machine's network
+        words = f"two processes cannot meet on this machine: {in_words(error)}"
+        torch.save(Finding(NAME, "not applicable", words), folder / f"{rank}.pt")
+        return
     result: Answer | Finding
     try:
         result = load(source, loss, options).answer(half, FLOAT32)

@@ -14,6 +14,7 @@ from benchmark.losses import LOSSES
 from benchmark.losses.conformance import cases, processes
 from benchmark.losses.conformance.candidate import load
 from benchmark.losses.conformance.checks import check_agreement, check_unusual
+from benchmark.losses.conformance.findings import Finding
 from benchmark.losses.conformance.reference import reference, reference_names
 from benchmark.losses.conformance.subject import Subject
 from benchmark.losses.conformance.verdict import all_findings
@@ -138,6 +139,15 @@ def quick_start(monkeypatch):
 def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes(quick_start):
     *_, found = findings("right_losses.py", "gathered", processes=True)
     assert (found.check, found.result) == ("scaling over processes", "passed"), found.note
+
+
+def test_a_machine_on_which_processes_cannot_meet_is_no_fault_of_the_loss(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nosuch")
+    half = cases.mixed("a half", [2, 2], 8, 0)
+    processes._work(0, half, tmp_path, str(FOLDER / "right_losses.py"), "smooth_ap", {})
+    with torch.serialization.safe_globals([Finding]):
+        found = torch.load(tmp_path / "0.pt", weights_only=True)
+    assert found.result == "not applicable" and "cannot meet on this machine" in found.note
 
 
 @pytest.mark.parametrize("name", FAULTS)
