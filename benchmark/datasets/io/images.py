@@ -17,6 +17,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from benchmark.core.errors import BenchmarkError, DataError
 from benchmark.core.paths import open_regular, path_below
 
+MAX_IMAGE = 200_000_000  # bytes of a file, which decoders may read at once
 MAX_ASPECT = 100  # resizing to a shorter side makes the longer one as many times larger
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened as JPEG
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
@@ -108,7 +109,7 @@ def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
     try:
         with (
             warnings.catch_warnings(action="ignore"),  # Pillow's on damage, which name no file
-            open_regular(source) if isinstance(source, Path) else source as stream,
+            open_regular(source, MAX_IMAGE) if isinstance(source, Path) else source as stream,
             Image.open(stream, formats=FORMATS) as image,
         ):
             if 0 in image.size:

@@ -30,11 +30,10 @@ from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
 from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
 from benchmark.core.plain import parse_json
-from benchmark.datasets.io.images import Divisor, open_image
+from benchmark.datasets.io.images import MAX_IMAGE, Divisor, open_image
 
 COLUMNS = ("path", "shard", "offset", "size")
 MAX_BYTES = 1 << 50  # of a shard
-MAX_IMAGE = 200_000_000  # bytes of one image, which is read at once
 INDEX, COMPLETE = "index.csv", "complete.json"
 
 

@@ -239,6 +239,8 @@ def _as_files(tree: Path, base: Path, archives: Sequence[Archive]) -> Path | Non
     targets = {Path(provided).name: base / provided for provided in alone}
     for path in sorted(tree.rglob("*")):
         if path.name in targets and path.is_file():
+            if targets[path.name].exists():
+                raise DataError(f"the source holds two files named {path.name}; give one of them")
             targets[path.name].parent.mkdir(parents=True, exist_ok=True)
             os.rename(path, targets[path.name])
     return base if base.is_dir() else None

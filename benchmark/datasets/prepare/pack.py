@@ -19,15 +19,14 @@ from PIL import Image
 from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import DataError
 from benchmark.core.files import remove_folder, write_json, write_text
-from benchmark.core.paths import MAX_RECORD, open_regular, os_errors, path_below, read_regular
+from benchmark.core.paths import MAX_RECORD, os_errors, path_below, read_regular
 from benchmark.datasets.base import fingerprint_of
 from benchmark.datasets.io.findings import listed
-from benchmark.datasets.io.images import image_format, open_image
+from benchmark.datasets.io.images import MAX_IMAGE, image_format, open_image
 from benchmark.datasets.io.packed import (
     COLUMNS,
     COMPLETE,
     INDEX,
-    MAX_IMAGE,
     PackedImages,
     index_digest,
     packed_folder,
@@ -227,8 +226,7 @@ class Encoder:
     def __call__(self, path: str) -> bytes | str:
         try:
             file = path_below(self.root, path)
-            with open_regular(file) as stream:
-                content = stream.read()
+            content = read_regular(file, MAX_IMAGE)
             image = open_image(io.BytesIO(content), str(file))
             kind, as_stored = image_format(io.BytesIO(content), str(file))
         except OSError as error:

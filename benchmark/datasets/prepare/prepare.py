@@ -154,6 +154,11 @@ def _check_request(
         problems.append(
             f"'{name}' is not published as archives; put the images under --root yourself"
         )
+    names = [source.file for source in sources]
+    problems += [
+        f"two sources are called {name}; rename one, which the record is named after"
+        for name in sorted({name for name in names if names.count(name) > 1})
+    ]
     if side is not None and not ("packed" in options and indexed):
         problems.append(f"'{name}' cannot be read from a packed copy; leave out --pack")
     if problems:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmark.core.errors import DataError
 from benchmark.core.files import remove_folder, write_json
-from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
+from benchmark.core.paths import MAX_RECORD, is_text, os_errors, read_regular
 from benchmark.core.record_files import parse_strictly
 from benchmark.datasets.base import Archive
 from benchmark.datasets.io.roots import is_there
@@ -75,7 +75,7 @@ def find_base(tree: Path, archives: Sequence[Archive]) -> Path | None:
         level = [
             Path(entry)
             for folder in level
-            for entry in os.scandir(folder)
+            for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)
             if entry.is_dir(follow_symlinks=False)
         ]
     return None
@@ -99,6 +99,8 @@ def read_sources(root: Path) -> dict[str, dict[str, str]]:
     records = {}
     for path in sorted((root / SOURCES).glob("*.json")):
         try:
+            if not is_text(path.stem):
+                raise ValueError("its name is no text")
             records[path.stem] = parse_strictly(dict[str, str], read_regular(path, MAX_RECORD))
         except (OSError, ValueError) as error:
             raise DataError(f"cannot read {path}: {error}; delete it") from error
@@ -129,7 +131,8 @@ def continue_moving(root: Path) -> bool:
     waiting = root / MOVING
     if not waiting.is_dir():
         return False
-    _move(waiting, root)
+    with os_errors(f"cannot move {waiting} into place", "remove it and give the sources again"):
+        _move(waiting, root)
     return True
 
 

@@ -14,7 +14,7 @@ from picture_files import save
 from PIL import EpsImagePlugin, Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.images import FORMATS, image_format, open_image
+from benchmark.datasets.io.images import FORMATS, MAX_IMAGE, image_format, open_image
 
 TURNED = Image.Exif()
 TURNED[0x0112] = 6  # by 90 degrees
@@ -168,3 +168,12 @@ def test_pipes_and_folders_are_refused_without_waiting(tmp_path, make):
     make(tmp_path / "x.jpg")
     with pytest.raises(DataError, match="not a regular file"):
         open_image(tmp_path / "x.jpg")
+
+
+@pytest.mark.parametrize("suffix", ["png", "webp", "jpg", "tiff", "gif"])
+def test_an_image_of_gigabytes_is_refused_before_a_decoder_reads_it(tmp_path, suffix):
+    path = tmp_path / f"x.{suffix}"
+    Image.new("RGB", (8, 8)).save(path)
+    os.truncate(path, MAX_IMAGE + 1)  # a sparse file, which takes no room
+    with pytest.raises(DataError, match=r"more than 200,000,000 bytes"):
+        open_image(path)

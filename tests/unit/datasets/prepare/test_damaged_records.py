@@ -79,3 +79,12 @@ def test_a_damaged_record_of_a_download_begins_it_anew(tmp_path, known):
     assert _Transfer("http://x/a.tgz", target).size == 4
     (tmp_path / "a.tgz.part.json").write_text(json.dumps(record | known))
     assert _Transfer("http://x/a.tgz", target).size == 0
+
+
+def test_a_record_of_a_source_whose_name_is_no_text_is_named(command, tmp_path):
+    archives.make_cub(tmp_path)
+    path = tmp_path / SOURCES / "a\udcff.tgz.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    arguments = ("prepare", "cub", "--root", tmp_path, "--allow-counts")
+    refused(command, *arguments, words=r"cannot read .*its name is no text; delete it")

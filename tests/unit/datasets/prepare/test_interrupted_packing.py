@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import numpy as np
 import pandas as pd
@@ -143,11 +144,19 @@ def test_a_shard_that_is_a_hard_link_is_not_written_through(interrupted, tmp_pat
 
 def test_an_image_that_no_reader_takes_is_not_packed(interrupted, monkeypatch):
     root, _ = interrupted
-    sizes = sorted((root / path).stat().st_size for path in PATHS)
+    for path in PATHS:
+        Image.new("RGB", (8, 8)).save(root / path)  # takes more room as plain pixels
+    largest = max((root / path).stat().st_size for path in PATHS)
     for module in (packing, packed):
-        monkeypatch.setattr(module, "MAX_IMAGE", sizes[0] - 1)
+        monkeypatch.setattr(module, "MAX_IMAGE", largest)
     with pytest.raises(DataError, match="6 of 6 images are broken") as caught:
-        pack(root, SIDE, PATHS, workers=1)
+        pack(root, SIDE, PATHS, workers=1, compressed=False)
     assert "3.png takes" in str(caught.value)
     assert "smaller side" in str(caught.value)
     assert not packed_folder(root, SIDE).exists()
+
+
+def test_an_image_of_gigabytes_is_not_read_to_be_packed(tmp_path):
+    Image.new("RGB", (16, 16)).save(tmp_path / "x.jpg")
+    os.truncate(tmp_path / "x.jpg", packed.MAX_IMAGE + 1)
+    assert "more than 200,000,000 bytes" in Encoder(tmp_path, SIDE)("x.jpg")

@@ -15,6 +15,7 @@ from filelock import FileLock
 from published_files import content, given, leftovers
 
 from benchmark.core.errors import BenchmarkError
+from benchmark.datasets import DATASETS
 from benchmark.datasets.prepare import staging
 from benchmark.datasets.prepare.install import Source
 
@@ -208,3 +209,48 @@ def test_a_source_around_the_root_is_not_copied_into_itself(command, tmp_path):
         )
     assert content(tmp_path / "cub" / "images" / "new") == {}
     assert before.items() <= content(tmp_path / "cub").items()
+
+
+def test_two_sources_of_one_name_are_refused_at_once(command, tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.tgz").touch()
+    sources = given([tmp_path / "one" / "a.tgz", tmp_path / "two" / "a.tgz"])
+    with pytest.raises(BenchmarkError, match=r"two sources are called a\.tgz; rename one"):
+        command("prepare", "inshop", *sources, "--root", tmp_path / "root")
+    assert not (tmp_path / "root").exists()
+
+
+def test_two_lists_of_one_name_in_an_archive_are_refused(command, files, tmp_path):
+    (tmp_path / "lists").mkdir()
+    for folder in ("a/b/c/d/e", "z/b/c/d/e"):  # too deep to be the root
+        place = tmp_path / "lists" / folder
+        place.mkdir(parents=True)
+        (place / "list_eval_partition.txt").write_text(folder)
+    with tarfile.open(tmp_path / "lists.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "lists", "lists")
+    with pytest.raises(BenchmarkError, match="two files named list_eval_partition"):
+        command("prepare", "inshop", *given([tmp_path / "lists.tgz"]), "--root", tmp_path / "root")
+
+
+def test_the_first_of_two_roots_in_an_archive_is_taken_by_name(tmp_path, monkeypatch):
+    for folder in ("b", "a", "c"):
+        archives.make_cub(tmp_path / folder)
+    backwards = sorted(os.scandir(tmp_path), key=lambda entry: entry.name, reverse=True)
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda at: backwards if at == tmp_path else scan(at))
+    assert staging.find_base(tmp_path, DATASETS["cub"].target.archives) == tmp_path / "a"
+
+
+@pytest.mark.parametrize("odd", ["images/a.jpg", ".placing/a"])
+def test_what_cannot_be_moved_into_place_is_named_with_the_way_out(odd, command, tmp_path):
+    archives.make_cub(tmp_path)
+    place = tmp_path / staging.MOVING / odd
+    place.parent.mkdir(parents=True)
+    place.touch()
+    if odd.startswith("images"):
+        place.unlink()
+        place.parent.rmdir()
+        place.parent.touch()
+    with pytest.raises(BenchmarkError, match=r"cannot move .*\.placing.*; remove it"):
+        command("prepare", "cub", "--root", tmp_path, "--allow-counts")
