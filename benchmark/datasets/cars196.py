@@ -16,7 +16,7 @@ from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive
 from benchmark.datasets.index import IndexedLoader, index_rows
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.matlab import read_matlab, whole_numbers
+from benchmark.datasets.io.matlab import read_matlab, texts, whole_numbers
 
 ANNOTATIONS, META = "cars_annos.mat", "devkit/cars_meta.mat"
 TRAIN, TEST = "devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"
@@ -54,7 +54,7 @@ class Cars196(IndexedLoader):
         halved = self.layout(findings.root) == self.other_archives
         named = META if halved else ANNOTATIONS
         with findings.reading(named):
-            names = list(read_matlab(findings.root / named, ("class_names",))["class_names"])
+            names = texts(read_matlab(findings.root / named, ("class_names",))["class_names"])
         paths: list[str] = []
         numbers: list[int] = []
         for file, field, folder in HALVES if halved else WHOLE:

@@ -12,7 +12,7 @@ protocol  name of the evaluation that the row belongs to, "" for train
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 import numpy as np
@@ -212,6 +212,7 @@ def check_uses(
         f"roles without images (of {len(roles)})", empty, "the lists must give some for each"
     )
     train = table["role"] == "train"
+    table = table.assign(path=table["path"].map(_one_spelling))
     twice = set(table["path"][table.duplicated(list(unique))])
     twice |= set(table["path"][train]) & set(table["path"][~train])
     findings.add_all("images listed twice", sorted(twice), "each must be listed once")
@@ -222,6 +223,11 @@ def check_uses(
     pairs = table[["label", "category"]].drop_duplicates()
     mixed = sorted(set(pairs["label"][pairs["label"].duplicated()]))
     findings.add_all("classes in several categories", mixed, "each must have one")
+
+
+def _one_spelling(path: str) -> str:
+    """Return the path that ``a//b`` and ``./a/b`` stand for."""
+    return PurePosixPath(path).as_posix() if "//" in path or "./" in path else path
 
 
 def image_sets(

@@ -14,7 +14,7 @@ from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive
 from benchmark.datasets.index import index_rows
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.matlab import read_matlab, whole_numbers
+from benchmark.datasets.io.matlab import read_matlab, texts, whole_numbers
 from benchmark.datasets.landmark_training import LandmarkTrainingLoader
 
 CLUSTERS = "retrieval-SfM-120k-imagenames-clusterids.mat"
@@ -33,7 +33,7 @@ class Sfm120k(LandmarkTrainingLoader):
         """Return the training images, in the order of the file."""
         with findings.reading(CLUSTERS):
             content = read_matlab(findings.root / CLUSTERS, ("cids", "cluster"))
-            names, clusters = list(content["cids"]), whole_numbers(content["cluster"])
+            names, clusters = texts(content["cids"]), whole_numbers(content["cluster"])
         if clusters.shape != (len(names),) or not names:
             findings.fail(
                 f"{CLUSTERS} has {len(names)} cids and clusters {clusters.shape}; "

@@ -108,7 +108,7 @@ def put(kind: str, path: Path, elsewhere: Path) -> None:
         os.mkfifo(path)
 
 
-FOLDERS = (".unpacking", ".placing", ".brought", ".packing-8", "packed-8")
+FOLDERS = (".unpacking", ".placing", ".brought", "downloads", ".packing-8", "packed-8")
 FILES = (
     ".prepare.lock",
     f".packing-8/{PLAN}",

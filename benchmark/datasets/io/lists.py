@@ -10,6 +10,7 @@ from benchmark.core.paths import leaves_root, read_regular
 from benchmark.core.plain import whole_number
 from benchmark.datasets.io.findings import Findings
 
+MAX_LINES = 5_000_000  # the longest published list names three million images
 MAX_NUMBER = 10**6  # of a table: pixels
 
 
@@ -86,7 +87,11 @@ def _select(
 
 def _lines(findings: Findings, file: str) -> list[str] | None:
     try:
-        return read_regular(findings.root / file).decode("utf-8-sig").splitlines()
+        content = read_regular(findings.root / file)
+        if content.count(b"\n") > MAX_LINES:
+            findings.add(f"{file} has more than {MAX_LINES:,} lines; unpack it again")
+            return None
+        return content.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError:
         findings.add(f"{file} is not text; unpack it again")
     except OSError as error:

@@ -18,6 +18,8 @@ MAX_BYTES = 200_000_000  # of a variable when decompressed
 HEADER = 128
 MATRIX, COMPRESSED = 14, 15  # types of data elements
 CELL, STRUCT, CHAR = 1, 2, 4  # classes of arrays
+NUMERIC = range(6, 16)  # double, single, and whole numbers of 8 to 64 bits
+COMPLEX = 0x800  # a flag beside the class
 DTYPES = {
     **{1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8"},
     **{12: "i8", 13: "u8"},
@@ -59,6 +61,13 @@ def whole_numbers(values: Any) -> np.ndarray:
     return array.astype(np.int64)
 
 
+def texts(value: Value) -> list[str]:
+    """Return the texts of a cell; raise ValueError for another variable."""
+    if not isinstance(value, list):
+        raise ValueError("its names are no texts")
+    return value
+
+
 def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
     """Yield (type, data) of data elements that follow each other."""
     at = 0
@@ -87,11 +96,14 @@ def _variable(data: bytes, order: str, names: Collection[str]) -> tuple[str, Val
     if text not in names:
         return text, None
     kind = _array_class(flags, order)
-    if kind == STRUCT:
-        return text, _fields(elements, order)
-    if kind != CELL:
-        return text, _numbers(next(elements), order)
-    cells = [_content(cell, order) for _, cell in elements]
+    try:
+        if kind == STRUCT:
+            return text, _fields(elements, order)
+        if kind != CELL:
+            return text, _numbers(kind, next(elements), order)
+        cells = [_content(cell, order) for _, cell in elements]
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from error
     words = [cell for cell in cells if isinstance(cell, str)]
     if len(words) < len(cells):
         raise ValueError(f"{text} has a cell that is not text")
@@ -112,17 +124,21 @@ def _fields(elements: Iterator[tuple[int, bytes]], order: str) -> dict[str, list
 def _content(cell: bytes, order: str) -> str | np.ndarray:
     """Return the text or the numbers (N,) in an array."""
     flags, _, _, *content = _elements(cell, order)  # between: dimensions, name
-    if _array_class(flags, order) != CHAR:
-        return _numbers(content[0], order)
+    array_class = _array_class(flags, order)
+    if array_class != CHAR:
+        return _numbers(array_class, content[0], order)
     kind, data = content[0]
     encoding = {2: "latin-1", 16: "utf-8"}.get(kind, f"utf-16-{BYTE_ORDERS[order]}")
     return data.decode(encoding)
 
 
 def _array_class(flags: tuple[int, bytes], order: str) -> int:
-    return struct.unpack_from(f"{order}I", flags[1])[0] & 0xFF
+    """Return the class of an array; that of complex numbers is none of those that are known."""
+    return struct.unpack_from(f"{order}I", flags[1])[0] & (0xFF | COMPLEX)
 
 
-def _numbers(element: tuple[int, bytes], order: str) -> np.ndarray:
+def _numbers(array_class: int, element: tuple[int, bytes], order: str) -> np.ndarray:
+    if array_class not in NUMERIC:
+        raise ValueError("an array of neither real numbers, texts nor structs")
     kind, data = element
     return np.frombuffer(data, order + DTYPES[kind])

@@ -24,6 +24,7 @@ from benchmark.core.paths import MAX_RECORD, os_errors, read_regular
 from benchmark.core.plain import whole_number
 from benchmark.core.record_files import parse_strictly
 from benchmark.datasets.prepare.meter import Meter, format_bytes
+from benchmark.datasets.prepare.staging import check_places
 
 CHUNK = 1 << 20  # bytes read at a time
 TIMEOUT = 60.0  # seconds without a byte
@@ -106,9 +107,12 @@ class _Transfer:
         self.part = target.with_name(f"{target.name}.part")
         self.record = target.with_name(f"{target.name}.part.json")
         clear_place(self.part)
+        check_places([], [target, self.part, self.record])
         try:
             self.known = parse_strictly(_Known, read_regular(self.record, MAX_RECORD))
-            same = self.known.get("url") == url
+            version = self.known.get("version") or ""
+            sound = version.isascii() and version.isprintable() and version == version.strip()
+            same = sound and self.known.get("url") == url
         except (OSError, ValueError):
             same = False
         if not same:

@@ -72,7 +72,7 @@ def prepare(
     _check_request(name, loader, params, sources, side)
     root = Path(params["root"])
     _make_root(root)
-    check_places((root / name for name in (STAGING, MOVING, SOURCES)), [root / LOCK])
+    check_places((root / name for name in (STAGING, MOVING, SOURCES, DOWNLOADS)), [root / LOCK])
     with _locked(root):
         if continue_moving(root):
             say("moved the files of an interrupted run into place")

@@ -9,8 +9,10 @@ import shutil
 from pathlib import Path
 
 import archives
+import numpy as np
 import pytest
 from archives import loading_message as message
+from scipy.io import savemat
 
 from benchmark.core.errors import DataError
 from benchmark.datasets import DATASETS, load_dataset
@@ -208,8 +210,28 @@ def test_an_image_listed_twice_is_named(make):
     )
 
 
+@pytest.mark.parametrize("spelling", ["bicycle_final//{}", "./bicycle_final/{}"])
+def test_an_image_listed_under_two_spellings_is_named(make, spelling):
+    root = make("sop")
+    path = root / "Ebay_test.txt"
+    lines = path.read_text().splitlines()
+    number, label, category, image = lines[1].split()
+    other = spelling.format(image.partition("/")[2])
+    assert image.startswith("bicycle_final/")
+    path.write_text("\n".join([*lines, f"{number}9 {label} {category} {other}"]) + "\n")
+    assert f"images listed twice: 1; each must be listed once\n      {image}" in message(
+        "sop", root
+    )
+
+
 @pytest.mark.parametrize(
-    ("content", "words"), [(b"", "lists nothing"), (b"\xff\xfe\x00\x81", "is not text")]
+    ("content", "words"),
+    [
+        (b"", "lists nothing"),
+        (b"\xff\xfe\x00\x81", "is not text"),
+        (b"a\n" * 5_000_001, "has more than 5,000,000 lines"),
+    ],
+    ids=["empty", "no text", "long"],
 )
 def test_a_list_that_is_empty_or_no_text_is_named(make, content, words):
     root = make("vehicleid")
@@ -245,6 +267,15 @@ def test_windows_line_ends_blank_lines_and_a_byte_order_mark_are_read(make):
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
     dataset = load_dataset("inshop", {"root": str(root), "allow_counts": True})
     assert dataset.counts["all"]["images"] == 20
+
+
+def test_clusters_of_images_without_names_are_refused(make):
+    root = make("sfm120k")
+    savemat(
+        root / "retrieval-SfM-120k-imagenames-clusterids.mat",
+        {"cids": np.arange(9.0), "cluster": np.ones((1, 9))},
+    )
+    assert "its names are no texts" in message("sfm120k", root)
 
 
 @pytest.mark.parametrize("content", [b"no matrix", b""])

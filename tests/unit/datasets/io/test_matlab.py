@@ -7,8 +7,9 @@ import random
 import numpy as np
 import pytest
 from scipy.io import savemat
+from scipy.sparse import csr_matrix
 
-from benchmark.datasets.io.matlab import read_matlab
+from benchmark.datasets.io.matlab import read_matlab, whole_numbers
 
 NAMES = ("cids", "cluster")
 
@@ -58,3 +59,22 @@ def test_damage_is_an_exception(tmp_path, compressed):
         except Exception:  # the dataset reports any of them
             failures += 1
     assert failures > 100
+
+
+@pytest.mark.parametrize(
+    "value",
+    [csr_matrix([[1.0, 0.0, 2.0]]), np.array([1 + 2j, 1, 1]), np.array([{"a": 1}])],
+    ids=["sparse", "complex", "a struct"],
+)
+def test_numbers_of_another_kind_are_not_misread(tmp_path, value):
+    savemat(tmp_path / "a.mat", {"cluster": value})
+    with pytest.raises(ValueError, match="cluster"):
+        whole_numbers(read_matlab(tmp_path / "a.mat", ("cluster",))["cluster"])
+
+
+def test_a_struct_in_a_field_is_no_number(tmp_path):
+    rows = np.empty((1, 1), dtype=[("path", object), ("class", object)])
+    rows[0] = [("a/1.jpg", {"b": 7})]
+    savemat(tmp_path / "a.mat", {"annotations": rows})
+    with pytest.raises(ValueError, match="annotations"):
+        read_matlab(tmp_path / "a.mat", ("annotations",))

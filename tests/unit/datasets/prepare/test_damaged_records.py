@@ -70,7 +70,18 @@ def test_a_record_of_a_dataset_tells_its_sources(command, tmp_path):
     assert "prepared from a.tgz  sha256 00ff\nprepared from folder\n" in shown
 
 
-@pytest.mark.parametrize("known", [{"version": 5}, {"total": "x"}, {"total": []}, {"url": 1}])
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"version": 5},
+        {"version": "a\nb"},
+        {"version": " a"},
+        {"version": "\u0142"},
+        {"total": "x"},
+        {"total": []},
+        {"url": 1},
+    ],
+)
 def test_a_damaged_record_of_a_download_begins_it_anew(tmp_path, known):
     target = tmp_path / "a.tgz"
     (tmp_path / "a.tgz.part").write_text("half")

@@ -238,3 +238,10 @@ def test_digests_on_the_command_line_are_matched_with_their_files():
     with pytest.raises(ConfigError) as caught:
         parse_digests("md5", [one, "x.zip=12", "z.zip=" + two], ["x.zip", "y.zip"])
     assert len(caught.value.problems) == 3
+
+
+@pytest.mark.parametrize("name", ["file.tgz", "file.tgz.part", "file.tgz.part.json"])
+def test_a_folder_in_the_place_of_a_download_is_named(server, target, name):
+    target.with_name(name).mkdir(parents=True)
+    with pytest.raises(DataError, match=rf"{name} is no file.*remove it"):
+        download(server.address + "file.tgz", target)
