@@ -10,12 +10,12 @@ from typing_extensions import TypedDict  # pydantic takes no other before Python
 
 from benchmark.core.cells import SEPARATOR
 from benchmark.core.record_files import read_record
-from benchmark.core.results import Provenance
+from benchmark.core.results import Amount, Count, Provenance
 from benchmark.runs.status import RunStatus
 from benchmark.study.grid import Run
 from benchmark.study.trials.selection import EQUAL
 
-Counts = dict[str, int]
+Counts = dict[str, Count]
 
 
 class StoredMachine(TypedDict):
@@ -26,7 +26,7 @@ class StoredMachine(TypedDict):
     usable_cores: int | None
     memory_gb: float | None
     gpus: list[str]
-    runs: int
+    runs: Count
     instructions: NotRequired[str]
 
 
@@ -36,9 +36,9 @@ class StoredWeights(TypedDict):
     backbone: str
     weights: str
     initial_digest: str
-    parameters: int
+    parameters: Count
     settings: list[str]
-    runs: int
+    runs: Count
 
 
 class StoredDataset(TypedDict):
@@ -59,7 +59,7 @@ class StudyProvenance(TypedDict):
     hardware: list[StoredMachine]
     weights: list[StoredWeights]
     datasets: dict[str, StoredDataset]
-    total_seconds: float
+    total_seconds: Amount
     errors: list[str]
     warnings: list[str]
 

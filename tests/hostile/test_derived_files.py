@@ -94,6 +94,14 @@ def test_a_wrong_number_is_not_taken_for_a_right_one(place, change):
         call("tables")
 
 
+@pytest.mark.parametrize("count", ["-5", "9" * 400])
+def test_a_number_of_runs_that_cannot_be_is_refused(place, count):
+    path = place / "provenance.json"
+    path.write_text(path.read_text().replace('"ok": ', f'"ok": {count}'))
+    with pytest.raises(BenchmarkError, match=r"provenance\.json cannot be read .*runs\.ok"):
+        call("tables")
+
+
 def test_a_p_value_above_1_is_refused(place):
     path = place / "stats" / "paired.csv"
     pd.read_csv(path).assign(p_holm=2.0).to_csv(path, index=False)

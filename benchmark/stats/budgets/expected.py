@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from benchmark.stats.intervals import Floats
+from benchmark.stats.intervals import Floats, mean_sd
 
 
 def best_weights(trials: int) -> Floats:
@@ -91,5 +91,5 @@ def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> Order:
 def seeds_drawn(finals: Floats, draws: int, generator: np.random.Generator) -> Floats:
     """Return (L, draws) means of final scores (L, S), with the seeds drawn again for all alike."""
     seeds = generator.integers(finals.shape[1], size=(draws, finals.shape[1]))
-    means: Floats = np.nanmean(finals[:, seeds], axis=2)
-    return means
+    losses, count = finals.shape
+    return mean_sd(finals[:, seeds].reshape(-1, count))[0].reshape(losses, draws)

@@ -16,7 +16,13 @@ from benchmark.runs.collect import freeze_field, with_field
 from benchmark.runs.table import RunTable
 from benchmark.stats.budgets.analysis import analyse_budgets
 from benchmark.stats.budgets.chosen import best_trial
-from benchmark.stats.budgets.expected import expected_best, explained_share, order_under, resampled
+from benchmark.stats.budgets.expected import (
+    expected_best,
+    explained_share,
+    order_under,
+    resampled,
+    seeds_drawn,
+)
 from benchmark.stats.simulations.budgets import rank_worlds
 from benchmark.study.model import References
 
@@ -35,6 +41,15 @@ def test_trials_drawn_again_are_trials_of_the_loss_on_folds_drawn_again():
     assert drawn.shape == (400, 2)
     possible = {round(np.mean(pair), 6) for row in folds for pair in itertools.product(row, row)}
     assert set(np.round(drawn, 6).ravel()) == possible
+
+
+@pytest.mark.filterwarnings("error")
+def test_seeds_drawn_again_of_a_loss_without_scores_have_no_mean():
+    finals = np.array([[0.2, np.nan, 0.4], [np.nan] * 3])
+    drawn = seeds_drawn(finals, 400, np.random.default_rng(0))
+    assert np.isnan(drawn[1]).all()
+    kept = {round(mean, 6) for mean in drawn[0] if np.isfinite(mean)}
+    assert {0.2, 0.3, 0.4} <= kept <= {0.2, 0.266667, 0.3, 0.333333, 0.4}
 
 
 def test_an_option_that_decides_explains_the_scores_and_one_that_does_not_explains_nothing():
