@@ -23,6 +23,7 @@ from benchmark.cli import (
     load,
 )
 from benchmark.core.errors import RunError
+from benchmark.core.interrupts import held_back_from_workers, ignore_interrupts
 from benchmark.core.records import LOG, RESULTS, SPEC
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -109,7 +110,9 @@ def fill(
         ProcessPoolExecutor(workers, spawn, _leave_signals_to_the_parent, (os.getpid(),)) as pool,
     ):
         try:
-            for number, error in enumerate(pool.map(_train_quietly, specs), 1):
+            with held_back_from_workers():
+                errors = pool.map(_train_quietly, specs)  # starts the workers
+            for number, error in enumerate(errors, 1):
                 failed += bool(error)
                 if error:
                     echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
@@ -130,8 +133,7 @@ def _leave_signals_to_the_parent(parent: int) -> None:
     """Let a worker end its run, which takes seconds; the parent starts no other."""
     from benchmark.training.launch import die_with_parent
 
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    ignore_interrupts()
     # by a signal: a thread that waits for it would be there when a run forks its loaders
     die_with_parent(signal.SIGKILL, parent)
 

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from benchmark.core.environment import STUDY, TRACKING_URI, is_server
+from benchmark.core.interrupts import held_back
 from benchmark.core.records import RunSpec
 
 # The helper process is started by its name: training imports nothing of the runs' side.
@@ -44,13 +45,14 @@ class Mirror:
             return cls()
         path = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-m", HELPER, study, str(Path(out).resolve())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
-                text=True,
-            )
+            with held_back():
+                process = subprocess.Popen(
+                    [sys.executable, "-m", HELPER, study, str(Path(out).resolve())],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
+                    text=True,
+                )
             assert process.stdin is not None  # it is a pipe
             process.stdin.write(json.dumps(spec.as_json()) + "\n")
             process.stdin.flush()

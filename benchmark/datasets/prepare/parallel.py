@@ -4,7 +4,6 @@ import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
-import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from benchmark.core.errors import RunError
+from benchmark.core.interrupts import held_back_from_workers, ignore_interrupts
 
 CHUNK = 32  # items handed to a worker at a time
 AHEAD = 4  # chunks per worker that may wait
@@ -35,7 +35,8 @@ def ordered_map(
     context = multiprocessing.get_context("spawn")  # forking a process that has threads may hang
     with ProcessPoolExecutor(workers, context, _start_worker, (function,)) as pool:
         first = itertools.islice(chunks, AHEAD * workers)
-        waiting = deque(pool.submit(_apply, chunk) for chunk in first)
+        with held_back_from_workers():
+            waiting = deque(pool.submit(_apply, chunk) for chunk in first)
         try:
             while waiting:
                 results = waiting.popleft().result()
@@ -57,7 +58,7 @@ _function: Callable[[Any], Any]  # of a worker: sent once instead of with every 
 def _start_worker(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted parent ends its workers
+    ignore_interrupts()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

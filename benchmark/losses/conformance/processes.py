@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import distributed, multiprocessing
 
+from benchmark.core.interrupts import held_back_from_workers, ignore_interrupts
 from benchmark.core.plugin_errors import in_words
 from benchmark.losses.conformance import cases
 from benchmark.losses.conformance.candidate import REFUSALS, load
@@ -79,13 +80,17 @@ def _run(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
             context.Process(target=_work, args=(rank, half, Path(folder), *named), daemon=True)
             for rank, half in enumerate(halves)
         ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join(SECONDS)
-        hang = [worker for worker in workers if worker.is_alive()]
-        for worker in hang:
-            worker.kill()
+        with held_back_from_workers():
+            for worker in workers:
+                worker.start()
+        try:
+            for worker in workers:
+                worker.join(SECONDS)
+        finally:
+            hang = [worker for worker in workers if worker.is_alive()]
+            for worker in hang:
+                worker.kill()
+                worker.join()
         if hang:
             return Finding(NAME, "failed", f"no answer within {SECONDS} s in two processes")
         found = [Path(folder, f"{rank}.pt") for rank in range(len(halves))]
@@ -101,6 +106,7 @@ def _work(
     rank: int, half: Case, folder: Path, source: str, loss: str, options: Mapping[str, Any]
 ) -> None:
     """Answer for one half of the batch, in a process of its own; leave the answer in ``folder``."""
+    ignore_interrupts()
     torch.set_num_threads(1)
     try:
         distributed.init_process_group(

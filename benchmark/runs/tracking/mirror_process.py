@@ -10,7 +10,6 @@ over, and the import completes what is missing.
 import json
 import os
 import select
-import signal
 import sys
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from benchmark.core.code_version import code_version
 from benchmark.core.faults import end_with
+from benchmark.core.interrupts import ignore_interrupts
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import client as runs
 from benchmark.runs.tracking import content
@@ -69,8 +69,7 @@ def _follow(client: Any, run: Any, folder: Path, pipe: int) -> None:
 
 def main() -> int:
     """Return the exit status: 1 when the server could not be used."""
-    # Ctrl-C is for the training; the pipe's end is for this process
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()  # they are for the training; the pipe's end is for this process
     os.nice(10)
     study, folder = sys.argv[1], Path(sys.argv[2])
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as unbuffered:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from benchmark.core.code_version import code_version
+from benchmark.core.interrupts import INTERRUPTS, ignore_interrupts
 from benchmark.training.fork_server.protocol import OFF, VARIABLE, Request, facts_at_start
 
 PATIENCE = 10.0  # seconds for a client to say what it wants
@@ -63,8 +64,9 @@ class Server:
         self.knows_steps = False
         self.at_start = facts_at_start()
         # SIGINT and SIGHUP reach the runs, which save their state; for no fork the server waits
-        ignored = (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
-        self.handlers = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+        self.handlers = {number: signal.getsignal(number) for number in INTERRUPTS}
+        ignore_interrupts()
+        self.handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         self.sources: dict[str, float] = {}
 
     def serve(self, listener: socket.socket) -> None:

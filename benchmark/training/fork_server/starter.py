@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmark.core.interrupts import held_back
 from benchmark.training.fork_server.protocol import OFF, THREADS, VARIABLE
 
 LONGEST_FOLDER = 80  # characters; Linux allows 107 in the path of a socket
@@ -33,9 +34,10 @@ class ForkServer:
         command += ["runs"] if runs else []
         # runs with other thread settings start by themselves
         environment = {**THREADS, **os.environ}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment
-        )
+        with held_back():
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment
+            )
         os.environ[VARIABLE] = path
 
     def stop(self) -> None:

@@ -1,0 +1,65 @@
+"""Ctrl-C while processes start: they say nothing, and the one that starts them hears it after."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from multiprocessing import get_context
+
+import pytest
+
+from benchmark.core.interrupts import held_back, held_back_from_workers, ignore_interrupts
+
+CHILD = """
+import os, signal
+print(os.getpid(), flush=True)
+input()  # as long as its imports would take
+from benchmark.core.interrupts import ignore_interrupts
+ignore_interrupts()
+os.kill(os.getpid(), signal.SIGINT)
+print("alive")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_process_that_starts_does_not_hear_interrupts(number):
+    with held_back():
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    os.kill(int(child.stdout.readline()), number)
+    out, err = child.communicate("\n", timeout=60)
+    assert (child.returncode, out, err) == (0, "alive\n", "")
+
+
+def heard(answers):
+    """Tell which interrupts a worker holds back and ignores, before and after it says so."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    ignore_interrupts()
+    left = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    ignored = [signal.getsignal(number) == signal.SIG_IGN for number in (1, 2)]
+    answers.put((sorted(held), sorted(left), ignored))
+
+
+def test_a_worker_starts_with_interrupts_held_back():
+    context = get_context("spawn")
+    answers = context.Queue()
+    with held_back_from_workers():
+        worker = context.Process(target=heard, args=(answers,))
+        worker.start()
+    assert answers.get(timeout=60) == ([signal.SIGHUP, signal.SIGINT], [], [True, True])
+    worker.join(60)
+
+
+def test_who_starts_processes_hears_the_interrupt_afterwards():
+    with pytest.raises(KeyboardInterrupt), held_back():
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        started = True
+    assert started
