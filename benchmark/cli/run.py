@@ -157,10 +157,16 @@ def challenge(
     from benchmark.runs.table import RunTable
     from benchmark.study.data_files import FINAL, TRIALS, field_folder
     from benchmark.study.format import ROOT
-    from benchmark.study.trials.challenge import FIELD, copied_loss, write_challenge
+    from benchmark.study.trials.challenge import (
+        FIELD,
+        copied_loss,
+        require_same_loss,
+        write_challenge,
+    )
 
     name = loss.stem
     folder = results / "challenges" / name
+    require_same_loss(loss, folder, results)
     plugins = copied_loss(loss, folder)
     os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
     field = field or ROOT / "results" / "reference" / FIELD

@@ -28,6 +28,10 @@ from benchmark.study.trials.selection import selected_path
 T = TypeVar("T")
 
 DEFAULT_STUDY = "embedded"
+# In a study's folder.
+FOLDERS = (
+    "analyses", "figures", "gallery", "logs", "made_of", "papers", "report", "stats", "tables"
+)  # fmt: skip
 SETTINGS = ("study", "results", "dataset")
 
 
@@ -235,7 +239,21 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
     study = load_study(asked, results)
     os.environ[STUDY.name] = study.name
     kind = Flow if study.trials is None else TrialsFlow
-    return kind(study, expand(study), results.as_posix())
+    flow = kind(study, expand(study), results.as_posix())
+    if problems := _in_the_way(flow):
+        raise ConfigError("workflow configuration", problems)
+    return flow
+
+
+def _in_the_way(flow: Flow) -> list[str]:
+    """Return what stands in the places of folders; Snakemake ends there with a traceback."""
+    folders = [Path(flow.results, "runs"), flow.study.folder(Path(flow.results)), Path(flow.folder)]
+    folders += [Path(flow.folder, name) for name in FOLDERS]
+    files = {file for folder in folders if (file := file_in_the_way(folder)) is not None}
+    return [
+        f"{file} is not a folder; move it away, or choose another place for the results"
+        for file in sorted(files)
+    ]
 
 
 def _unchanged(config: Mapping[str, Any], path: Path) -> str:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import yaml
 
+from benchmark.core.code_version import meaning
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import copy_file, write_text
 from benchmark.core.paths import file_below
+from benchmark.core.records import RESULT
 from benchmark.core.registry import NAME
 from benchmark.study.documents import read_document
 from benchmark.study.load import find_study, load_study
@@ -35,6 +37,29 @@ def copied_loss(path: Path, folder: Path) -> Path:
     plugins.mkdir(parents=True, exist_ok=True)
     copy_file(path, plugins / path.name)
     return plugins
+
+
+def require_same_loss(path: Path, folder: Path, results: Path) -> None:
+    """Raise ConfigError where runs in ``results`` were made with another loss of this name.
+
+    They count as finished, so that their scores would be told as those of the loss in ``path``.
+    ``folder`` has the copy that they were made with.
+    """
+    copy = folder / "plugins" / path.name
+    made = sorted((results / "runs").glob(f"*/*/{path.stem}/*/*/{RESULT}"))
+    if made and copy.is_file() and _changed(path, copy):
+        runs = f"{results}/runs/*/*/{path.stem}"
+        words = f"is another loss than that of its finished runs ({len(made)}); delete {runs} to "
+        raise ConfigError(str(path), [f"{words}train it, or give the file another name"])
+
+
+def _changed(path: Path, copy: Path) -> bool:
+    """Say whether a file does something else than its copy; raise ConfigError for no Python."""
+    now = meaning(path)
+    try:
+        return now != meaning(copy)
+    except ConfigError:  # the copy is damaged
+        return True
 
 
 def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:

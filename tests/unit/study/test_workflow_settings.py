@@ -34,6 +34,20 @@ def test_a_file_in_the_place_of_the_results_is_refused(tmp_path, below):
         load_flow({"study": "smoke", "results": f"{tmp_path}/file{below}"})
 
 
+@pytest.mark.parametrize("place", ["runs", "smoke", "smoke/report", "smoke/logs", "smoke/tables"])
+def test_a_file_in_the_place_of_a_folder_of_the_study_is_refused(tmp_path, place):
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).touch()
+    with pytest.raises(ConfigError, match=f"{place} is not a folder; move it away"):
+        load_flow({"study": "smoke", "results": str(tmp_path)})
+
+
+def test_a_file_in_the_place_of_the_final_runs_is_refused(tmp_path):
+    (tmp_path / "reality_check-selected").touch()
+    with pytest.raises(ConfigError, match="reality_check-selected is not a folder"):
+        load_flow({"study": "reality_check", "results": str(tmp_path)})
+
+
 def test_a_setting_whose_name_is_no_text_is_named():
     with pytest.raises(ConfigError, match="unknown setting 1, b; allowed"):
         load_flow({1: 2, "b": 3})

@@ -1,0 +1,51 @@
+"""A loss that is changed after its challenge is not judged by the runs of the loss before."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmark.core.errors import ConfigError
+from benchmark.study.trials.challenge import copied_loss, require_same_loss
+
+LOSS = "def forward(x):\n    return x\n"
+
+
+@pytest.fixture
+def challenged(tmp_path):
+    """Return a loss's file, its challenge's folder and the results, with one run of it."""
+    loss, results = tmp_path / "mine.py", tmp_path / "results"
+    loss.write_text(LOSS)
+    run = results / "runs" / "glyphs_1k.fold1" / "frozen~trial00" / "mine" / "bs64" / "seed0"
+    run.mkdir(parents=True)
+    (run / "result.json").write_text("{}")
+    folder = results / "challenges" / "mine"
+    copied_loss(loss, folder)
+    return loss, folder, results
+
+
+def test_a_changed_loss_is_refused_until_its_runs_are_gone(challenged):
+    loss, folder, results = challenged
+    loss.write_text(LOSS.replace("return x", "return 0 * x"))
+    with pytest.raises(ConfigError, match=r"finished runs \(1\); delete .*/\*/\*/mine to"):
+        require_same_loss(loss, folder, results)
+    next(results.rglob("result.json")).unlink()
+    require_same_loss(loss, folder, results)
+
+
+def test_a_damaged_copy_is_another_loss(challenged):
+    loss, folder, results = challenged
+    (folder / "plugins" / "mine.py").write_text("def")
+    with pytest.raises(ConfigError, match="another loss"):
+        require_same_loss(loss, folder, results)
+
+
+def test_words_alone_may_change(challenged):
+    loss, folder, results = challenged
+    loss.write_text('"""Mine."""\n' + LOSS + "# as before\n")
+    require_same_loss(loss, folder, results)
+
+
+def test_a_loss_without_runs_may_change(challenged, tmp_path):
+    loss, folder, _ = challenged
+    loss.write_text("x = 1\n")
+    require_same_loss(loss, folder, tmp_path / "elsewhere")
