@@ -117,7 +117,8 @@ def fill(
                 if error:
                     echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
                 if number % 20 == 0 or number == len(specs):
-                    echo(f"{number} of {len(specs)} runs")
+                    lost = f", {failed} failed" if failed else ""
+                    echo(f"{number - failed} of {len(specs)} runs finished{lost}")
         except BrokenProcessPool:
             words = "a process was killed (is the memory full?); finished runs are kept"
             echo(f"{words}, the same command continues", err=True)

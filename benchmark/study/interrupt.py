@@ -41,5 +41,10 @@ class Interrupt:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _say(self) -> None:
-        if self.happened:
-            print(self._last_words(), file=sys.stderr)
+        if not self.happened:
+            return
+        try:
+            words = self._last_words()
+        except Exception:  # an import was interrupted, and what it left cannot be used
+            words = "stopped; finished runs are kept, the same command continues"
+        print(words, file=sys.stderr)

@@ -69,6 +69,9 @@ def check_classes(labels: Tensor, num_classes: int) -> None:
 
 def check_trainable(loss: nn.Module) -> None:
     """Raise RunError for parameters that no optimiser trains, and for tiles without rows."""
+    for name in ("parameters", "named_parameters"):
+        if getattr(type(loss), name) is not getattr(nn.Module, name):
+            raise RunError(f"it has a method {name} of its own, which hides torch's; rename it")
     for name, parameter in loss.named_parameters():
         if not parameter.is_floating_point() or parameter.is_meta:
             kind = "has no data" if parameter.is_meta else f"is of {parameter.dtype}"

@@ -46,6 +46,15 @@ CLASSES = {
     "complex parameter": (OWN.format("torch.nn.Parameter(torch.zeros(3).cfloat())"), "complex64"),
     "parameter without data": (OWN.format("torch.nn.Linear(2, 3, device='meta')"), "has no data"),
     "sparse gradients": (OWN.format("torch.nn.Embedding(9, 2, sparse=True)"), "sparse=False"),
+    "a method of torch's hidden": (
+        """class Mine(Loss):
+    def parameters(self, recurse=True):
+        return [1]
+    def forward(self, embeddings, labels, *references, generator=None):
+        return embeddings.sum()
+""",
+        "method parameters of its own",
+    ),
     "tiles without rows": (
         """class Mine(ScoreLoss):
     rows_per_tile = 0

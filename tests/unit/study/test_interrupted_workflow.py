@@ -13,7 +13,7 @@ from benchmark.study.interrupt import Interrupt
 number = int(sys.argv[1])
 if sys.argv[2:] == ["ignored"]:
     signal.signal(number, signal.SIG_IGN)
-Interrupt(lambda: "last words", local=lambda: True)
+Interrupt(lambda: {}["words"] if sys.argv[2:] == ["none"] else "last words", local=lambda: True)
 os.kill(os.getpid(), number)
 """
 
@@ -33,3 +33,13 @@ def test_one_that_is_to_outlive_its_terminal_does():
         text=True,
     )
     assert done.returncode == 0 and done.stderr == ""
+
+
+def test_words_that_cannot_be_made_any_more_are_no_traceback():
+    done = subprocess.run(
+        [sys.executable, "-c", WORKFLOW, str(int(signal.SIGINT)), "none"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 128 + signal.SIGINT
+    assert done.stderr == "stopped; finished runs are kept, the same command continues\n"

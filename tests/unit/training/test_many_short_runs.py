@@ -54,6 +54,17 @@ def test_a_killed_process_is_one_message(tmp_path, monkeypatch):
     assert "a process was killed" in done.output
 
 
+def test_failed_runs_are_counted_as_such(tmp_path, monkeypatch):
+    pool = nullcontext(SimpleNamespace(map=lambda _, specs: ["no room" for _ in specs]))
+    monkeypatch.setattr(train, "ProcessPoolExecutor", lambda *_: pool)
+    study = tmp_path / "own.yaml"
+    study.write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
+    done = CliRunner().invoke(app, ["fill", str(study), "--results", str(tmp_path / "results")])
+    assert done.exit_code == 1, done.exception
+    assert done.output.splitlines()[-1].startswith("0 of ")
+    assert " runs finished, " in done.output and done.output.rstrip().endswith(" failed")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_to_stop_ends_the_pool_in_good_order(number, tmp_path, monkeypatch):
     ended = []
