@@ -24,8 +24,9 @@ from benchmark.papers.vocabulary import Vocabulary
 from benchmark.study.data_files import PAPER
 
 if TYPE_CHECKING:
-    from benchmark.papers.paper import Paper
+    from benchmark.papers.paper import Implied, Outside, Paper
 
+LARGEST_BATCH = 10**6
 _TWICE = [name for name in COLUMNS if name not in ("value", "std", "n_runs", "unit")]
 
 
@@ -36,14 +37,15 @@ class Chosen(Protocol):
     def rows(self) -> Mapping[str, Any]: ...
 
 
-def folder_problems(paper: Paper, entries: Mapping[str, Iterable[Chosen]]) -> list[str]:
-    """Return what is wrong with a paper whose files are each of the right form.
-
-    ``entries`` are those of ``implied.yaml`` and ``outside.yaml`` by name.
-    """
+def folder_problems(
+    paper: Paper, implied: Sequence[Implied], outside: Sequence[Outside]
+) -> list[str]:
+    """Return what is wrong with a paper whose files are each of the right form."""
     found = [f"results.csv, {line}" for line in number_problems(paper)]
-    for name, rows in entries.items():
-        found += [f"{name}.yaml: {line}" for line in row_problems(paper, name, rows)]
+    found += [f"implied.yaml: {line}" for line in row_problems(paper, "implied", implied)]
+    found += [f"outside.yaml: {line}" for line in row_problems(paper, "outside", outside)]
+    lines = meaning_problems(implied, paper.vocabulary)
+    found += [f"implied.yaml: {line}" for line in lines]
     found += [f"tables.yaml: {line}" for line in table_problems(paper)]
     found += [f"footnotes.yaml: {line}" for line in footnote_problems(paper)]
     for claim in paper.claims:
@@ -114,6 +116,22 @@ def row_problems(paper: Paper, name: str, entries: Iterable[Chosen]) -> Iterator
     for number, entry in enumerate(entries):
         lines = chosen_problems(entry.rows, paper.numbers, "results.csv", COLUMNS)
         yield from (f"{name}.{number}.rows  {line}" for line in lines)
+
+
+def meaning_problems(entries: Iterable[Implied], words: Vocabulary) -> Iterator[str]:
+    """Yield what rows cannot mean: no condition of any run, and batch sizes that are none."""
+    options = {key for each in load_catalogue().values() for key in each.schema["properties"]}
+    known = {*words.conditions, *options, BATCH_SIZE}
+    for number, entry in enumerate(entries):
+        place = f"implied.{number}.means"
+        yield from (
+            f"{place}  {unknown_name('condition', key, known)}"
+            for key in entry.means
+            if key not in known
+        )
+        size = entry.means.get(BATCH_SIZE, 1)
+        if type(size) is not int or not 1 <= size <= LARGEST_BATCH:
+            yield f"{place}.{BATCH_SIZE}  is {size!r}; give a whole number of images"
 
 
 def chosen_problems(

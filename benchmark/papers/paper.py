@@ -174,7 +174,7 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
         claims=tuple(each.resolved(name, paper.source, words) for name, each in claims.items()),
         figures=figures,
     )
-    problems += folder_problems(paper, {"implied": implied, "outside": outside})
+    problems += folder_problems(paper, implied, outside)
     return paper
 
 

@@ -60,3 +60,18 @@ def test_a_condition_may_be_named_like_what_follows_from_a_row(tmp_path):
     columns = changed("tables.yaml", "[dataset, metric]", "[dataset, metric, points]")
     paper = load_paper(write_paper(tmp_path, results=rows, tables=columns))
     assert [each.field("points") for each in paper.numbers] == ["", "", "", "3"]
+
+
+@pytest.mark.parametrize(
+    ("means", "words"),
+    [
+        ("nosuch: 1", "implied.0.means  unknown condition 'nosuch'"),
+        ("batch_sise: 32", "did you mean 'batch_size'?"),
+        ("batch_size: -1", "implied.0.means.batch_size  is -1; give a whole number"),
+        ("batch_size: 32.5", "is 32.5"),
+        ("batch_size: [32]", "is [32]"),
+    ],
+)
+def test_what_no_row_can_mean_is_refused(tmp_path, means, words):
+    rows = "implied:\n  - rows: {}\n    why: x\n    means: {" + means + "}\n"
+    assert words in problems(tmp_path, implied=rows)
