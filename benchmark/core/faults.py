@@ -32,7 +32,7 @@ def end_with(error: BaseException) -> int:
     if (reason := _of_the_machine(error)) is not None:
         return print_error(reason)
     # An error in the lines of a plugin carries a note, and its traceback helps who wrote them.
-    if hasattr(error, "__notes__") or os.environ.get(VARIABLE):
+    if hasattr(error, "__notes__") or os.environ.get(VARIABLE, "0") not in ("", "0"):
         traceback.print_exception(error)
     else:
         print_error(RunError(fault(error)))

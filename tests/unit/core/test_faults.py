@@ -57,9 +57,10 @@ def raised(error):
         return caught
 
 
-def test_an_unexpected_error_names_its_place_and_the_files_read_last(tmp_path):
+@pytest.mark.parametrize("asked", [{}, {VARIABLE: "0"}])
+def test_an_unexpected_error_names_its_place_and_the_files_read_last(asked, tmp_path):
     (tmp_path / "damaged.json").write_text("{")
-    done = ended(tmp_path / "damaged.json")
+    done = ended(tmp_path / "damaged.json", **asked)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert done.stderr.startswith("error: unexpected JSONDecodeError: Expecting property name")
     assert "benchmark/__main__.py:" in done.stderr
