@@ -1,8 +1,8 @@
 """CSV files with a header, as pandas reads them, but without guesses.
 
 pandas takes the first fields of lines that are too long for an index, and whole columns for numbers
-because they look so. Here lines fit the header, and every column has the type that it is said to
-have.
+because they look so. Here no line is longer than the header, and every column has the type that it
+is said to have. The fields that a shorter line lacks are missing.
 """
 
 import warnings
@@ -18,6 +18,7 @@ from benchmark.core.results import MOST
 
 EMPTY_IS_NAN = "float64"
 MAX_AMOUNT = 10**15
+MAX_HEADER = 100_000  # bytes
 # Columns of the steps' tables that hold texts, whatever these look like: a dataset may be called
 # 2011, a loss NA. Names are never missing; the other texts may be.
 NAMES = (
@@ -50,8 +51,8 @@ def read_csv(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> 
     """Return the table in a file; columns that are not in ``numbers`` (int64 or float64) hold text.
 
     An empty field is "" in a column of text, NaN in one of float64, and an error in one of int64.
-    Raise ValueError for columns that are missing or come twice, lines that do not fit the header
-    and values that are no numbers; OSError when the file cannot be read.
+    Raise ValueError for columns that are missing or come twice, lines longer than the header and
+    values that are no numbers; OSError when the file cannot be read.
     """
     with open_regular(path, MAX_TABLE) as stream:
         header = _header(stream)
@@ -71,7 +72,7 @@ def guess_csv(path: Path) -> pd.DataFrame:
     """Return the table in a file that a step wrote, with pandas' guesses of types.
 
     ``TEXTS`` are texts, and an empty field of ``NAMES`` is "". Elsewhere it alone is a missing one.
-    Raise ValueError when it is no table, has a column twice, lines that do not fit the header or a
+    Raise ValueError when it is no table, has a column twice, lines longer than the header or a
     number that cannot be, OSError when it cannot be read.
     """
     with open_regular(path, MAX_TABLE) as stream:
@@ -103,8 +104,16 @@ def _lies_in(values: "pd.Series[Any]", least: float, greatest: float) -> bool:
     return bool((values.isna() | values.between(least, greatest)).all())
 
 
+def check_header(stream: BinaryIO) -> None:
+    """Raise ValueError for a first line that is too long: pandas takes minutes for its columns."""
+    if len(stream.readline(MAX_HEADER + 1)) > MAX_HEADER:
+        raise ValueError(f"its header has more than {MAX_HEADER:,} bytes")
+    stream.seek(0)
+
+
 def _header(stream: BinaryIO) -> list[str]:
     """Return the columns; raise ValueError for two of a name, one of which pandas renames."""
+    check_header(stream)
     table = pd.read_csv(stream, header=None, nrows=1, dtype="object", keep_default_na=False)
     stream.seek(0)
     header = [str(value) for value in table.iloc[0]] if len(table) else []

@@ -4,7 +4,11 @@ Python answers with a traceback until the process says what it does. So interrup
 while processes are started, and these ignore them: their parent ends them.
 """
 
+import multiprocessing
+import multiprocessing.connection
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -18,8 +22,10 @@ def held_back() -> Iterator[None]:
 
     This process hears them at the end of the block, or earlier where it has other threads.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        # inside: one that came just before is raised by this call, which has blocked them by then
+        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -38,3 +44,16 @@ def ignore_interrupts() -> None:
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
+
+
+def leave_interrupts_to_parent() -> None:
+    """Ignore interrupts in a worker of ``multiprocessing``, and end it when its parent is gone."""
+    ignore_interrupts()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)

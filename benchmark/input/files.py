@@ -4,7 +4,6 @@ Workers start once and share the work of each batch: they decode pieces of it, w
 process as uint8 through shared memory and become floats directly in the batch.
 """
 
-import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 from benchmark.core.errors import DataError
+from benchmark.core.interrupts import ignore_interrupts
 from benchmark.core.recipe_input import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
@@ -143,8 +143,7 @@ class FileInput(Input):
 
 def _leave_interrupts_to_parent(_worker: int) -> None:
     """Ignore a terminal's signals: the training still needs batches to save its state."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    ignore_interrupts()
 
 
 class _Plan:

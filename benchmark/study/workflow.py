@@ -247,8 +247,8 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
 
 def _in_the_way(flow: Flow) -> list[str]:
     """Return what stands in the places of folders; Snakemake ends there with a traceback."""
-    folders = [Path(flow.results, "runs"), flow.study.folder(Path(flow.results)), Path(flow.folder)]
-    folders += [Path(flow.folder, name) for name in FOLDERS]
+    own = {flow.study.folder(Path(flow.results)), Path(flow.folder)}  # of trials and final runs
+    folders = [Path(flow.results, "runs"), *own, *(each / name for each in own for name in FOLDERS)]
     files = {file for folder in folders if (file := file_in_the_way(folder)) is not None}
     return [
         f"{file} is not a folder; move it away, or choose another place for the results"

@@ -47,6 +47,9 @@ def _mined_problems(state: RunState, sampler: Sampler) -> Iterator[str]:
     if sampler.pooled and state.position > len(state.mined):
         yield f"position {state.position} among {len(state.mined)} mined batches"
     images = len(sampler.labels)
+    sizes = sampler.mined_sizes()
+    if state.mined and sizes is not None and [*map(len, state.mined)] != sizes:
+        yield "mined batches of other sizes than those of the sampler"
     if any(len(batch) < 2 or not 0 <= min(batch) <= max(batch) < images for batch in state.mined):
         yield f"a mined batch that is not of two or more of the {images} images"
 
@@ -68,6 +71,7 @@ def belongs(state: Mapping[str, Any], parameter: torch.Tensor) -> bool:
     means = (state[name] for name in ADAM_STATE - {"step"})
     return (
         step.ndim == 0
+        and _is_plain(step)
         and step.is_floating_point()
         and 0 <= float(step) <= MOST
         and all(_alike(parameter, mean) and _is_dense(mean) for mean in means)
@@ -76,7 +80,12 @@ def belongs(state: Mapping[str, Any], parameter: torch.Tensor) -> bool:
 
 def _alike(own: torch.Tensor, given: torch.Tensor) -> bool:
     kinds = ((each.shape, each.dtype, each.layout) for each in (own, given))
-    return next(kinds) == next(kinds)
+    return next(kinds) == next(kinds) and _is_plain(given)
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Say whether a tensor holds its values as they are, and nothing is to be derived by it."""
+    return not (tensor.requires_grad or tensor.is_neg() or tensor.is_conj())
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:

@@ -17,6 +17,10 @@ from PIL.JpegImagePlugin import JpegImageFile
 from benchmark.core.errors import BenchmarkError, DataError
 from benchmark.core.paths import open_regular, path_below
 
+# Pillow's words on damage name no file; a filter once, because to change filters brings back the
+# warnings that were shown already.
+warnings.filterwarnings("ignore", module=r"PIL\.")
+
 MAX_IMAGE = 200_000_000  # bytes of a file, which decoders may read at once
 MAX_ASPECT = 100  # resizing to a shorter side makes the longer one as many times larger
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened as JPEG
@@ -108,7 +112,6 @@ def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
     """Open an image; whatever its decoder raises, also while the caller decodes, is a DataError."""
     try:
         with (
-            warnings.catch_warnings(action="ignore"),  # Pillow's on damage, which name no file
             open_regular(source, MAX_IMAGE) if isinstance(source, Path) else source as stream,
             Image.open(stream, formats=FORMATS) as image,
         ):

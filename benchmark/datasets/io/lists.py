@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from benchmark.core.csv_file import check_header
 from benchmark.core.paths import leaves_root, read_regular
 from benchmark.core.plain import whole_number
 from benchmark.datasets.io.findings import Findings
@@ -40,7 +41,7 @@ def read_rows(
     flat: list[str] = []  # one list of all fields: a list per row costs more than reading the file
     malformed = []
     for number, line in enumerate(lines[skip:] if lines else [], start=skip + 1):
-        fields = line.split()
+        fields = line.split(None, len(columns))  # one too many is enough to see
         if len(fields) == len(columns) and (path_at is None or not leaves_root(fields[path_at])):
             flat += fields
         elif fields:
@@ -87,11 +88,11 @@ def _select(
 
 def _lines(findings: Findings, file: str) -> list[str] | None:
     try:
-        content = read_regular(findings.root / file)
-        if content.count(b"\n") > MAX_LINES:
-            findings.add(f"{file} has more than {MAX_LINES:,} lines; unpack it again")
-            return None
-        return content.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+        text = read_regular(findings.root / file).decode("utf-8-sig")
+        lines = text.replace("\r\n", "\n").replace("\r", "\n")
+        if lines.count("\n") <= MAX_LINES:
+            return lines.split("\n")
+        findings.add(f"{file} has more than {MAX_LINES:,} lines; unpack it again")
     except UnicodeDecodeError:
         findings.add(f"{file} is not text; unpack it again")
     except OSError as error:
@@ -110,7 +111,11 @@ def read_table(
     wanted = [*texts, *numbers]
     nothing = pd.DataFrame({name: np.empty(0, object) for name in wanted})
     try:
-        with io.BytesIO(read_regular(findings.root / file)) as stream:
+        content = read_regular(findings.root / file)
+        if content.count(b"\n") > MAX_LINES:
+            raise ValueError(f"more than {MAX_LINES:,} lines")
+        with io.BytesIO(content) as stream:
+            check_header(stream)
             table = pd.read_csv(stream, dtype=str, skipinitialspace=True, index_col=False)
     except (OSError, ValueError) as error:  # pandas raises ValueError for what is no such table
         findings.add(f"cannot read {file}: {str(error)[:200]}; unpack it again")

@@ -139,6 +139,6 @@ def _array_class(flags: tuple[int, bytes], order: str) -> int:
 
 def _numbers(array_class: int, element: tuple[int, bytes], order: str) -> np.ndarray:
     if array_class not in NUMERIC:
-        raise ValueError("an array of neither real numbers, texts nor structs")
+        raise ValueError("something else than real numbers stands where they are expected")
     kind, data = element
     return np.frombuffer(data, order + DTYPES[kind])

@@ -2,9 +2,6 @@
 
 import itertools
 import multiprocessing
-import multiprocessing.connection
-import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from benchmark.core.errors import RunError
-from benchmark.core.interrupts import held_back_from_workers, ignore_interrupts
+from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
 
 CHUNK = 32  # items handed to a worker at a time
 AHEAD = 4  # chunks per worker that may wait
@@ -58,16 +55,7 @@ _function: Callable[[Any], Any]  # of a worker: sent once instead of with every 
 def _start_worker(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
-    ignore_interrupts()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this worker when its parent is killed; it would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
+    leave_interrupts_to_parent()
 
 
 def _apply(chunk: Sequence[Any]) -> list[Any]:

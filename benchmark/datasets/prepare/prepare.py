@@ -156,7 +156,7 @@ def _check_request(
         )
     names = [source.file for source in sources]
     problems += [
-        f"two sources are called {name}; rename one, which the record is named after"
+        f"two sources are called {name}; rename one, or download it and give its path"
         for name in sorted({name for name in names if names.count(name) > 1})
     ]
     if side is not None and not ("packed" in options and indexed):

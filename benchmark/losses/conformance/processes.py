@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import distributed, multiprocessing
 
-from benchmark.core.interrupts import held_back_from_workers, ignore_interrupts
+from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
 from benchmark.core.plugin_errors import in_words
 from benchmark.losses.conformance import cases
 from benchmark.losses.conformance.candidate import REFUSALS, load
@@ -80,10 +80,10 @@ def _run(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
             context.Process(target=_work, args=(rank, half, Path(folder), *named), daemon=True)
             for rank, half in enumerate(halves)
         ]
-        with held_back_from_workers():
-            for worker in workers:
-                worker.start()
         try:
+            with held_back_from_workers():
+                for worker in workers:
+                    worker.start()
             for worker in workers:
                 worker.join(SECONDS)
         finally:
@@ -106,7 +106,7 @@ def _work(
     rank: int, half: Case, folder: Path, source: str, loss: str, options: Mapping[str, Any]
 ) -> None:
     """Answer for one half of the batch, in a process of its own; leave the answer in ``folder``."""
-    ignore_interrupts()
+    leave_interrupts_to_parent()
     torch.set_num_threads(1)
     try:
         distributed.init_process_group(

@@ -43,7 +43,7 @@ def require_same_loss(path: Path, folder: Path, results: Path) -> None:
     """Raise ConfigError where runs in ``results`` were made with another loss of this name.
 
     They count as finished, so that their scores would be told as those of the loss in ``path``.
-    ``folder`` has the copy that they were made with.
+    ``folder`` has the copy that they were made with; without it nobody can tell.
     """
     copy = folder / "plugins" / path.name
     made = sorted((results / "runs").glob(f"*/*/{path.stem}/*/*/{RESULT}"))

@@ -70,3 +70,10 @@ def test_a_whole_number_that_cannot_be_is_refused_without_a_warning(tmp_path, va
     path.write_text(f"loss,n\na,{value}\n")
     with pytest.raises(ValueError, match="cannot safely convert"):
         read_csv(path, ["n"], {"n": "int64"})
+
+
+def test_a_header_of_very_many_columns_is_refused_at_once(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(",".join(["x"] * 100_000) + "\n")
+    with pytest.raises(ValueError, match="its header has more than 100,000 bytes"):
+        guess_csv(path)

@@ -42,9 +42,11 @@ def test_a_file_in_the_place_of_a_folder_of_the_study_is_refused(tmp_path, place
         load_flow({"study": "smoke", "results": str(tmp_path)})
 
 
-def test_a_file_in_the_place_of_the_final_runs_is_refused(tmp_path):
-    (tmp_path / "reality_check-selected").touch()
-    with pytest.raises(ConfigError, match="reality_check-selected is not a folder"):
+@pytest.mark.parametrize("place", ["reality_check-selected", "reality_check/logs"])
+def test_a_file_in_the_place_of_trials_and_final_runs_is_refused(tmp_path, place):
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).touch()
+    with pytest.raises(ConfigError, match=f"{place} is not a folder"):
         load_flow({"study": "reality_check", "results": str(tmp_path)})
 
 

@@ -62,6 +62,11 @@ EDITS = {
     "a sparse mean": lambda s: s["optimizer"]["state"][0].update(
         exp_avg=torch.zeros(shape_of(s)).to_sparse()
     ),
+    "a mean with a gradient": lambda s: s["optimizer"]["state"][0]["exp_avg"].requires_grad_(),
+    "a mean that is negated when it is read": lambda s: s["optimizer"]["state"][0].update(
+        exp_avg=torch._neg_view(s["optimizer"]["state"][0]["exp_avg"])
+    ),
+    "steps with a gradient": lambda s: s["optimizer"]["state"][0]["step"].requires_grad_(),
     "steps of a shape": lambda s: s["optimizer"]["state"][0].update(step=torch.zeros(shape_of(s))),
     "weights of whole numbers": lambda s: s["model"].update(
         {name: each.to(torch.int8) for name, each in s["model"].items()}

@@ -115,3 +115,6 @@ def test_the_state_of_another_memory_is_refused(name):
         memory.load_state_dict({**state, name: state[name][:1]})
     with pytest.raises(ValueError, match="another one"):
         memory.load_state_dict({**state, "images": torch.tensor([0, 1, 2, 6])})
+    state["embeddings"].requires_grad_()
+    with pytest.raises(ValueError, match="another one"):
+        memory.load_state_dict(state)

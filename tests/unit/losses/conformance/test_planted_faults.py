@@ -143,7 +143,7 @@ def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes(quick_sta
 
 def test_a_machine_on_which_processes_cannot_meet_is_no_fault_of_the_loss(tmp_path, monkeypatch):
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nosuch")
-    monkeypatch.setattr(processes, "ignore_interrupts", lambda: None)  # this is no worker
+    monkeypatch.setattr(processes, "leave_interrupts_to_parent", lambda: None)  # this is no worker
     half = cases.mixed("a half", [2, 2], 8, 0)
     processes._work(0, half, tmp_path, str(FOLDER / "right_losses.py"), "smooth_ap", {})
     with torch.serialization.safe_globals([Finding]):
