@@ -9,8 +9,9 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.errors import BenchmarkError, RunError, print_error
+from benchmark.core.errors import BenchmarkError, ConfigError, RunError, print_error
 from benchmark.core.plugin_errors import in_words
+from benchmark.core.registry import plugin_files
 
 VARIABLE = "BENCHMARK_TRACEBACK"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -47,6 +48,9 @@ def fault(error: BaseException) -> str:
     ]
     if _files:
         lines.append(f"  files read last: {', '.join(reversed(_files))}")
+    with contextlib.suppress(ConfigError):  # the variable names folders that are none
+        if plugins := ", ".join(map(str, plugin_files())):
+            lines.append(f"  plugins in use, which may be the cause: {plugins[:500]}")
     lines.append(
         "  where such a file is damaged, replace it or derive it again; otherwise this is a fault "
         f"of the suite: please report it ({VARIABLE}=1 shows the traceback)"

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.plugin_errors import file_of, in_words
 from benchmark.core.search import checked
 
 if TYPE_CHECKING:
@@ -198,7 +199,12 @@ def build(config: type, values: Mapping[str, Any], where: str) -> Any:
     found = problems(schema_of(config), values)
     if found:
         raise ConfigError(where, found)
-    return make(config, values)
+    try:
+        return make(config, values)
+    except Exception as error:  # of options of a plugin that do not go together
+        if file_of(config) is None or isinstance(error, ConfigError):
+            raise
+        raise ConfigError(where, [in_words(error)]) from error
 
 
 def make(config: type, values: Mapping[str, Any]) -> Any:

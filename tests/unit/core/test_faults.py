@@ -144,3 +144,12 @@ def test_files_are_opened_below_a_folder_where_the_working_one_is_gone(tmp_path,
     watch_files()
     shutil.rmtree(tmp_path / "kept")  # opens "inner" below its folder
     assert not (tmp_path / "kept").exists()
+
+
+def test_an_unexpected_error_names_the_plugins_in_use(tmp_path):
+    (tmp_path / "damaged.json").write_text("{")
+    (tmp_path / "mine.py").touch()
+    done = ended(tmp_path / "damaged.json", BENCHMARK_PLUGINS=str(tmp_path))
+    assert f"plugins in use, which may be the cause: {tmp_path}/mine.py" in done.stderr
+    done = ended(tmp_path / "damaged.json", BENCHMARK_PLUGINS=str(tmp_path / "nowhere"))
+    assert done.stderr.startswith("error: unexpected") and "plugins" not in done.stderr

@@ -10,7 +10,7 @@ import pytest
 from plugin_losses import HEAD, plugins
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.options import option
+from benchmark.core.options import build, option
 from benchmark.core.registry import Registry
 from benchmark.core.sound_options import config_problems
 from benchmark.input.samplers import Sampler
@@ -127,3 +127,17 @@ def test_a_class_that_lacks_what_its_kind_defines_is_named():
 def test_the_losses_of_the_suite_have_sound_options():
     for entry in LOSSES:
         assert config_problems(entry.target.Config, ("check", "seed")) == [], entry.name
+
+
+def test_options_that_the_config_itself_refuses_are_one_error():
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        low: float = option(0.0, help="the lower bound")
+        high: float = option(1.0, help="the upper bound")
+
+        def __post_init__(self):
+            if self.low > self.high:
+                raise ValueError("low lies above high")
+
+    with pytest.raises(ConfigError, match=r"loss 'mine'(?s:.*)ValueError: low lies above high"):
+        build(Config, {"low": 2.0}, "loss 'mine'")
