@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError
 
 PACKAGE = __name__.partition(".")[0]
-# The command line takes these for the machine's: a full disk, a locale without a letter.
-OF_THE_MACHINE = (OSError, UnicodeError)
+# The command line takes these for the machine's: a full disk, a locale without a letter, Ctrl-D.
+OF_THE_MACHINE = (OSError, UnicodeError, EOFError)
 
 
 def file_of(target: Any) -> str | None:

@@ -55,6 +55,7 @@ CLASSES = {
 """,
         "method parameters of its own",
     ),
+    "a question to nobody": (FORWARD.format("raise EOFError"), r"line [0-9]+: EOFError"),
     "tiles without rows": (
         """class Mine(ScoreLoss):
     rows_per_tile = 0
