@@ -22,7 +22,9 @@ group = typer.Typer(
 )
 app.add_typer(group, name="track")
 
-Strict = Annotated[bool, typer.Option("--strict", help="fail when MLflow cannot be used")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="fail when MLflow cannot be used, or refuses a run")
+]
 
 
 @group.command()
@@ -52,7 +54,10 @@ def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False
     loaded = load(study, results)
     specs = {name: run.spec for name, run in expand(loaded).items()}
     with _lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
-        echo(f"MLflow: {import_runs(loaded.name, _note(loaded, results), specs, results)}")
+        counts = import_runs(loaded.name, _note(loaded, results), specs, results)
+        echo(f"MLflow: {counts}")
+        if strict and counts.refused:
+            raise typer.Exit(1)
 
 
 @group.command()

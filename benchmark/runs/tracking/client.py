@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.errors import DataError
 from benchmark.core.files import write_text
 from benchmark.core.paths import file_below
 from benchmark.core.records import RunSpec
@@ -28,15 +29,19 @@ SUPERSEDED = "superseded"
 MLFLOW_STATUS = {"ok": "FINISHED", "diverged": "FAILED"}
 # Values per request. MLflow takes 1000 of all, and would cut a longer list inside an epoch.
 LONGEST_BATCH = 800
+MOST_PAGES = 1000  # of 1000 runs
 # Milliseconds since 1970 that MLflow can store, and show: it takes 0 for now.
 EARLIEST, LATEST = 1, 253_402_300_799_000
 
 
 def current_runs(client: Any, experiment: str, run_id: str | None = None) -> list[Any]:
-    """Return the runs that no newer one has superseded: all, or those of one ``run_id``."""
+    """Return the runs that no newer one has superseded: all, or those of one ``run_id``.
+
+    Raise DataError for a server that tells of further pages without end.
+    """
     condition = f"tags.run_id = '{run_id}'" if run_id else ""
     runs, token = [], None
-    while True:
+    for _ in range(MOST_PAGES):
         page = client.search_runs(
             [experiment], filter_string=condition, max_results=1000, page_token=token
         )
@@ -48,6 +53,9 @@ def current_runs(client: Any, experiment: str, run_id: str | None = None) -> lis
         token = page.token
         if not token:
             return runs
+        if not page:
+            break
+    raise DataError("its list of runs has no end")
 
 
 def find_incomplete(runs: Iterable[Any], spec: RunSpec, code_version: str) -> Any | None:

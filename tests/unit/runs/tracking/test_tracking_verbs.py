@@ -8,7 +8,10 @@ from mlflow_servers import free_port
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
+from benchmark.core.errors import DataError
 from benchmark.runs.tracking import store
+from benchmark.runs.tracking.client import current_runs
+from benchmark.runs.tracking.importer import Counts
 from benchmark.runs.tracking.notes import served_at
 
 TOY = {
@@ -62,6 +65,26 @@ def test_without_a_server_the_study_goes_on_with_a_warning(
 def test_strict_makes_an_unreachable_server_a_failure(study, tmp_path, monkeypatch, closed_port):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{closed_port}")
     assert track("import", "toy", "--results", tmp_path, "--strict").exit_code == 1
+
+
+def test_strict_makes_a_refused_run_a_failure(study, tmp_path, monkeypatch):
+    counts = Counts(refused={"a": "odd"})
+    monkeypatch.setattr("benchmark.runs.tracking.importer.import_runs", lambda *_: counts)
+    assert track("import", "toy", "--results", tmp_path).exit_code == 0
+    assert track("import", "toy", "--results", tmp_path, "--strict").exit_code == 1
+
+
+class Pages(list):
+    """A page of runs, behind which there is another."""
+
+    token = "more"
+
+
+@pytest.mark.parametrize("page", [[], [SimpleNamespace(data=SimpleNamespace(tags={}))]])
+def test_a_server_whose_list_of_runs_has_no_end_is_given_up(page):
+    client = SimpleNamespace(search_runs=lambda *_, **__: Pages(page))
+    with pytest.raises(DataError, match="its list of runs has no end"):
+        current_runs(client, "1")
 
 
 def test_the_study_is_described_with_its_report_and_the_ui_serves_it(study, tmp_path, monkeypatch):
