@@ -94,13 +94,14 @@ def remove_folder(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def begin_folder(folder: Path, record: str) -> None:
+def begin_folder(folder: Path, record: str, other: str = "") -> None:
     """Make a step's folder anew, empty; ``record`` is the file that the step writes last in it.
 
-    Raise RunError for a folder with files that the step has not made.
+    ``other`` is one more file by which its folder is known. Raise RunError for a folder with files
+    that the step has not made.
     """
     names = set(os.listdir(folder)) if folder.is_dir() else set()
-    if names and not names & {record, UNFINISHED}:
+    if names and not names & {record, other, UNFINISHED}:
         raise RunError(
             f"{folder} holds files, but no {record}, so that this step has not made it and would "
             "remove them; move it away, then start the same command again"

@@ -37,7 +37,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     Where nothing can be shown, the record says why.
     """
     folder = inputs.study.folder(results) / GALLERY
-    begin_folder(folder, GALLERY_FILE)
+    begin_folder(folder, GALLERY_FILE, TABLE)  # Snakemake removes the record before the step
     shown: list[PairQueries] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []

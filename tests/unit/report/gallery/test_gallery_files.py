@@ -56,6 +56,16 @@ def test_gallery_leaves_pictures_curves_and_the_numbers_of_every_recorded_query(
         assert query.name.startswith("…/query")
 
 
+def test_a_gallery_without_its_record_is_made_anew(tmp_path):
+    recorded(tmp_path)
+    write_gallery(made_up_inputs(STUDY), tmp_path)
+    folder = tmp_path / STUDY.name / "gallery"
+    before = {path.name for path in folder.iterdir()}
+    (folder / "gallery.json").unlink()  # Snakemake does so before it runs the step again
+    write_gallery(made_up_inputs(STUDY), tmp_path)
+    assert {path.name for path in folder.iterdir()} == before and len(before) > 2
+
+
 def test_a_full_disk_is_an_error_and_no_reason_to_show_nothing(tmp_path, monkeypatch):
     recorded(tmp_path)
 
