@@ -130,6 +130,11 @@ def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(
     again = run_smoke(smoke)
     assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
 
+    (smoke / "results" / "runs" / rows[0]["run_id"] / "result.json").unlink()
+    once_more = run_smoke(smoke)
+    assert once_more.returncode == 0, (once_more.stdout + once_more.stderr)[-4000:]
+    assert (folder / "gallery" / "queries.csv").is_file()
+
 
 @pytest.mark.slow
 @pytest.mark.browser
