@@ -31,7 +31,7 @@ from benchmark.study import Study
 from benchmark.study.grid import expand
 
 FILE = "registration.json"
-SCHEMA = 1
+SCHEMA = 2
 HEADLINE = "last epoch"
 Parts = Mapping[str, Mapping[str, Any]]  # part -> name -> plain JSON value
 
@@ -41,7 +41,7 @@ class Registration:
     """The record: when it was written, and what decides the verdicts by part and name.
 
     runs_before  runs of the study that had already ended, which other studies may share
-    digest       of ``parts``: a file whose parts have another one was edited
+    digest       of all the others: a file that has another one was edited. In schema 1 of ``parts``
     """
 
     schema: int
@@ -58,7 +58,8 @@ class Registration:
         ended = sum((Path(results) / run.spec.folder / RESULT).is_file() for run in runs)
         parts = analysis_of(study)
         today = datetime.now(UTC).date().isoformat()
-        return cls(SCHEMA, study.name, today, ended, _digest(parts), parts)
+        said = {"study": study.name, "registered": today, "runs_before": ended, "parts": parts}
+        return cls(schema=SCHEMA, digest=_digest(said), **said)
 
     @classmethod
     def read(cls, folder: Path) -> Registration | None:
@@ -68,24 +69,26 @@ class Registration:
             return None
         data = read_json(path, "a registered analysis")
         names = {item.name for item in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names or data["schema"] != SCHEMA:
+        if not isinstance(data, dict) or set(data) != names or data["schema"] not in (1, SCHEMA):
             raise RunError(f"{path} is not a registered analysis of schema {SCHEMA}")
-        if not _is_sound(data):
+        if not _is_sound(data, folder.name):
             raise RunError(
-                f"{path} was edited: its parts do not have the digest that it states. What was "
+                f"{path} was edited, or is of another study than {folder.name}. What was "
                 "registered is not known any more; put the file back as it was written"
             )
         return cls(**data)
 
 
-def _is_sound(data: Mapping[str, Any]) -> bool:
+def _is_sound(data: Mapping[str, Any], study: str) -> bool:
+    said = {name: value for name, value in data.items() if name not in ("schema", "digest")}
     parts = data["parts"]
     return (
         isinstance(parts, dict)
         and all(isinstance(part, dict) for part in parts.values())
         and isinstance(data["registered"], str)
         and type(data["runs_before"]) is int
-        and data["digest"] == _digest(parts)
+        and data["study"] == study
+        and data["digest"] == _digest(said if data["schema"] == SCHEMA else parts)
     )
 
 

@@ -59,8 +59,10 @@ def registration_seeds() -> Mapping[str, bytes]:
 
 def read_registration(folder: Path, content: bytes) -> None:
     """Read what was registered, and compare it with the study as it is."""
-    (folder / REGISTRATION).write_bytes(content)
-    Registration.read(folder)
+    own = folder / study().name
+    own.mkdir(exist_ok=True)
+    (own / REGISTRATION).write_bytes(content)
+    Registration.read(own)
 
 
 def selection_seeds() -> Mapping[str, bytes]:

@@ -176,8 +176,8 @@ def _store_artifact(client: Any, run: Any, name: str, text: str, results: Path) 
     address = run.info.artifact_uri
     if address.startswith(ARTIFACT_ROOT) and client.tracking_uri.startswith("sqlite:"):
         # the store may come from elsewhere, and name any folder
-        place = f"{address.removeprefix(ARTIFACT_ROOT).lstrip('/')}/{name}"
-        write_text(file_below(Path(results) / ARTIFACTS, place), text)
+        place = f"{ARTIFACTS}/{address.removeprefix(ARTIFACT_ROOT).lstrip('/')}/{name}"
+        write_text(file_below(Path(results), place), text)
     elif is_own(client.tracking_uri, results):
         words = f"{Path(results) / DATABASE} leads run {run.info.run_id} to {address}"
         raise TrackingError(f"{words}, outside of the results; delete the database, import again")

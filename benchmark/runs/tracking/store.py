@@ -259,7 +259,10 @@ def _open_file(uri: str) -> None:
 
 
 def _upgrade(uri: str) -> None:
-    """Bring the schema of an existing database, written by an older MLflow, up to date."""
+    """Bring the schema of an existing database, written by an older MLflow, up to date.
+
+    Raise RunError for a database of another program, which MLflow would fill with its tables.
+    """
     import sqlalchemy
     from mlflow.store.db import utils
 
@@ -267,6 +270,9 @@ def _upgrade(uri: str) -> None:
         return
     engine = sqlalchemy.create_engine(uri)
     try:
+        tables = sqlalchemy.inspect(engine).get_table_names()
+        if tables and "experiments" not in tables:
+            raise RunError(f"it is a database of something else, with the table {tables[0]!r}")
         if (
             utils._all_tables_exist(engine)
             and utils._get_schema_version(engine) != utils._get_latest_schema_revision()

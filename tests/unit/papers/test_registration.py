@@ -97,17 +97,52 @@ def test_going_on_to_a_planned_look_is_no_change(tmp_path):
     assert not changes(second, tmp_path)
 
 
-def test_an_edited_registration_is_found_out(study, tmp_path):
+def edit(study, results, changes):
+    path = study.folder(results) / FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"parts": {"margins": {"map from 0": 5.0}}},
+        {"runs_before": 0},
+        {"registered": "2020-01-01"},
+        {"study": "another"},
+        {"schema": 1},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_an_edited_registration_is_found_out(study, tmp_path, changes):
+    first = next(iter(expand(study).values())).spec.folder
+    (tmp_path / first).mkdir(parents=True)
+    (tmp_path / first / RESULT).write_text("{}")
     register(study, tmp_path)
-    path = study.folder(tmp_path) / FILE
-    data = json.loads(path.read_text())
-    data["parts"]["margins"]["map from 0"] = 5.0
-    path.write_text(json.dumps(data))
+    edit(study, tmp_path, changes)
     with pytest.raises(RunError, match="was edited"):
         registration_state(study, tmp_path)
-    path.write_text("[]")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": 3}'])
+def test_another_file_in_the_place_of_a_registration_is_refused(study, tmp_path, text):
+    register(study, tmp_path)
+    (study.folder(tmp_path) / FILE).write_text(text)
     with pytest.raises(RunError, match="not a registered analysis"):
         registration_state(study, tmp_path)
+
+
+def test_a_registration_of_schema_1_whose_digest_was_of_its_parts_is_read(study, tmp_path):
+    parts = register(study, tmp_path).parts
+    edit(study, tmp_path, {"schema": 1, "digest": registration._digest(parts)})
+    assert not changes(study, tmp_path)
+
+
+def test_the_registration_of_another_study_is_refused(study, tmp_path):
+    register(study, tmp_path)
+    other = dataclasses.replace(study, name="other")
+    study.folder(tmp_path).rename(other.folder(tmp_path))
+    with pytest.raises(RunError, match="of another study than other"):
+        registration_state(other, tmp_path)
 
 
 def test_the_numbers_and_families_of_a_papers_study_are_registered():

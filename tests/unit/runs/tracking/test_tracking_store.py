@@ -85,6 +85,16 @@ def test_a_database_that_is_none_is_one_clear_error(tmp_path):
         store.prepare("toy", "A toy", tmp_path)
 
 
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path):
+    with sqlite3.connect(tmp_path / store.DATABASE) as database:
+        database.execute("create table bookmarks (address text)")
+    database.close()
+    before = (tmp_path / store.DATABASE).read_bytes()
+    with pytest.raises(TrackingError, match=r"something else, with the table 'bookmarks'"):
+        store.prepare("toy", "A toy", tmp_path)
+    assert (tmp_path / store.DATABASE).read_bytes() == before
+
+
 def test_a_store_that_was_not_finished_is_not_there(tmp_path, monkeypatch):
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
@@ -132,6 +142,23 @@ def test_a_store_from_elsewhere_writes_no_artifact_outside_of_its_folder(tmp_pat
     with pytest.raises(BenchmarkError, match=r"leads out of|outside of the results"):
         _store_artifact(client, run, "spec.json", "{}", tmp_path / "results")
     assert not any(tmp_path.iterdir())
+
+
+def test_artifacts_do_not_follow_a_link_out_of_the_results(tmp_path):
+    from types import SimpleNamespace
+
+    from benchmark.core.errors import BenchmarkError
+    from benchmark.runs.tracking.client import _store_artifact
+
+    elsewhere, results = tmp_path / "elsewhere", tmp_path / "results"
+    elsewhere.mkdir()
+    results.mkdir()
+    (results / store.ARTIFACTS).symlink_to(elsewhere)
+    run = SimpleNamespace(info=SimpleNamespace(artifact_uri="mlflow-artifacts:/0/1", run_id="1"))
+    client = SimpleNamespace(tracking_uri=store.tracking_uri(results))
+    with pytest.raises(BenchmarkError, match="leads out of .* through a link"):
+        _store_artifact(client, run, "spec.json", "{}", results)
+    assert not any(elsewhere.iterdir())
 
 
 def test_a_refused_connection_is_reported_without_credentials(tmp_path, monkeypatch, closed_port):
