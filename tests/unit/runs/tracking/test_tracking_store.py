@@ -156,7 +156,7 @@ def test_artifacts_do_not_follow_a_link_out_of_the_results(tmp_path):
     (results / store.ARTIFACTS).symlink_to(elsewhere)
     run = SimpleNamespace(info=SimpleNamespace(artifact_uri="mlflow-artifacts:/0/1", run_id="1"))
     client = SimpleNamespace(tracking_uri=store.tracking_uri(results))
-    with pytest.raises(BenchmarkError, match="leads out of .* through a link"):
+    with pytest.raises(BenchmarkError, match=r"leads out of .* through a link"):
         _store_artifact(client, run, "spec.json", "{}", results)
     assert not any(elsewhere.iterdir())
 
