@@ -5,6 +5,7 @@ because they look so. Here no line is longer than the header, and every column h
 is said to have. The fields that a shorter line lacks are missing.
 """
 
+import os
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -72,11 +73,15 @@ def guess_csv(path: Path) -> pd.DataFrame:
     """Return the table in a file that a step wrote, with pandas' guesses of types.
 
     ``TEXTS`` are texts, and an empty field of ``NAMES`` is "". Elsewhere it alone is a missing one.
-    Raise ValueError when it is no table, has a column twice, lines longer than the header or a
-    number that cannot be, OSError when it cannot be read.
+    Raise ValueError when it is no table, has a column twice, lines longer than the header, a last
+    line that is cut or a number that cannot be, OSError when it cannot be read.
     """
     with open_regular(path, MAX_TABLE) as stream:
         header = _header(stream)
+        stream.seek(-1, os.SEEK_END)
+        if stream.read() != b"\n":
+            raise ValueError("its last line does not end: the file was cut")
+        stream.seek(0)
         may_miss = [name for name in header if name not in NAMES]
         table = _read(stream, dict.fromkeys(TEXTS, "str"), may_miss)
     for name in header:

@@ -63,6 +63,14 @@ def test_lines_longer_than_the_header_are_refused(tmp_path):
         guess_csv(path)
 
 
+@pytest.mark.parametrize("text", ["loss,n,p\na,1,0.5\nb,2", "loss,n,p\na,1,0.54", "loss,n"])
+def test_a_table_that_was_cut_is_refused(tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="the file was cut"):
+        guess_csv(path)
+
+
 @pytest.mark.parametrize("value", ["inf", "1e30"])
 @pytest.mark.filterwarnings("error")
 def test_a_whole_number_that_cannot_be_is_refused_without_a_warning(tmp_path, value):

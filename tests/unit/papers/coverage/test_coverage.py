@@ -161,7 +161,7 @@ def test_the_decrease_of_the_gap_is_finished_by_its_analysis_and_not_by_a_run(st
         "64,sup_ap,0,64,0.2,gap",
         "64,roadmap,0,64,0.1,gap",
     ]
-    (folder / "figure.csv").write_text("\n".join(lines))
+    (folder / "figure.csv").write_text("\n".join([*lines, ""]))
     found = coverage(studies, tmp_path)
     done = found[found["state"] == FINISHED]
     assert done[["table", "dataset", "metric"]].values.tolist() == [
