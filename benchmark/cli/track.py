@@ -70,7 +70,7 @@ def ui(
     Example: python -m benchmark track ui --port 5001
     """
     from benchmark.core.environment import TRACKING_URI, is_server
-    from benchmark.runs.tracking import store
+    from benchmark.runs.tracking import serving, store
     from benchmark.runs.tracking.notes import publish_reports
 
     uri = store.tracking_uri(results)
@@ -79,12 +79,12 @@ def ui(
             f"{TRACKING_URI.name} names a server that has its own UI: {store.without_password(uri)}"
         )
         return
-    store.reach(results)
-    command = store.server_command(results, port)
+    command = serving.server_command(results, port)
     publish_reports(results)
-    echo(f"MLflow UI: http://{store.LOOPBACK}:{port} (Ctrl-C ends it)")
+    echo(f"MLflow UI: http://{serving.LOOPBACK}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
-    os.execve(command[0], command, store.server_environment(os.environ))
+    if status := serving.serve(command, serving.server_environment(os.environ)):
+        raise typer.Exit(abs(status))
 
 
 def _note(study: Study, results: Path) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.runs.tracking import patience, store
+from benchmark.runs.tracking import patience, serving
 
 VARIABLES = (
     "MLFLOW_TRACKING_URI",
@@ -48,7 +48,7 @@ class LocalServer:
 
     def start(self) -> str:
         """Starts it and returns its address once it answers."""
-        environment = store.server_environment(os.environ)
+        environment = serving.server_environment(os.environ)
         environment.pop("MLFLOW_TRACKING_URI", None)
         with open(self.folder / "server.log", "a") as log:
             self.process = subprocess.Popen(

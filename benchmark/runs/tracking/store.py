@@ -9,9 +9,7 @@ machine that wrote it.
 import contextlib
 import logging
 import os
-import socket
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from benchmark.runs.tracking.patience import BoundedClient, be_patient, call_sec
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"
 ARTIFACT_ROOT = "mlflow-artifacts:/"
-LOOPBACK = "127.0.0.1"
 LOCK = ".mlflow.lock"
 LOCK_SECONDS = 600.0
 # which pages the UI shows first: training runs, not language-model traces
@@ -184,46 +181,6 @@ def without_password(uri: str) -> str:
     """Return ``uri`` without the credentials that it may carry."""
     scheme, separator, rest = uri.partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
-
-
-def server_command(results: Path, port: int) -> list[str]:
-    """Return the command of a UI on the local store; raise TrackingError without store or port."""
-    uri = tracking_uri(results)
-    if is_own(uri, results) and not (Path(results) / DATABASE).exists():
-        raise TrackingError(
-            f"{Path(results) / DATABASE} does not exist; run a study, or import one with "
-            "'python -m benchmark track import STUDY'"
-        )
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError as error:
-            raise TrackingError(
-                f"port {port} cannot be used ({error.strerror}); choose another with --port"
-            ) from error
-    artifacts = (Path(results) / ARTIFACTS).resolve().as_uri()
-    options = ["--backend-store-uri", uri, "--artifacts-destination", artifacts, "--host", LOOPBACK]
-    return [
-        sys.executable,
-        "-m",
-        "mlflow",
-        "server",
-        *options,
-        "--port",
-        str(port),
-        "--workers",
-        "1",
-    ]
-
-
-def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a small local MLflow server: no telemetry, no job consumers."""
-    return {
-        **environment,
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-    }
 
 
 def _has_content(path: Path) -> bool:

@@ -257,28 +257,6 @@ def test_the_users_own_patience_is_kept(monkeypatch):
     assert environment["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] == "2"
 
 
-def test_the_ui_binds_to_loopback_and_needs_a_store(tmp_path):
-    with pytest.raises(TrackingError, match=r"mlflow\.db does not exist; run a study"):
-        store.server_command(tmp_path, 5000)
-    (tmp_path / store.DATABASE).touch()
-    command = store.server_command(tmp_path, _free_port())
-    assert command[command.index("--host") + 1] == "127.0.0.1"
-
-
-def test_a_taken_port_is_a_clear_error(tmp_path, hanging_server):
-    (tmp_path / store.DATABASE).touch()
-    with pytest.raises(TrackingError, match="choose another with --port"):
-        store.server_command(tmp_path, int(hanging_server.rsplit(":", 1)[1]))
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.mark.parametrize("address", ["mssql://server/x", "mysql+nothere://me:secret@server/x"])
 def test_a_database_without_its_driver_is_one_message_that_says_so(tmp_path, monkeypatch, address):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.errors import DataError
-from benchmark.runs.tracking import store
+from benchmark.runs.tracking import serving, store
 from benchmark.runs.tracking.client import current_runs
 from benchmark.runs.tracking.importer import Counts
 from benchmark.runs.tracking.notes import served_at
@@ -104,7 +104,7 @@ def test_the_study_is_described_with_its_report_and_the_ui_serves_it(study, tmp_
     page.parent.mkdir(parents=True)
     page.write_text("the report")
     commands = []
-    monkeypatch.setattr("os.execve", lambda path, command, environment: commands.append(command))
+    monkeypatch.setattr(serving, "serve", lambda command, environment: commands.append(command))
     assert track("ui", "--results", tmp_path, "--port", free_port()).exit_code == 0
     (command,) = commands
     assert command[command.index("--host") + 1] == "127.0.0.1"
