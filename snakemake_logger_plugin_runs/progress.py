@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmark.core.errors import RunError
 from benchmark.core.results import Result
-from benchmark.runs.status import failure_in
+from benchmark.runs.status import end_of_log, failure_in
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Progress:
         message = " ".join((message or "").partition("sbatch call:")[0].split())
         for log in logs:
             try:
-                lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+                lines = end_of_log(Path(log))
             except OSError:
                 continue
             said = failure_in(lines) or message or (lines[-1].strip() if lines else "")

@@ -153,6 +153,8 @@ def challenge(
     from benchmark.core.csv_file import guess_csv
     from benchmark.core.environment import PLUGINS
     from benchmark.core.errors import derived_files
+    from benchmark.core.files import alone
+    from benchmark.core.paths import file_below
     from benchmark.report.page.answer import standing
     from benchmark.runs.table import RunTable
     from benchmark.study.data_files import FINAL, TRIALS, field_folder
@@ -160,22 +162,26 @@ def challenge(
     from benchmark.study.trials.challenge import (
         FIELD,
         copied_loss,
+        require_new_loss,
         require_same_loss,
         write_challenge,
     )
 
     name = loss.stem
     folder = results / "challenges" / name
-    require_same_loss(loss, folder, results)
-    plugins = copied_loss(loss, folder)
-    os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
-    field = field or ROOT / "results" / "reference" / FIELD
-    study = write_challenge(name, trials, field, folder)
-    for kind in (TRIALS, FINAL):  # what is wrong with them is said before anything is trained
-        RunTable.read(field_folder(field.as_posix(), kind))
-    command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
-    if status := _status_of([*command, "--results", str(results)]):
-        raise typer.Exit(status)
+    require_new_loss(loss)
+    busy = f"another challenge of {name} is at work in {results}; wait for it, or stop it"
+    with alone(file_below(folder, ".lock"), busy):
+        require_same_loss(loss, folder, results)
+        plugins = copied_loss(loss, folder)
+        os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
+        field = field or ROOT / "results" / "reference" / FIELD
+        study = write_challenge(name, trials, field, folder)
+        for kind in (TRIALS, FINAL):  # what is wrong with them is said before anything is trained
+            RunTable.read(field_folder(field.as_posix(), kind))
+        command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
+        if status := _status_of([*command, "--results", str(results)]):
+            raise typer.Exit(status)
     final = results / f"{study.stem}-selected"
     with derived_files(final):
         told = standing(guess_csv(final / "stats" / "budget_ranks.csv"), name)
@@ -187,7 +193,7 @@ def _status_of(command: list[str]) -> int:
     """Run a program and return its status; on a signal to stop, it ends in its own good order."""
     import subprocess
 
-    from benchmark.training.interrupt import handling_stop_signals
+    from benchmark.core.interrupts import handling_stop_signals
 
     signals: list[int] = []
     with handling_stop_signals(lambda number, _: signals.append(number)) as before:

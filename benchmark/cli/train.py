@@ -90,10 +90,10 @@ def fill(
 
     Example: python -m benchmark fill reality_check --workers 2
     """
+    from benchmark.core.interrupts import handling_stop_signals
     from benchmark.runs.specs import write_specs
     from benchmark.runs.status import status_of
     from benchmark.study.grid import expand
-    from benchmark.training.interrupt import handling_stop_signals
 
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import RunError
+from benchmark.core.paths import read_regular
 
 DEVICES = "/dev"
 UNFINISHED = ".unfinished"  # in a folder that a step has begun to make
@@ -115,10 +116,35 @@ def end_folder(folder: Path) -> None:
     (folder / UNFINISHED).unlink(missing_ok=True)
 
 
-def copy_file(source: Path | str, target: Path | str) -> None:
-    """Copy a file with its dates; what it replaces is never written through."""
-    clear_place(Path(target))
-    shutil.copy2(source, target)
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a regular file with its dates; what it replaces is never written through.
+
+    Raise OSError for a source that is none, or has more than ``MAX_BYTES``: a sparse file of
+    gigabytes costs nobody but the disk it is copied to.
+    """
+    content = read_regular(source)
+    with replacing(target) as temporary:
+        temporary.write_bytes(content)
+        shutil.copystat(source, temporary)
+
+
+@contextlib.contextmanager
+def alone(lock: Path, busy: str) -> Iterator[None]:
+    """Hold a lock file; raise RunError with the words ``busy`` where another process holds it."""
+    from filelock import FileLock, Timeout
+
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        held = FileLock(lock, timeout=0)
+        held.acquire()
+    except Timeout as error:
+        raise RunError(busy) from error
+    except OSError as error:
+        raise cannot_write(lock, error) from error
+    try:
+        yield
+    finally:
+        held.release()
 
 
 def leftovers(path: Path) -> list[Path]:

@@ -9,11 +9,33 @@ import multiprocessing.connection
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from typing import Any
 
 INTERRUPTS = (signal.SIGINT, signal.SIGHUP)
+# A scheduler's, a terminal's Ctrl-C, and that of a terminal which is closed.
+STOP_SIGNALS = (signal.SIGTERM, *INTERRUPTS)
+
+
+@contextmanager
+def handling_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[dict[int, Any]]:
+    """Call ``handler`` for signals to stop; give the handlers before, which come back in the end.
+
+    Signals that this process was told to ignore (by nohup, say) stay ignored.
+    """
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    before: dict[int, Any] = {
+        number: old for number, old in handlers.items() if old != signal.SIG_IGN
+    }
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield before
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 @contextmanager

@@ -1,9 +1,11 @@
 """Writing ``spec.json``, where a run's identity meets its folder and old results are kept."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.errors import DataError
 from benchmark.core.files import copy_file
 from benchmark.core.paths import MAX_RECORD, file_below, read_regular
 from benchmark.core.plain import parse_json
@@ -76,11 +78,10 @@ def keep_previous(folder: Path, digest: str) -> Path | None:
     if not isinstance(old, str) or not DIGEST.fullmatch(old) or old == digest:
         return None
     target = file_below(folder, f"{PREVIOUS}/{old}")
-    target.mkdir(parents=True, exist_ok=True)
     names = KEPT if digest_of(folder / SPEC) != old else (*KEPT, SPEC)
     for name in names:
-        if (folder / name).is_file():
-            copy_file(folder / name, target / name)
+        with contextlib.suppress(OSError, DataError):  # absent, or nothing that a run has written
+            copy_file(file_below(folder, name), target / name)
     return target
 
 

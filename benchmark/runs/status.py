@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.core.errors import RunError
+from benchmark.core.errors import RunError, printable
 from benchmark.core.own_records import StaleError, read_own_provenance, read_own_result
 from benchmark.core.paths import open_regular
 from benchmark.core.query_scores import read_query_scores
@@ -69,9 +69,7 @@ def status_in(folder: Path, spec: RunSpec) -> RunStatus:
 def _without_result(folder: Path) -> RunStatus:
     log = folder / LOG
     try:
-        with open_regular(log) as stream:
-            stream.seek(max(0, os.fstat(stream.fileno()).st_size - LOG_END))
-            lines = stream.read().decode(errors="replace").splitlines()
+        lines = end_of_log(log)
     except OSError:
         return RunStatus("missing", "not run yet")
     reason = failure_in(lines)
@@ -80,6 +78,14 @@ def _without_result(folder: Path) -> RunStatus:
             "missing", "started, but neither finished nor failed: still running, or stopped"
         )
     return RunStatus("failed", f"{reason} (see {log})")
+
+
+def end_of_log(path: Path) -> list[str]:
+    """Return the last lines of a log, whatever is in it, as they can be shown; raise OSError."""
+    with open_regular(path) as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - LOG_END))
+        text = stream.read(LOG_END).decode(errors="replace")
+    return [printable(line) for line in text.splitlines()]
 
 
 def failure_in(lines: list[str]) -> str | None:

@@ -1,7 +1,7 @@
 """Recipe files: found beside the study or in the repository, validated, overlaid and completed."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,7 @@ class RecipeFile:
 
 def read_recipe(name: str, study_path: Path) -> RecipeFile:
     """Return the recipe called ``name``, with its problems instead of an exception."""
-    folders = [study_path.parent / "recipes", ROOT / "workflow" / "config" / "recipes"]
-    document, data, found = _resolved(name, folders, ())
+    document, data, found = _resolved(name, _folders(study_path), ())
     own = {key: value for key, value in data.items() if key in FILE_KEYS}
     keys: RecipeKeys = make(RecipeKeys, sound_part(schema_of(RecipeKeys), own))
     sections = {key: value for key, value in data.items() if key not in FILE_KEYS}
@@ -48,13 +47,36 @@ def read_recipe(name: str, study_path: Path) -> RecipeFile:
     return RecipeFile(name, keys, None if found else sections, tuple(found))
 
 
+def recipes_beside(names: Iterable[str], study_path: Path) -> list[Path]:
+    """Return the files beside the study of these recipes, which are sound, and of what they extend.
+
+    The repository's own are left out.
+    """
+    beside, own = _folders(study_path)
+    found = set()
+    for name in names:
+        base: Any = name
+        for _ in range(MAX_CHAIN + 1):
+            path = next(
+                path for folder in (beside, own) if (path := folder / f"{base}.yaml").is_file()
+            )
+            found |= {path} if path.parent == beside and beside.resolve() != own else set()
+            if (base := read_document(path).data.get("extends")) is None:
+                break
+    return sorted(found)
+
+
+def _folders(study_path: Path) -> tuple[Path, Path]:
+    return study_path.parent / "recipes", ROOT / "workflow" / "config" / "recipes"
+
+
 def without_losses(partial: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sections of a partial recipe, which may give hyperparameters of losses as well."""
     return {key: value for key, value in partial.items() if key != "losses"}
 
 
 def _resolved(
-    name: str, folders: list[Path], below: tuple[str, ...]
+    name: str, folders: Sequence[Path], below: tuple[str, ...]
 ) -> tuple[Document | None, dict[str, Any], list[Problem]]:
     """Return (document, data laid over what the file extends, problems); None when unreadable."""
     paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]

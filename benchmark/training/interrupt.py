@@ -5,41 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmark.core.environment import is_one_of_several
 from benchmark.core.errors import RunError
 from benchmark.core.gpus import take_gpus
+from benchmark.core.interrupts import handling_stop_signals
 
 # EX_TEMPFAIL of sysexits.h: try again later
 EXIT_INTERRUPTED = 75
-# A scheduler's, a terminal's Ctrl-C, and that of a terminal which is closed.
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Interrupted(Exception):  # noqa: N818 - an event, not an error
     """The run was asked to stop and has saved its state."""
-
-
-@contextlib.contextmanager
-def handling_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[dict[int, Any]]:
-    """Call ``handler`` for signals to stop; give the handlers before, which come back in the end.
-
-    Signals that this process was told to ignore (by nohup, say) stay ignored.
-    """
-    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    before: dict[int, Any] = {
-        number: old for number, old in handlers.items() if old != signal.SIG_IGN
-    }
-    for number in before:
-        signal.signal(number, handler)
-    try:
-        yield before
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
 
 
 class StopRequest(contextlib.ExitStack):

@@ -13,7 +13,7 @@ from benchmark.__main__ import app
 from benchmark.core import files
 from benchmark.core.errors import BenchmarkError, DataError, RunError
 from benchmark.core.files import clear_place, write_text
-from benchmark.core.records import LOG, RESULT, SPEC
+from benchmark.core.records import LOG, QUERIES, RESULT, SPEC
 from benchmark.datasets.prepare.download import _Transfer
 from benchmark.datasets.prepare.staging import move_into_root
 from benchmark.runs.specs import PREVIOUS, write_specs
@@ -21,7 +21,7 @@ from benchmark.runs.tracking.notes import PAGE, SERVED, publish_reports
 from benchmark.runs.tracking.store import ARTIFACTS
 from benchmark.study import load_study
 from benchmark.study.grid import expand
-from benchmark.study.trials.challenge import copied_loss
+from benchmark.study.trials.challenge import copied_loss, require_new_loss
 from benchmark.study.workflow import load_flow
 from hostile.run_targets import finish
 from hostile.study_targets import small_study
@@ -56,6 +56,19 @@ def test_results_put_aside_are_not_written_through_a_link(study, outside, tmp_pa
     study.write_text(study.read_text().replace("tau: 0.1", "tau: 0.2"))
     write_specs(expand(load_study(study)), tmp_path / "results")
     assert (kept / RESULT).read_bytes() == (folder / RESULT).read_bytes()
+
+
+def test_results_put_aside_are_a_runs_own_files_and_no_others(study, outside, tmp_path):
+    run = next(iter(expand(load_study(study)).values()))
+    folder = tmp_path / "results" / run.spec.folder
+    (folder / LOG).unlink(missing_ok=True)
+    (folder / LOG).symlink_to(outside / "file")
+    with open(folder / QUERIES, "wb") as stream:
+        stream.truncate(2**40)
+    study.write_text(study.read_text().replace("tau: 0.1", "tau: 0.2"))
+    write_specs(expand(load_study(study)), tmp_path / "results")
+    kept = {path.name for path in (folder / PREVIOUS / run.digest).iterdir()}
+    assert RESULT in kept and not kept & {LOG, QUERIES}
 
 
 @pytest.mark.parametrize("log", [LOG, "spec.log"])
@@ -132,20 +145,31 @@ def test_a_report_is_not_published_through_a_link(outside, tmp_path):
     publish_reports(tmp_path / "results")
 
 
+def test_a_report_that_is_a_link_or_has_gigabytes_is_not_published(outside, tmp_path):
+    pages = [tmp_path / "results" / name / PAGE for name in ("link", "big", "page")]
+    for page in pages:
+        page.parent.mkdir(parents=True)
+    pages[0].symlink_to(outside / "file")
+    with open(pages[1], "wb") as stream:
+        stream.truncate(2**40)
+    pages[2].write_text("page")
+    publish_reports(tmp_path / "results")
+    published = tmp_path / "results" / ARTIFACTS
+    assert [path.read_text() for path in published.rglob("*.html")] == ["page"]
+
+
 @pytest.mark.parametrize("name", ["...py", "-x.py", "a b.py"])
-def test_a_loss_whose_file_cannot_name_it_is_copied_nowhere(tmp_path, name):
+def test_a_loss_whose_file_cannot_name_it_is_refused(tmp_path, name):
     (tmp_path / name).write_text("x = 1\n")
     with pytest.raises(BenchmarkError, match="a name that no loss can have"):
-        copied_loss(tmp_path / name, tmp_path / "results" / "challenges" / Path(name).stem)
-    assert not (tmp_path / "results").exists()
+        require_new_loss(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["sup_recall.py", "sup_ap.py"])
 def test_a_file_named_as_a_loss_of_the_suite_is_no_challenger(tmp_path, name):
     (tmp_path / name).write_text("x = 1\n")
     with pytest.raises(BenchmarkError, match="is a loss already; give yours, and its file"):
-        copied_loss(tmp_path / name, tmp_path / "results")
-    assert not (tmp_path / "results").exists()
+        require_new_loss(tmp_path / name)
 
 
 def test_a_loss_is_not_copied_through_a_link(outside, tmp_path):

@@ -1,4 +1,5 @@
 # What all rules share: the study, its paths, its software, and the functions that rules and hooks call.
+import contextlib
 import os
 import shlex
 import signal
@@ -106,10 +107,12 @@ def missed_import(wildcards):
 def last_words(finished):
     """Return what a person wants to read when the workflow ends, warnings of the import into MLflow included."""
     from benchmark.report.summary import closing_words
+    from benchmark.runs.status import end_of_log
 
-    words = closing_words(FLOW.reported, Path(RESULTS), finished=finished)
-    warnings = Path(f"{LOGS}/import_runs.log")
-    return f"{words}\n{warnings.read_text()}".rstrip() if warnings.is_file() else words
+    lines = [closing_words(FLOW.reported, Path(RESULTS), finished=finished)]
+    with contextlib.suppress(OSError):
+        lines += end_of_log(Path(f"{LOGS}/import_runs.log"))
+    return "\n".join(lines).rstrip()
 
 
 def words_after_interrupt():

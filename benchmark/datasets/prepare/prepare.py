@@ -1,16 +1,13 @@
 """The steps of ``data prepare``: install the sources, check the counts, pack, write a record."""
 
-import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from benchmark.core.errors import ConfigError, DataError, RunError
-from benchmark.core.files import write_json
+from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.files import alone, write_json
 from benchmark.core.options import build
 from benchmark.core.paths import os_errors
 from benchmark.core.record_files import read_record
@@ -73,7 +70,8 @@ def prepare(
     root = Path(params["root"])
     _make_root(root)
     check_places((root / name for name in (STAGING, MOVING, SOURCES, DOWNLOADS)), [root / LOCK])
-    with _locked(root):
+    busy = f"another 'data prepare' is working in {root}; wait for it, or choose another --root"
+    with alone(root / LOCK, busy):
         if continue_moving(root):
             say("moved the files of an interrupted run into place")
         installer = Installer(name, (*loader.archives, *loader.other_archives), root, say)
@@ -170,14 +168,3 @@ def _make_root(root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
     if not os.access(root, os.W_OK | os.X_OK):
         raise DataError(f"{root} is not writable; choose another --root, or change its permissions")
-
-
-@contextlib.contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    try:
-        with FileLock(root / LOCK, timeout=0):
-            yield
-    except Timeout as error:
-        raise RunError(
-            f"another 'data prepare' is working in {root}; wait for it, or choose another --root"
-        ) from error

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.core.errors import DataError
+from benchmark.core.errors import DataError, RunError
 from benchmark.core.files import copy_file
 from benchmark.core.paths import file_below
 from benchmark.runs.tracking.store import ARTIFACTS
@@ -61,8 +61,8 @@ def served_at(study: str) -> str:
 def publish_reports(results: Path) -> None:
     """Copy every study's report among the artifacts, where the UI can serve it."""
     for page in Path(results).glob(f"*/{PAGE}"):
-        place = f"{page.relative_to(results).parts[0]}/{SERVED}"
-        with contextlib.suppress(OSError, DataError):  # somebody else's results can be looked at
-            target = file_below(Path(results) / ARTIFACTS, place)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            copy_file(page, target)
+        place = f"{ARTIFACTS}/{page.relative_to(results).parts[0]}/{SERVED}"
+        # somebody else's results can be looked at
+        with contextlib.suppress(OSError, DataError, RunError):
+            file_below(page.parent, page.name)
+            copy_file(page, file_below(Path(results), place))

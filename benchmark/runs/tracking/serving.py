@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.interrupts import held_back
+from benchmark.core.interrupts import handling_stop_signals, held_back
 from benchmark.runs.tracking.store import (
     ARTIFACTS,
     DATABASE,
@@ -20,7 +20,6 @@ from benchmark.runs.tracking.store import (
     speaking_plainly,
     tracking_uri,
 )
-from benchmark.training.interrupt import handling_stop_signals
 
 LOOPBACK = "127.0.0.1"
 SECONDS_TO_END = 5.0

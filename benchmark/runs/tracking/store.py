@@ -230,6 +230,13 @@ def _upgrade(uri: str) -> None:
         tables = sqlalchemy.inspect(engine).get_table_names()
         if tables and "experiments" not in tables:
             raise RunError(f"it is a database of something else, with the table {tables[0]!r}")
+        with engine.connect() as connection:  # they may work for ever
+            query = (
+                "select name from sqlite_master where type in ('view', 'trigger') "
+                "and tbl_name != 'secrets'"  # has one of MLflow's own, and no rows here
+            )
+            if (found := connection.exec_driver_sql(query).scalar()) is not None:
+                raise RunError(f"it computes: it has the view or trigger {found!r}")
         if (
             utils._all_tables_exist(engine)
             and utils._get_schema_version(engine) != utils._get_latest_schema_revision()

@@ -18,11 +18,10 @@ TABLES = ["budgets", "paired", "budget_options", "budget_order", "cost"]
 FIGURES = ["score_by_budget", "expected_best", "loss_cost"]
 
 
-def copied_loss(path: Path, folder: Path) -> Path:
-    """Copy a loss's file into a plugin folder of its own below ``folder``; return that folder.
+def require_new_loss(path: Path) -> None:
+    """Raise ConfigError for a file that cannot be a loss, or whose name is taken.
 
-    Its neighbours would be plugins as well, whatever they are. Raise ConfigError for a file that
-    cannot be a loss, or whose name is taken: without its own, the other loss would be judged.
+    Without its own, the other loss would be judged.
     """
     from benchmark.losses.catalogue import load_catalogue
 
@@ -33,8 +32,14 @@ def copied_loss(path: Path, folder: Path) -> Path:
     if path.stem in load_catalogue():
         words = f"'{path.stem}' is a loss already; give yours, and its file, another name"
         raise ConfigError(str(path), [words])
+
+
+def copied_loss(path: Path, folder: Path) -> Path:
+    """Copy a loss's file into a plugin folder of its own below ``folder``; return that folder.
+
+    Its neighbours would be plugins as well, whatever they are.
+    """
     plugins = file_below(folder, "plugins")
-    plugins.mkdir(parents=True, exist_ok=True)
     copy_file(path, plugins / path.name)
     return plugins
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from benchmark.core.files import copy_file, write_json, write_text
 from benchmark.core.paths import file_below
 from benchmark.core.record_files import read_record
 from benchmark.core.records import SCHEMA
-from benchmark.study.format import ROOT
 from benchmark.study.model import Block, Study
+from benchmark.study.recipes import recipes_beside
 
 FILE = "selection.json"
 SUFFIX = "-selected"
@@ -80,13 +79,13 @@ def selected_path(study: Study, results: Path) -> Path:
 def write_selected(study: Study, selection: Selection, results: Path) -> Path:
     """Write the study file of the final runs beside the selection, and return its path.
 
-    Recipes that lie beside the study are copied, so that the file stands by itself.
+    Its recipes that lie beside the study are copied, so that the file stands by itself.
     """
     path = selected_path(study, results)
-    recipes = study.path.parent / "recipes"
-    if recipes.is_dir() and recipes.resolve() != ROOT / "workflow" / "config" / "recipes":
-        target = file_below(path.parent, "recipes")
-        shutil.copytree(recipes, target, copy_function=copy_file, dirs_exist_ok=True)
+    assert study.trials is not None
+    used = {block.recipe_name for block in study.trials.blocks}
+    for recipe in recipes_beside(used, study.path):
+        copy_file(recipe, file_below(path.parent, "recipes") / recipe.name)
     text = yaml.safe_dump(final_study(study, selection), sort_keys=False, width=100)
     write_text(path, f"# Final runs with the settings of {FILE}; written by 'select'.\n{text}")
     return path

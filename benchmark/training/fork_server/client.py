@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
+from benchmark.core.interrupts import handling_stop_signals
 from benchmark.training.fork_server.protocol import (
     OFF,
     STEPS,
@@ -20,7 +21,6 @@ from benchmark.training.fork_server.protocol import (
     Request,
     facts_at_start,
 )
-from benchmark.training.interrupt import handling_stop_signals
 
 PATIENCE = 900.0  # seconds for a server that is importing, on the slowest of disks
 

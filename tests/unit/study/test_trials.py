@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -149,6 +150,24 @@ def test_the_selection_becomes_an_ordinary_study_of_fresh_seeds(ruled, tmp_path)
     assert wide.loss.params["tau"] == 0.1, "what the study itself sets is no option of the trials"
     published = runs["glyphs_tiny/tinynet~authors/smooth_ap/bs16/seed3"].spec
     assert published.recipe == study.trials.blocks[0].recipe
+
+
+def test_the_final_study_has_its_own_recipes_and_nothing_else_of_their_folder(ruled, tmp_path):
+    recipes = ruled.parent / "recipes"
+    (recipes / "tiny.yaml").rename(recipes / "base.yaml")
+    (recipes / "tiny.yaml").write_text("extends: base\n")
+    os.mkfifo(recipes / "pipe.yaml")
+    for name in ("a", "b"):
+        (recipes / name).symlink_to(".")
+    with open(recipes / "big.yaml", "wb") as stream:
+        stream.truncate(2**40)
+    study = load_study(ruled)
+    losses = ("smooth_ap", "smooth_ap_wide", "roadmap")
+    choices = [Choice("main", "glyphs_tiny", 16, loss, 0, 0, 0.5, {}) for loss in losses]
+    final = write_selected(study, Selection.of(study, choices), tmp_path / "results")
+    copied = {path.name for path in (final.parent / "recipes").iterdir()}
+    assert copied == {"base.yaml", "tiny.yaml"}
+    assert load_study(final).blocks[0].recipe == study.trials.blocks[0].recipe
 
 
 def test_a_damaged_selection_is_one_error(tmp_path):

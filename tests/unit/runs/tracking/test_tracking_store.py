@@ -77,24 +77,6 @@ def test_a_deleted_experiment_is_restored(tmp_path):
     assert store.connect(tmp_path).get_experiment(identity).lifecycle_stage == "active"
 
 
-def test_a_database_that_is_none_is_one_clear_error(tmp_path):
-    (tmp_path / store.DATABASE).write_text("not a database, but longer than the header of one" * 50)
-    with pytest.raises(
-        TrackingError, match=r"mlflow\.db cannot be used .*free some space, or delete the file"
-    ):
-        store.prepare("toy", "A toy", tmp_path)
-
-
-def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path):
-    with sqlite3.connect(tmp_path / store.DATABASE) as database:
-        database.execute("create table bookmarks (address text)")
-    database.close()
-    before = (tmp_path / store.DATABASE).read_bytes()
-    with pytest.raises(TrackingError, match=r"something else, with the table 'bookmarks'"):
-        store.prepare("toy", "A toy", tmp_path)
-    assert (tmp_path / store.DATABASE).read_bytes() == before
-
-
 def test_a_store_that_was_not_finished_is_not_there(tmp_path, monkeypatch):
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
@@ -117,14 +99,6 @@ def test_what_a_killed_process_left_of_a_store_is_removed(tmp_path):
         path.write_bytes(b"half")
     store.prepare("toy", "A toy", tmp_path)
     assert not [path for path in left if path.exists()]
-
-
-def test_a_store_of_a_newer_version_is_one_clear_error(tmp_path):
-    store.prepare("toy", "A toy", tmp_path)
-    with sqlite3.connect(tmp_path / store.DATABASE) as database:
-        database.execute("update alembic_version set version_num = 'ffffffffffff'")
-    with pytest.raises(TrackingError, match=r"mlflow\.db cannot be used .*delete the file"):
-        store.prepare("toy", "A toy", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -237,16 +211,6 @@ def test_an_answer_without_end_is_one_clear_error(
             store.prepare("toy", "A toy", tmp_path)
         ended.set()
         server.shutdown()
-
-
-def test_a_damaged_database_is_one_message(tmp_path, caplog):
-    store.prepare("toy", "A toy", tmp_path)
-    with contextlib.closing(sqlite3.connect(tmp_path / store.DATABASE)) as database:
-        database.execute("delete from experiments")
-        database.commit()
-    with pytest.raises(TrackingError, match=r"mlflow\.db cannot be used"):
-        store.prepare("other", "Another", tmp_path)
-    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_the_users_own_patience_is_kept(monkeypatch):
