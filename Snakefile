@@ -42,6 +42,7 @@ localrules:
 rule all:
     default_target: True
     input:
+        TRIALS,
         of_all_runs("result.json"),
         f"{OUT}/report/index.html",
         f"{OUT}/imported.txt",

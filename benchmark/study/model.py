@@ -135,10 +135,21 @@ class Trials:
     blocks: tuple[Block, ...]
 
     @property
+    def choices(self) -> list[tuple[Block, str, int, str, int]]:
+        """What is chosen: (block, dataset, batch size, loss, trials), of 0 trials as published."""
+        return [
+            (block, dataset.label, size, loss.label, trials)
+            for block in self.blocks
+            for dataset, size, loss in itertools.product(
+                block.datasets, block.batch_sizes, block.losses
+            )
+            for trials in (0, *self.budgets)
+        ]
+
+    @property
     def final_runs(self) -> int:
         """The number of final runs, before it is known which they are."""
-        specs = sum(len(list(replace(block, seeds=(0,)).specs())) for block in self.blocks)
-        return specs * (1 + len(self.budgets)) * len(self.final_seeds)
+        return len(self.choices) * len(self.final_seeds)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from benchmark.study.documents import read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
 from benchmark.study.stand_in import stand_in_name
-from benchmark.study.trials.selection import selected_path
+from benchmark.study.trials.selection import is_current, selected_path
 
 T = TypeVar("T")
 
@@ -142,6 +142,11 @@ class TrialsFlow(Flow):
     def selected(self) -> Path:
         """The study file of the final runs."""
         return selected_path(self.study, Path(self.results))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the study of the final runs follows from the trials as they are asked for."""
+        return is_current(self.study, Path(self.results))
 
     @property
     def folder(self) -> str:

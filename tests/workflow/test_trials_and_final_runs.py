@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 from workplace import Workplace, small_study
 
@@ -41,3 +42,25 @@ def test_one_call_makes_trials_and_the_final_runs_that_follow_from_them(fresh: W
 
     again = fresh.snakemake("small", target="runs")
     assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
+
+    # what is missing or does not fit is seen without Snakemake's memory, too
+    shutil.rmtree(fresh.folder / ".snakemake")
+    trials[0].unlink()
+    missing = fresh.snakemake("small", target="runs")
+    assert missing.returncode == 0 and trials[0].is_file(), missing.stderr
+
+    shutil.rmtree(fresh.folder / ".snakemake")
+    study["rules"]["trials"] = [2, 3]
+    fresh.write(study)
+    more = fresh.snakemake("small", target="runs")
+    assert more.returncode == 0, more.stderr
+    assert len(list(fresh.runs.glob("*.fold*/*~trial03/*/*/*/result.json"))) == 2 * 2
+    assert len(list(fresh.runs.glob("glyphs_tiny/*~equal3/*/*/*/result.json"))) == 2 * 2
+
+    shutil.rmtree(fresh.folder / ".snakemake")
+    study["rules"]["trials"] = [2]
+    fresh.write(study)
+    fewer = fresh.snakemake("small", target="runs")
+    assert fewer.returncode == 0, fewer.stderr
+    chosen = json.loads((folder / "selection.json").read_text())["choices"]
+    assert {choice["trials"] for choice in chosen} == {0, 2}

@@ -27,6 +27,9 @@ LOGS = f"{OUT}/logs"
 RUN = f"{RESULTS}/runs/{{run}}"
 FOLDER = RunsFolder(RESULTS)
 
+# Snakemake asks for none of them once the final runs are known, so that a trial that is missing would stay so.
+TRIALS = FLOW.paths(RUNS, "result.json") if FLOW.study.trials else []
+
 # Parameters of the steps behind the runs: the study, and a digest of its file that makes them run again.
 ARGUMENTS = FLOW.arguments
 DIGEST = FLOW.study.digest
@@ -69,6 +72,12 @@ def as_if_forced(path):
 def outdated_spec(wildcards):
     path = f"{RUN}/spec.json".format(run=wildcards.run)
     return as_if_forced(path) if path in OUTDATED else []
+
+
+def outdated_selection(wildcards):
+    path = FLOW.selected
+    outdated = workflow.is_main_process and path.is_file() and not FLOW.is_current
+    return as_if_forced(path.as_posix()) if outdated else []
 
 
 def write_specification(run, log):

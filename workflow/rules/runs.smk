@@ -2,6 +2,7 @@
 # snakemake ... runs: trains everything, and stops before the report.
 rule runs:
     input:
+        TRIALS,
         of_all_runs("result.json"),
 
 
@@ -13,6 +14,7 @@ if FLOW.study.trials:
 
     checkpoint select:
         input:
+            outdated_selection,
             FLOW.paths(RUNS, "result.json"),
             FLOW.paths(RUNS, "provenance.json"),
         output:

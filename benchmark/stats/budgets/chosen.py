@@ -69,22 +69,12 @@ def select(study: Study, table: RunTable) -> Selection:
         for loss in block.losses
     }
     choices = []
-    for block in study.trials.blocks:
-        places = [
-            (dataset.label, block.setting.label, size, loss.label)
-            for dataset in block.datasets
-            for size in block.batch_sizes
-            for loss in block.losses
-        ]
-        for dataset, setting, size, loss in places:
-            scores = means.loc[dataset, setting, size, loss]
-            for budget in (0, *study.trials.budgets):
-                trial = best_trial(scores, budget)
-                score = None if pd.isna(scores[trial]) else float(scores[trial])
-                override = overrides[block.name, loss, trial]
-                choices.append(
-                    Choice(block.name, dataset, size, loss, budget, trial, score, override)
-                )
+    for block, dataset, size, loss, budget in study.trials.choices:
+        scores = means.loc[dataset, block.setting.label, size, loss]
+        trial = best_trial(scores, budget)
+        score = None if pd.isna(scores[trial]) else float(scores[trial])
+        override = overrides[block.name, loss, trial]
+        choices.append(Choice(block.name, dataset, size, loss, budget, trial, score, override))
     return Selection.of(study, choices)
 
 

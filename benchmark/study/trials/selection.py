@@ -8,10 +8,12 @@ from typing import Any
 
 import yaml
 
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.files import copy_file, write_json, write_text
 from benchmark.core.paths import file_below
 from benchmark.core.record_files import read_record
 from benchmark.core.records import SCHEMA
+from benchmark.study.documents import read_document
 from benchmark.study.model import Block, Study
 from benchmark.study.recipes import recipes_beside
 
@@ -86,9 +88,30 @@ def write_selected(study: Study, selection: Selection, results: Path) -> Path:
     used = {block.recipe_name for block in study.trials.blocks}
     for recipe in recipes_beside(used, study.path):
         copy_file(recipe, file_below(path.parent, "recipes") / recipe.name)
-    text = yaml.safe_dump(final_study(study, selection), sort_keys=False, width=100)
-    write_text(path, f"# Final runs with the settings of {FILE}; written by 'select'.\n{text}")
+    write_text(path, _written(study, selection))
     return path
+
+
+def is_current(study: Study, results: Path) -> bool:
+    """Say whether the study of the final runs is the one that follows from study and selection."""
+    assert study.trials is not None
+    path = selected_path(study, results)
+    try:
+        selection = Selection.read(path.parent / FILE)
+        found = read_document(path).data
+    except (ConfigError, RunError):
+        return False
+    chosen = [
+        (each.block, each.dataset, each.batch_size, each.loss, each.trials)
+        for each in selection.choices
+    ]
+    asked = [(block.name, *rest) for block, *rest in study.trials.choices]
+    return chosen == asked and found == yaml.safe_load(_written(study, selection))
+
+
+def _written(study: Study, selection: Selection) -> str:
+    text = yaml.safe_dump(final_study(study, selection), sort_keys=False, width=100)
+    return f"# Final runs with the settings of {FILE}; written by 'select'.\n{text}"
 
 
 def final_study(study: Study, selection: Selection) -> dict[str, Any]:
