@@ -28,6 +28,7 @@ from benchmark.cli import app
 from benchmark.cli.imports import import_verbs
 from benchmark.core.errors import RunError
 from benchmark.core.faults import end_with, watch_files
+from benchmark.core.interrupts import keep_interrupts
 
 import_verbs()
 
@@ -63,6 +64,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a locale without a letter shows its escape
             stream.reconfigure(errors="backslashreplace")
     watch_files()
+    keep_interrupts()
     try:
         check_call()
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)

@@ -8,15 +8,17 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
 
 INTERRUPTS = (signal.SIGINT, signal.SIGHUP)
 # A scheduler's, a terminal's Ctrl-C, and that of a terminal which is closed.
 STOP_SIGNALS = (signal.SIGTERM, *INTERRUPTS)
+SECONDS_LATER = 0.05
 
 
 @contextmanager
@@ -59,6 +61,25 @@ def held_back_from_workers() -> Iterator[None]:
     resource_tracker.ensure_running()  # the first of them would let interrupts through
     with held_back():
         yield
+
+
+def keep_interrupts() -> None:
+    """Send a Ctrl-C again that came in a callback, of a weak reference say.
+
+    Python can raise nothing there: it prints the traceback and goes on, as if nobody had asked.
+    """
+    others = sys.unraisablehook
+
+    def hook(found: "sys.UnraisableHookArgs") -> None:
+        if found.exc_type is not KeyboardInterrupt:
+            others(found)
+            return
+        again = threading.Timer(SECONDS_LATER, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        with suppress(RuntimeError):  # the program is at its end
+            again.start()
+
+    sys.unraisablehook = hook
 
 
 def ignore_interrupts() -> None:

@@ -58,7 +58,12 @@ class Registration:
         ended = sum((Path(results) / run.spec.folder / RESULT).is_file() for run in runs)
         parts = analysis_of(study)
         today = datetime.now(UTC).date().isoformat()
-        said = {"study": study.name, "registered": today, "runs_before": ended, "parts": parts}
+        said: dict[str, Any] = {
+            "study": study.name,
+            "registered": today,
+            "runs_before": ended,
+            "parts": parts,
+        }
         return cls(schema=SCHEMA, digest=_digest(said), **said)
 
     @classmethod

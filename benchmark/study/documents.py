@@ -1,5 +1,6 @@
 """YAML documents that remember the line of every value, so that problems can be found."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def read_document(path: Path) -> Document:
     return document
 
 
-def nearest_file(kind: str, name: str, folders: list[Path]) -> str:
+def nearest_file(kind: str, name: str, folders: Sequence[Path]) -> str:
     """Return the message for a name that has no YAML file in ``folders``."""
     names = {path.stem for folder in folders for path in folder.glob("*.yaml")}
     searched = ", ".join(dict.fromkeys(str(folder) for folder in folders))

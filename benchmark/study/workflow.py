@@ -22,16 +22,13 @@ from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.documents import read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
+from benchmark.study.places import in_the_way
 from benchmark.study.stand_in import stand_in_name
 from benchmark.study.trials.selection import is_current, selected_path
 
 T = TypeVar("T")
 
 DEFAULT_STUDY = "embedded"
-# In a study's folder.
-FOLDERS = (
-    "analyses", "figures", "gallery", "logs", "made_of", "papers", "report", "stats", "tables"
-)  # fmt: skip
 SETTINGS = ("study", "results", "dataset")
 
 
@@ -245,20 +242,10 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
     os.environ[STUDY.name] = study.name
     kind = Flow if study.trials is None else TrialsFlow
     flow = kind(study, expand(study), results.as_posix())
-    if problems := _in_the_way(flow):
+    own = {study.folder(results), Path(flow.folder)}  # of trials and final runs
+    if problems := in_the_way(results, own, [run.spec.folder for run in flow.runs.values()]):
         raise ConfigError("workflow configuration", problems)
     return flow
-
-
-def _in_the_way(flow: Flow) -> list[str]:
-    """Return what stands in the places of folders; Snakemake ends there with a traceback."""
-    own = {flow.study.folder(Path(flow.results)), Path(flow.folder)}  # of trials and final runs
-    folders = [Path(flow.results, "runs"), *own, *(each / name for each in own for name in FOLDERS)]
-    files = {file for folder in folders if (file := file_in_the_way(folder)) is not None}
-    return [
-        f"{file} is not a folder; move it away, or choose another place for the results"
-        for file in sorted(files)
-    ]
 
 
 def _unchanged(config: Mapping[str, Any], path: Path) -> str:

@@ -63,3 +63,40 @@ def test_who_starts_processes_hears_the_interrupt_afterwards():
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         started = True
     assert started
+
+
+IN_A_CALLBACK = """
+import os, signal, sys, time, weakref
+from benchmark.core.interrupts import keep_interrupts
+
+class Thing: pass
+
+def callback(_):
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000): pass
+
+{keep}
+thing = Thing()
+reference = weakref.ref(thing, callback)
+try:
+    del thing
+    time.sleep(2)
+    print("not heard")
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "told", "said"),
+    [("keep_interrupts()", "heard\n", ""), ("", "not heard\n", "Exception ignored")],
+    ids=["kept", "as Python does"],
+)
+def test_an_interrupt_in_a_callback_is_heard_later_and_says_nothing(keep, told, said):
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_CALLBACK.format(keep=keep)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == told and done.stderr.startswith(said) and bool(done.stderr) == bool(said)

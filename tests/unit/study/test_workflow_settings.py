@@ -10,6 +10,8 @@ from workplace import small_study
 
 from benchmark.cli.run import snakemake_words
 from benchmark.core.errors import ConfigError
+from benchmark.study import load_study
+from benchmark.study.grid import expand
 from benchmark.study.workflow import load_flow
 
 
@@ -48,6 +50,18 @@ def test_a_file_in_the_place_of_trials_and_final_runs_is_refused(tmp_path, place
     (tmp_path / place).touch()
     with pytest.raises(ConfigError, match=f"{place} is not a folder"):
         load_flow({"study": "reality_check", "results": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    "place", ["smoke/runs.csv", "smoke/report/index.html", "runs/{run}/spec.json"]
+)
+def test_a_link_to_itself_in_the_place_of_a_file_is_refused(tmp_path, place):
+    run = next(iter(expand(load_study("smoke")).values()))
+    path = tmp_path / place.format(run=run.spec.run_id)
+    path.parent.mkdir(parents=True)
+    path.symlink_to(path)
+    with pytest.raises(ConfigError, match=f"{path} is a link that leads to itself; remove it"):
+        load_flow({"study": "smoke", "results": str(tmp_path)})
 
 
 def test_a_setting_whose_name_is_no_text_is_named():
