@@ -1,18 +1,35 @@
 """The last words of a workflow: runs by status, verdicts, and where the report lies."""
 
+import contextlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmark.core.csv_file import guess_csv
-from benchmark.core.errors import RunError, derived_files
+from benchmark.core.errors import BenchmarkError, RunError, derived_files
+from benchmark.core.faults import fault
 from benchmark.core.records import STATE, STATUSES
 from benchmark.papers.verdicts.words import summary_text
 from benchmark.runs.plan import plan
-from benchmark.runs.status import status_of
+from benchmark.runs.status import end_of_log, status_of
 from benchmark.study import Study
 from benchmark.study.grid import expand
 
 FINISHED = ("ok", "diverged")
+
+
+def last_words(reported: Callable[[], Study], results: Path, log: Path, *, finished: bool) -> str:
+    """Return ``closing_words`` of a study, and what the import into MLflow has said in ``log``.
+
+    The study is over: an error is told like the rest.
+    """
+    try:
+        lines = [closing_words(reported(), results, finished=finished)]
+    except Exception as error:
+        lines = [str(error) if isinstance(error, BenchmarkError) else fault(error)]
+    with contextlib.suppress(OSError):
+        lines += end_of_log(log)
+    return "\n".join(lines).rstrip()
 
 
 def closing_words(study: Study, results: Path, *, finished: bool) -> str:

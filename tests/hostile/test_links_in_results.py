@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import py_compile
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,6 +183,29 @@ def test_a_loss_is_not_copied_through_a_link(outside, tmp_path):
     (plugins / "my_loss.py").symlink_to(outside / "file")
     copied_loss(tmp_path / "my_loss.py", plugins.parent)
     assert (plugins / "my_loss.py").read_text() == "x = 1\n"
+
+
+@pytest.mark.parametrize("name", ["notes.py", ".hidden.py", "paper"])
+def test_what_lies_in_the_folder_of_a_challenge_is_no_plugin(tmp_path, name):
+    (tmp_path / "my_loss.py").write_text("x = 1\n")
+    (tmp_path / "results" / "plugins" / name).mkdir(parents=True)
+    with pytest.raises(BenchmarkError, match=f"holds {name}, which would be imported; remove all"):
+        copied_loss(tmp_path / "my_loss.py", tmp_path / "results")
+
+
+def test_a_compiled_module_in_the_folder_of_a_challenge_is_not_run(tmp_path):
+    for name, text in (("my_loss", "x = 1\n"), ("other", "x = 2\n")):
+        (tmp_path / f"{name}.py").write_text(text)
+    place = tmp_path / "results" / "plugins" / "my_loss.py"
+    compiled = importlib.util.cache_from_source(place)
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(tmp_path / "other.py"), compiled, invalidation_mode=unchecked)
+    copied_loss(tmp_path / "my_loss.py", tmp_path / "results")
+    command = "import my_loss; print(my_loss.x)"
+    done = subprocess.run(
+        [sys.executable, "-c", command], cwd=place.parent, capture_output=True, check=True
+    )
+    assert done.stdout == b"1\n"
 
 
 def test_files_are_not_moved_into_a_folder_through_a_link(outside, tmp_path):

@@ -1,5 +1,4 @@
 # What all rules share: the study, its paths, its software, and the functions that rules and hooks call.
-import contextlib
 import os
 import shlex
 import signal
@@ -115,13 +114,10 @@ def missed_import(wildcards):
 
 def last_words(finished):
     """Return what a person wants to read when the workflow ends, warnings of the import into MLflow included."""
-    from benchmark.report.summary import closing_words
-    from benchmark.runs.status import end_of_log
+    from benchmark.report.summary import last_words as words
 
-    lines = [closing_words(FLOW.reported, Path(RESULTS), finished=finished)]
-    with contextlib.suppress(OSError):
-        lines += end_of_log(Path(f"{LOGS}/import_runs.log"))
-    return "\n".join(lines).rstrip()
+    log = Path(f"{LOGS}/import_runs.log")
+    return words(lambda: FLOW.reported, Path(RESULTS), log, finished=finished)
 
 
 def words_after_interrupt():

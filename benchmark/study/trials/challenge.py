@@ -1,5 +1,6 @@
 """A study of one loss against the frozen results of others: the same rules, fewer trials."""
 
+import shutil
 from pathlib import Path
 
 import yaml
@@ -37,9 +38,17 @@ def require_new_loss(path: Path) -> None:
 def copied_loss(path: Path, folder: Path) -> Path:
     """Copy a loss's file into a plugin folder of its own below ``folder``; return that folder.
 
-    Its neighbours would be plugins as well, whatever they are.
+    Its neighbours would be plugins as well, whatever they are. Raise ConfigError for other files
+    in that folder, which may come from elsewhere: they would be imported, too.
     """
     plugins = file_below(folder, "plugins")
+    cache = plugins / "__pycache__"  # of a module that need not be this one
+    if cache.is_dir() and not cache.is_symlink():
+        shutil.rmtree(cache)
+    others = {each.name for each in plugins.glob("*")} - {path.name} if plugins.is_dir() else ()
+    if others:
+        words = f"holds {', '.join(sorted(others))}, which would be imported; remove all but"
+        raise ConfigError(str(plugins), [f"{words} {path.name}"])
     copy_file(path, plugins / path.name)
     return plugins
 
@@ -70,7 +79,8 @@ def _changed(path: Path, copy: Path) -> bool:
 def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:
     """Write the study of ``loss`` with ``trials`` below ``folder``; return its path.
 
-    Raise ConfigError where no loss has this name, or where the field has none at this budget.
+    Raise ConfigError where no loss has this name, where the field has none at this budget, and for
+    recipes below ``folder``, which would take the place of the field's.
     """
     from benchmark.losses.catalogue import load_catalogue
 
@@ -84,6 +94,8 @@ def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:
     if trials not in budgets:
         allowed = ", ".join(map(str, study.trials.budgets))
         problems.append(f"the field has no results at --trials {trials} (allowed: {allowed})")
+    if (folder / "recipes").exists():
+        problems.append(f"{folder / 'recipes'} would take the place of the field's; remove it")
     if problems:
         raise ConfigError(f"challenge {loss}", problems)
     data = read_document(find_study(FIELD)).data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark.core.errors import ConfigError
-from benchmark.study.trials.challenge import copied_loss, require_same_loss
+from benchmark.study.trials.challenge import copied_loss, require_same_loss, write_challenge
 
 LOSS = "def forward(x):\n    return x\n"
 
@@ -49,3 +49,10 @@ def test_a_loss_without_runs_may_change(challenged, tmp_path):
     loss, folder, _ = challenged
     loss.write_text("x = 1\n")
     require_same_loss(loss, folder, tmp_path / "elsewhere")
+
+
+def test_recipes_in_the_folder_of_a_challenge_do_not_replace_the_fields(challenged, tmp_path):
+    _, folder, _ = challenged
+    (folder / "recipes").mkdir()
+    with pytest.raises(ConfigError, match="recipes would take the place of the field's; remove it"):
+        write_challenge("smooth_ap", 1, tmp_path / "field", folder)
