@@ -168,10 +168,10 @@ def challenge(
     )
 
     name = loss.stem
-    folder = results / "challenges" / name
     require_new_loss(loss)
+    folder = file_below(results, f"challenges/{name}")
     busy = f"another challenge of {name} is at work in {results}; wait for it, or stop it"
-    with alone(file_below(folder, ".lock"), busy):
+    with alone(folder / ".lock", busy):
         require_same_loss(loss, folder, results)
         plugins = copied_loss(loss, folder)
         os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))

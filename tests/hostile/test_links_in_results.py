@@ -185,6 +185,17 @@ def test_a_loss_is_not_copied_through_a_link(outside, tmp_path):
     assert (plugins / "my_loss.py").read_text() == "x = 1\n"
 
 
+@pytest.mark.parametrize("place", ["challenges", "challenges/my_loss"])
+def test_a_challenge_writes_through_no_link_out_of_the_results(outside, tmp_path, place):
+    (tmp_path / "my_loss.py").write_text("x = 1\n")
+    link = tmp_path / "results" / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+    command = ["challenge", str(tmp_path / "my_loss.py"), "--results", str(tmp_path / "results")]
+    with pytest.raises(DataError, match=r"'challenges/my_loss' leads out of .* through a link"):
+        CliRunner().invoke(app, command, catch_exceptions=False)
+
+
 @pytest.mark.parametrize("name", ["notes.py", ".hidden.py", "paper"])
 def test_what_lies_in_the_folder_of_a_challenge_is_no_plugin(tmp_path, name):
     (tmp_path / "my_loss.py").write_text("x = 1\n")
