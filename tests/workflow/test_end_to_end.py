@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -134,6 +135,11 @@ def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(
     once_more = run_smoke(smoke)
     assert once_more.returncode == 0, (once_more.stdout + once_more.stderr)[-4000:]
     assert (folder / "gallery" / "queries.csv").is_file()
+    shutil.rmtree(folder / "tables")
+    (folder / "verdicts.csv").unlink()
+    made_again = run_smoke(smoke)
+    assert made_again.returncode == 0, (made_again.stdout + made_again.stderr)[-4000:]
+    assert (folder / "tables").is_dir() and (folder / "verdicts.csv").is_file()
 
 
 @pytest.mark.slow

@@ -164,14 +164,19 @@ rule figures:
         "python -m benchmark plots {params.study} > {log:q} 2>&1"
 
 
+SHOWN = [
+    COMPUTED,
+    rules.tables.output,
+    rules.figures.output,
+    rules.gallery.output,
+]
+
+
 # Analyses that 'all' does not make count by their content.
 rule report:
     input:
-        COMPUTED,
+        SHOWN,
         FLOW.data("report"),
-        rules.tables.output,
-        rules.figures.output,
-        rules.gallery.output,
         expand(f"{OUT}/analyses/{{name}}/summary.json", name=WITH_THE_REPORT),
     output:
         f"{OUT}/report/index.html",
