@@ -152,7 +152,7 @@ def challenge(
 
     from benchmark.core.csv_file import guess_csv
     from benchmark.core.environment import PLUGINS
-    from benchmark.core.errors import derived_files
+    from benchmark.core.errors import ConfigError, derived_files
     from benchmark.core.files import alone
     from benchmark.core.paths import file_below
     from benchmark.report.page.answer import standing
@@ -178,7 +178,11 @@ def challenge(
         field = field or ROOT / "results" / "reference" / FIELD
         study = write_challenge(name, trials, field, folder)
         for kind in (TRIALS, FINAL):  # what is wrong with them is said before anything is trained
-            RunTable.read(field_folder(field.as_posix(), kind))
+            place = field_folder(field.as_posix(), kind)
+            if not place.is_dir():
+                words = f"has no folder '{kind}' of frozen results, as results/reference/{FIELD}"
+                raise ConfigError(f"--field {field}", [words])
+            RunTable.read(place)
         command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
         if status := _status_of([*command, "--results", str(results)]):
             raise typer.Exit(status)

@@ -30,9 +30,11 @@ def write_spec(run: Run, results: Path) -> bool:
     """Write the specification of ``run`` unless it is there; return whether the file changed.
 
     A finished result that belongs to another specification is copied to ``previous/<digest>/``
-    first, because the training that follows takes its place.
+    first, because the training that follows takes its place. Raise DataError for a folder that a
+    link leads out of those of the runs.
     """
-    folder = Path(results) / run.spec.folder
+    runs, *parts = run.spec.folder.parts
+    folder = file_below(Path(results) / runs, "/".join(parts))
     keep_previous(folder, run.digest)
     path = folder / SPEC
     try:

@@ -16,7 +16,7 @@ from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.faults import end_with
 from benchmark.core.files import clear_place, file_in_the_way
 from benchmark.core.paths import read_regular
-from benchmark.core.records import RESULTS
+from benchmark.core.records import RESULT, RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.documents import read_document
@@ -168,13 +168,20 @@ class TrialsFlow(Flow):
     @property
     def count(self) -> int:
         """The number of trials and final runs."""
-        return super().count + len(self.final_runs)
+        return super().count + (self._planned if self.later else len(self.final_runs))
 
     @property
     def later(self) -> int:
-        """The number of final runs while it is not known which they are."""
-        trials = self.study.trials
-        return 0 if trials is None or self.selected.is_file() else trials.final_runs
+        """The number of final runs to train while it is not known which they are."""
+        if self.is_current:
+            return 0
+        folders = (Path(self.results, run.spec.folder) for run in self.final_runs.values())
+        return max(0, self._planned - sum((folder / RESULT).is_file() for folder in folders))
+
+    @property
+    def _planned(self) -> int:
+        assert self.study.trials is not None
+        return self.study.trials.final_runs
 
     @property
     def reported(self) -> Study:

@@ -181,9 +181,16 @@ def test_the_workflow_knows_the_final_runs_once_they_are_chosen(ruled, tmp_path)
     assert flow.files("result.json") == [] and flow.later == 3 * 3 * 2
     assert flow.imported == [flow.asked]
     losses = ("smooth_ap", "smooth_ap_wide", "roadmap")
-    choices = [Choice("main", "glyphs_tiny", 16, loss, 0, 0, 0.5, {}) for loss in losses]
-    write_selected(flow.study, Selection.of(flow.study, choices), tmp_path / "results")
-    assert len(flow.files("result.json")) == 3 * 2 and flow.later == 0
+    choices = [
+        Choice("main", "glyphs_tiny", 16, loss, trials, trials, 0.5, {})
+        for loss in losses
+        for trials in (0, 1, 2)
+    ]
+    selection = Selection.of(flow.study, choices)
+    path = write_selected(flow.study, selection, tmp_path / "results")
+    assert flow.later == 3 * 3 * 2, "of another selection"
+    selection.write(path.parent / "selection.json")
+    assert len(flow.files("result.json")) == 3 * 3 * 2 and flow.later == 0
     assert flow.run("glyphs_tiny/tinynet~authors/roadmap/bs16/seed2").spec.seed == 2
     text = yaml.safe_load(flow.selected.read_text())
     assert text["study"] == "small-selected" and flow.folder.endswith("results/small-selected")

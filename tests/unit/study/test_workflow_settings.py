@@ -9,7 +9,8 @@ import yaml
 from workplace import small_study
 
 from benchmark.cli.run import snakemake_words
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, DataError
+from benchmark.runs.specs import write_spec
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 from benchmark.study.workflow import load_flow
@@ -62,6 +63,27 @@ def test_a_link_to_itself_in_the_place_of_a_file_is_refused(tmp_path, place):
     path.symlink_to(path)
     with pytest.raises(ConfigError, match=f"{path} is a link that leads to itself; remove it"):
         load_flow({"study": "smoke", "results": str(tmp_path)})
+
+
+@pytest.mark.parametrize("place", ["runs.csv", "report/index.html"])
+def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path, place):
+    (tmp_path / "smoke" / place).mkdir(parents=True)
+    with pytest.raises(ConfigError, match=f"{place} is a folder in the place of a file; remove it"):
+        load_flow({"study": "smoke", "results": str(tmp_path)})
+
+
+@pytest.mark.parametrize("depth", [1, 5])
+def test_a_link_to_elsewhere_in_the_place_of_a_run_is_refused(tmp_path, depth):
+    run = next(iter(expand(load_study("smoke")).values()))
+    (tmp_path / "elsewhere").mkdir()
+    place = tmp_path / "results" / Path(*run.spec.folder.parts[: 1 + depth])
+    place.parent.mkdir(parents=True)
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match=f"{run.spec.run_id} leads out of .* through a link"):
+        load_flow({"study": "smoke", "results": str(tmp_path / "results")})
+    with pytest.raises(DataError, match=r"leads out of .* through a link"):
+        write_spec(run, tmp_path / "results")
+    assert not any((tmp_path / "elsewhere").iterdir())
 
 
 def test_a_setting_whose_name_is_no_text_is_named():
