@@ -84,7 +84,7 @@ def ui(
     echo(f"MLflow UI: http://{serving.LOOPBACK}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
     if status := serving.serve(command, serving.server_environment(os.environ)):
-        raise typer.Exit(abs(status))
+        raise typer.Exit(128 - status if status < 0 else status)
 
 
 def _note(study: Study, results: Path) -> str:

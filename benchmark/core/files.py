@@ -82,11 +82,16 @@ def refuse_links(folder: Path) -> None:
     ``folder`` itself may be one: its owner may keep it on another disk.
     """
     for path in sorted(one for pattern in ("*", "analyses*/*") for one in folder.glob(pattern)):
-        if path.is_symlink() and path.is_dir():
-            raise RunError(
-                f"{path} is a link to a folder, through which files would be written elsewhere; "
-                "remove the link: the step makes its folder anew"
-            )
+        refuse_link(path)
+
+
+def refuse_link(path: Path) -> None:
+    """Raise RunError where ``path`` is a link to a folder."""
+    if path.is_symlink() and path.is_dir():
+        raise RunError(
+            f"{path} is a link to a folder, through which files would be written elsewhere; "
+            "remove the link: the step makes its folder anew"
+        )
 
 
 def remove_folder(path: Path) -> None:

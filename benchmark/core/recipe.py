@@ -146,7 +146,7 @@ class EvaluationConfig:
     whitening_power: float = option(
         0.5,
         at_least=0.0,
-        at_most=4.0,
+        at_most=1.0,
         added=True,
         help="power of the variance that whitening divides by: 0.5 gives variance 1",
     )
@@ -163,7 +163,8 @@ class EvaluationConfig:
     )
     scale_power: float = option(
         1.0,
-        above=0.0,
+        at_least=0.1,
+        at_most=16.0,
         added=True,
         help="power that scales are averaged at: sign(x) |x|^p before the mean, the root after it",
     )

@@ -1,12 +1,12 @@
 """The recipe's section ``input``: how images become tensors."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 from benchmark.core.errors import Problem
 from benchmark.core.options import option
 
+MOST_RATIO = 100.0  # of sides, as images may have
 MOST_SCALE = 1000.0  # of pixels in [0, 1]; beyond it a network's numbers are none, not its loss's
 
 
@@ -149,11 +149,11 @@ def check_input(config: InputConfig, channels: int) -> list[Problem]:
         found.append(Problem(f"{words} {MOST_SCALE:g}", "mean"))
     for key, values, highest in (
         ("crop_area", config.crop_area, 1.0),
-        ("crop_aspect", config.crop_aspect, math.inf),
-        ("scale", config.scale, math.inf),
+        ("crop_aspect", config.crop_aspect, MOST_RATIO),
+        ("scale", config.scale, MOST_RATIO),
     ):
-        if len(values) != 2 or not 0 < values[0] <= values[1] <= highest:
-            limit = "" if highest == math.inf else f" and at most {highest:g}"
-            words = f"{values} is no range; give two increasing numbers above 0{limit}"
+        if len(values) != 2 or not 1 / MOST_RATIO**2 <= values[0] <= values[1] <= highest:
+            words = f"{values} is no range; give two increasing numbers from {1 / MOST_RATIO**2:g}"
+            words = f"{words} to {highest:g}"
             found.append(Problem(words, key))
     return found

@@ -154,6 +154,7 @@ def random_resized_box(size: Size, config: InputConfig, generator: np.random.Gen
             top = int(generator.integers(0, height - crop_height + 1))
             return left, top, left + crop_width, top + crop_height
     aspect = min(max(width / height, aspects[0]), aspects[1])
-    crop_width, crop_height = min(width, round(height * aspect)), min(height, round(width / aspect))
+    crop_width = max(1, min(width, round(height * aspect)))
+    crop_height = max(1, min(height, round(width / aspect)))
     left, top = (width - crop_width) // 2, (height - crop_height) // 2
     return left, top, left + crop_width, top + crop_height

@@ -16,6 +16,7 @@ from benchmark.study import Study
 from benchmark.study.grid import expand
 
 FINISHED = ("ok", "diverged")
+LINES = 30  # of the log of the import
 
 
 def last_words(reported: Callable[[], Study], results: Path, log: Path, *, finished: bool) -> str:
@@ -28,7 +29,7 @@ def last_words(reported: Callable[[], Study], results: Path, log: Path, *, finis
     except Exception as error:
         lines = [str(error) if isinstance(error, BenchmarkError) else fault(error)]
     with contextlib.suppress(OSError):
-        lines += end_of_log(log)
+        lines += end_of_log(log)[-LINES:]
     return "\n".join(lines).rstrip()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import DataError
-from benchmark.core.files import copy_file
+from benchmark.core.files import copy_file, refuse_link
 from benchmark.core.paths import MAX_RECORD, file_below, read_regular
 from benchmark.core.plain import parse_json
 from benchmark.core.records import (
@@ -30,11 +30,11 @@ def write_spec(run: Run, results: Path) -> bool:
     """Write the specification of ``run`` unless it is there; return whether the file changed.
 
     A finished result that belongs to another specification is copied to ``previous/<digest>/``
-    first, because the training that follows takes its place. Raise DataError for a folder that a
-    link leads out of those of the runs.
+    first, because the training that follows takes its place. Raise RunError for a folder that is a
+    link.
     """
-    runs, *parts = run.spec.folder.parts
-    folder = file_below(Path(results) / runs, "/".join(parts))
+    folder = Path(results) / run.spec.folder
+    refuse_link(folder)
     keep_previous(folder, run.digest)
     path = folder / SPEC
     try:
@@ -49,8 +49,9 @@ def write_specs(runs: Mapping[str, Run], results: Path) -> int:
     """Write every specification whose file is missing or different; return their number."""
     changed = 0
     for run in runs.values():
-        path = Path(results) / run.spec.folder / SPEC
-        if digest_of(path) != run.digest:
+        folder = Path(results) / run.spec.folder
+        refuse_link(folder)
+        if digest_of(folder / SPEC) != run.digest:
             changed += write_spec(run, results)
     return changed
 

@@ -57,11 +57,13 @@ def recipes_beside(names: Iterable[str], study_path: Path) -> list[Path]:
     for name in names:
         base: Any = name
         for _ in range(MAX_CHAIN + 1):
-            path = next(
-                path for folder in (beside, own) if (path := folder / f"{base}.yaml").is_file()
-            )
+            paths = (folder / f"{base}.yaml" for folder in (beside, own))
+            path = next((path for path in paths if path.is_file()), None)
+            if path is None:  # it was sound a moment ago
+                break
             found |= {path} if path.parent == beside and beside.resolve() != own else set()
-            if (base := read_document(path).data.get("extends")) is None:
+            base = read_document(path).data.get("extends")
+            if base is None:
                 break
     return sorted(found)
 

@@ -22,7 +22,6 @@ from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.documents import read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
-from benchmark.study.places import in_the_way
 from benchmark.study.stand_in import stand_in_name
 from benchmark.study.trials.selection import is_current, selected_path
 
@@ -75,6 +74,11 @@ class Flow:
     def reported(self) -> Study:
         """The study that the last words are about."""
         return self.study
+
+    @property
+    def final_runs(self) -> dict[str, Run]:
+        """The runs that follow from trials."""
+        return {}
 
     def run(self, run_id: str) -> Run:
         """Return one run."""
@@ -168,7 +172,7 @@ class TrialsFlow(Flow):
     @property
     def count(self) -> int:
         """The number of trials and final runs."""
-        return super().count + (self._planned if self.later else len(self.final_runs))
+        return len(self.runs) + (len(self.final_runs) if self.is_current else self._planned)
 
     @property
     def later(self) -> int:
@@ -248,11 +252,7 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
     study = load_study(asked, results)
     os.environ[STUDY.name] = study.name
     kind = Flow if study.trials is None else TrialsFlow
-    flow = kind(study, expand(study), results.as_posix())
-    own = {study.folder(results), Path(flow.folder)}  # of trials and final runs
-    if problems := in_the_way(results, own, [run.spec.folder for run in flow.runs.values()]):
-        raise ConfigError("workflow configuration", problems)
-    return flow
+    return kind(study, expand(study), results.as_posix())
 
 
 def _unchanged(config: Mapping[str, Any], path: Path) -> str:

@@ -153,6 +153,10 @@ def test_a_report_that_is_a_link_or_has_gigabytes_is_not_published(outside, tmp_
     pages = [tmp_path / "results" / name / PAGE for name in ("link", "big", "page")]
     for page in pages:
         page.parent.mkdir(parents=True)
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "index.html").write_text("private")
+    (tmp_path / "results" / "folder").mkdir()
+    (tmp_path / "results" / "folder" / "report").symlink_to(tmp_path / "private")
     pages[0].symlink_to(outside / "file")
     with open(pages[1], "wb") as stream:
         stream.truncate(2**40)
@@ -196,12 +200,24 @@ def test_a_challenge_writes_through_no_link_out_of_the_results(outside, tmp_path
         CliRunner().invoke(app, command, catch_exceptions=False)
 
 
-@pytest.mark.parametrize("name", ["notes.py", ".hidden.py", "paper"])
+@pytest.mark.parametrize("name", ["notes.py", "paper/paper.yaml"])
 def test_what_lies_in_the_folder_of_a_challenge_is_no_plugin(tmp_path, name):
     (tmp_path / "my_loss.py").write_text("x = 1\n")
-    (tmp_path / "results" / "plugins" / name).mkdir(parents=True)
+    place = tmp_path / "results" / "plugins" / name
+    place.parent.mkdir(parents=True)
+    place.touch()
+    name = name.partition("/")[0]
     with pytest.raises(BenchmarkError, match=f"holds {name}, which would be imported; remove all"):
         copied_loss(tmp_path / "my_loss.py", tmp_path / "results")
+
+
+def test_what_an_operating_system_leaves_in_the_folder_of_a_challenge_does_no_harm(tmp_path):
+    (tmp_path / "my_loss.py").write_text("x = 1\n")
+    plugins = tmp_path / "results" / "plugins"
+    plugins.mkdir(parents=True)
+    for name in (".DS_Store", "._my_loss.py", "notes.txt"):
+        (plugins / name).touch()
+    assert copied_loss(tmp_path / "my_loss.py", tmp_path / "results") == plugins
 
 
 def test_a_compiled_module_in_the_folder_of_a_challenge_is_not_run(tmp_path):

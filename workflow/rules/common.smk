@@ -12,6 +12,7 @@ from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folder import RunsFolder
 from benchmark.runs.specs import outdated, write_spec
 from benchmark.study.interrupt import Interrupt
+from benchmark.study.places import check_places
 from benchmark.study.workflow import load_flow, or_end
 from snakemake_logger_plugin_runs import StudyFacts
 
@@ -19,6 +20,7 @@ FLOW = or_end(lambda: load_flow(config, workflow.overwrite_configfiles))
 if workflow.is_main_process:
     # What is wrong with papers, or not said of a recipe, is said before anything is trained.
     or_end(lambda: study_ledger(FLOW.study))
+    or_end(lambda: check_places(FLOW))
 RUNS = FLOW.runs
 RESULTS = FLOW.results
 OUT = FLOW.folder
@@ -52,7 +54,7 @@ if DEPLOYED:  # neither the environment nor the image holds the project itself
 
 # What lies on the disk counts by its content: where it is of another specification, the run is as good as forced,
 # whatever the dates say and whether or not Snakemake remembers it. The job of one run has nothing to decide.
-FINAL = or_end(lambda: FLOW.final_runs) if FLOW.study.trials else {}
+FINAL = or_end(lambda: FLOW.final_runs)
 OUTDATED = set()
 if workflow.is_main_process:
     OUTDATED.update(or_end(lambda: outdated({**RUNS, **FINAL}, RESULTS)))

@@ -169,6 +169,7 @@ SHOWN = [
     rules.tables.output,
     rules.figures.output,
     rules.gallery.output,
+    expand(f"{OUT}/analyses/{{name}}/summary.json", name=WITH_THE_REPORT),
 ]
 
 
@@ -177,7 +178,6 @@ rule report:
     input:
         SHOWN,
         FLOW.data("report"),
-        expand(f"{OUT}/analyses/{{name}}/summary.json", name=WITH_THE_REPORT),
     output:
         f"{OUT}/report/index.html",
     log:

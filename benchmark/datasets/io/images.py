@@ -65,7 +65,7 @@ def open_pixels(path: Path, divisor: Divisor | None = None, *, stored: bool = Fa
                 return pixels
         if stored:
             image.load()
-            return image
+            return image.convert("RGB") if image.mode == "LAB" else image  # Pillow has no LAB to L
         return _upright(image)
 
 

@@ -61,8 +61,8 @@ def served_at(study: str) -> str:
 def publish_reports(results: Path) -> None:
     """Copy every study's report among the artifacts, where the UI can serve it."""
     for page in Path(results).glob(f"*/{PAGE}"):
-        place = f"{ARTIFACTS}/{page.relative_to(results).parts[0]}/{SERVED}"
         # somebody else's results can be looked at
         with contextlib.suppress(OSError, DataError, RunError):
-            file_below(page.parent, page.name)
-            copy_file(page, file_below(Path(results), place))
+            study = page.relative_to(results).parts[0]
+            source = file_below(Path(results) / study, PAGE)
+            copy_file(source, file_below(Path(results), f"{ARTIFACTS}/{study}/{SERVED}"))

@@ -5,11 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from benchmark.core.interrupts import handling_stop_signals, held_back
+from benchmark.core.interrupts import handling_stop_signals
 from benchmark.runs.tracking.store import (
     ARTIFACTS,
     DATABASE,
@@ -23,6 +24,7 @@ from benchmark.runs.tracking.store import (
 
 LOOPBACK = "127.0.0.1"
 SECONDS_TO_END = 5.0
+LOOK_SECONDS = 0.1
 
 
 def server_command(results: Path, port: int) -> list[str]:
@@ -32,9 +34,10 @@ def server_command(results: Path, port: int) -> list[str]:
     """
     reach(results)
     uri = tracking_uri(results)
-    if is_own(uri, results) and not (Path(results) / DATABASE).exists():
+    own, database = is_own(uri, results), Path(results) / DATABASE
+    if own and not database.exists():
         raise TrackingError(
-            f"{Path(results) / DATABASE} does not exist; run a study, or import one with "
+            f"{database} does not exist; run a study, or import one with "
             "'python -m benchmark track import STUDY'"
         )
     with socket.socket() as probe:
@@ -45,8 +48,9 @@ def server_command(results: Path, port: int) -> list[str]:
             raise TrackingError(
                 f"port {port} cannot be used ({error.strerror}); choose another with --port"
             ) from error
-    with speaking_plainly(results):
-        connect(results).search_experiments()
+    if not own or database.stat().st_size:  # an empty one is made by MLflow
+        with speaking_plainly(results):
+            connect(results).search_experiments()
     artifacts = (Path(results) / ARTIFACTS).resolve().as_uri()
     options = ["--backend-store-uri", uri, "--artifacts-destination", artifacts, "--host", LOOPBACK]
     return [
@@ -75,31 +79,19 @@ def serve(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """Run a server until it ends or a signal ends it; return its status, 0 after a signal.
 
     It is in a group of its own, which a terminal's Ctrl-C does not reach: MLflow would answer with
-    a traceback until it has imported all it needs.
+    a traceback until it has imported all it needs. A second signal, or five seconds, kill it.
     """
-
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    process = None
-    with handling_stop_signals(stop):
-        try:
-            with held_back():
-                process = subprocess.Popen(command, env=environment, process_group=0)
-            return process.wait()
-        except KeyboardInterrupt:
-            if process is not None:
-                _end(process)
-            return 0
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and its children; a second signal or some seconds later they are killed."""
-    for number, seconds in ((signal.SIGTERM, SECONDS_TO_END), (signal.SIGKILL, None)):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(seconds)
-        except ProcessLookupError:
-            return
-        except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            continue
+    signals: list[float] = []
+    with handling_stop_signals(lambda *_: signals.append(time.monotonic())):
+        process = subprocess.Popen(command, env=environment, process_group=0)
+        told = False
+        while process.poll() is None:
+            if len(signals) > 1 or (signals and time.monotonic() > signals[0] + SECONDS_TO_END):
+                os.killpg(process.pid, signal.SIGKILL)
+            elif signals and not told:
+                os.killpg(process.pid, signal.SIGTERM)
+                told = True
+            time.sleep(LOOK_SECONDS)
+        with suppress(ProcessLookupError):  # what it has left behind
+            os.killpg(process.pid, signal.SIGKILL)
+    return 0 if signals else process.returncode

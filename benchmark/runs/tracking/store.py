@@ -131,7 +131,7 @@ def connect(results: Path) -> Any:
         _make_store(Path(results) / DATABASE)
     elif uri.startswith("sqlite:"):
         _open_file(uri)
-        _upgrade(uri)
+        _upgrade(uri, is_own(uri, results))
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
     return BoundedClient(client, call_seconds()) if is_server(uri) else client
 
@@ -215,7 +215,7 @@ def _open_file(uri: str) -> None:
     engine.dispose()
 
 
-def _upgrade(uri: str) -> None:
+def _upgrade(uri: str, own: bool) -> None:
     """Bring the schema of an existing database, written by an older MLflow, up to date.
 
     Raise RunError for a database of another program, which MLflow would fill with its tables.
@@ -230,13 +230,8 @@ def _upgrade(uri: str) -> None:
         tables = sqlalchemy.inspect(engine).get_table_names()
         if tables and "experiments" not in tables:
             raise RunError(f"it is a database of something else, with the table {tables[0]!r}")
-        with engine.connect() as connection:  # they may work for ever
-            query = (
-                "select name from sqlite_master where type in ('view', 'trigger') "
-                "and tbl_name != 'secrets'"  # has one of MLflow's own, and no rows here
-            )
-            if (found := connection.exec_driver_sql(query).scalar()) is not None:
-                raise RunError(f"it computes: it has the view or trigger {found!r}")
+        if own:  # it may come from elsewhere, and work for ever
+            _refuse_computing(engine)
         if (
             utils._all_tables_exist(engine)
             and utils._get_schema_version(engine) != utils._get_latest_schema_revision()
@@ -244,6 +239,17 @@ def _upgrade(uri: str) -> None:
             utils._upgrade_db(engine)
     finally:
         engine.dispose()
+
+
+def _refuse_computing(engine: Any) -> None:
+    """Raise RunError for views, and for triggers but the one that MLflow makes."""
+    query = (
+        "select name from sqlite_master where type = 'view' or (type = 'trigger' and "
+        "(name, tbl_name) != ('prevent_secrets_aad_mutation', 'secrets'))"
+    )
+    with engine.connect() as connection:
+        if (found := connection.exec_driver_sql(query).scalar()) is not None:
+            raise RunError(f"it computes: it has the view or trigger {found!r}")
 
 
 def first_line(error: BaseException) -> str:

@@ -38,14 +38,15 @@ def require_new_loss(path: Path) -> None:
 def copied_loss(path: Path, folder: Path) -> Path:
     """Copy a loss's file into a plugin folder of its own below ``folder``; return that folder.
 
-    Its neighbours would be plugins as well, whatever they are. Raise ConfigError for other files
-    in that folder, which may come from elsewhere: they would be imported, too.
+    Its neighbours would be plugins as well, whatever they are. Raise ConfigError for other plugins
+    in that folder, which may come from elsewhere.
     """
     plugins = file_below(folder, "plugins")
     cache = plugins / "__pycache__"  # of a module that need not be this one
     if cache.is_dir() and not cache.is_symlink():
         shutil.rmtree(cache)
-    others = {each.name for each in plugins.glob("*")} - {path.name} if plugins.is_dir() else ()
+    others = {each.name for each in plugins.glob("[!.]*.py")} - {path.name}
+    others |= {each.name for each in plugins.glob("*") if each.is_dir()}
     if others:
         words = f"holds {', '.join(sorted(others))}, which would be imported; remove all but"
         raise ConfigError(str(plugins), [f"{words} {path.name}"])

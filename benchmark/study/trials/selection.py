@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from benchmark.core.errors import ConfigError, RunError
-from benchmark.core.files import copy_file, write_json, write_text
-from benchmark.core.paths import file_below
-from benchmark.core.record_files import read_record
+from benchmark.core.files import copy_file, remove_folder, write_json, write_text
+from benchmark.core.paths import file_below, read_regular
+from benchmark.core.plain import parse_yaml
+from benchmark.core.record_files import read_record, unreadable
 from benchmark.core.records import SCHEMA
 from benchmark.study.documents import read_document
 from benchmark.study.model import Block, Study
@@ -70,7 +71,11 @@ class Selection:
     @classmethod
     def read(cls, path: Path) -> Selection:
         """Return the record at ``path``; raise RunError when it is absent or damaged."""
-        return read_record(cls, path, "a selection of settings")
+        found: Selection = read_record(cls, path, "a selection of settings")
+        for choice in found.choices:
+            if not isinstance(choice.override.get("optimizer", {}), dict):
+                raise unreadable(path, "a selection of settings", "an optimizer is no mapping")
+        return found
 
 
 def selected_path(study: Study, results: Path) -> Path:
@@ -84,10 +89,12 @@ def write_selected(study: Study, selection: Selection, results: Path) -> Path:
     Its recipes that lie beside the study are copied, so that the file stands by itself.
     """
     path = selected_path(study, results)
-    assert study.trials is not None
-    used = {block.recipe_name for block in study.trials.blocks}
-    for recipe in recipes_beside(used, study.path):
-        copy_file(recipe, file_below(path.parent, "recipes") / recipe.name)
+    target = file_below(path.parent, "recipes")
+    recipes = _recipes(study)
+    if all(recipe.parent.resolve() != target.resolve() for recipe in recipes):
+        remove_folder(target)  # what else lies there would take the place of the repository's
+    for recipe in recipes:
+        copy_file(recipe, target / recipe.name)
     write_text(path, _written(study, selection))
     return path
 
@@ -99,14 +106,23 @@ def is_current(study: Study, results: Path) -> bool:
     try:
         selection = Selection.read(path.parent / FILE)
         found = read_document(path).data
-    except (ConfigError, RunError):
+        copied = {each.name: read_regular(each) for each in path.parent.glob("recipes/*.yaml")}
+        recipes = {each.name: read_regular(each) for each in _recipes(study)}
+    except (OSError, ConfigError, RunError):
         return False
     chosen = [
         (each.block, each.dataset, each.batch_size, each.loss, each.trials)
         for each in selection.choices
     ]
     asked = [(block.name, *rest) for block, *rest in study.trials.choices]
-    return chosen == asked and found == yaml.safe_load(_written(study, selection))
+    if chosen != asked or copied != recipes:
+        return False
+    return bool(found == parse_yaml(_written(study, selection))[0])
+
+
+def _recipes(study: Study) -> list[Path]:
+    assert study.trials is not None
+    return recipes_beside({block.recipe_name for block in study.trials.blocks}, study.path)
 
 
 def _written(study: Study, selection: Selection) -> str:

@@ -20,7 +20,7 @@ from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener
 from benchmark.input.create import create_input
 from benchmark.input.pictures import Jitter, pixels_of, turn
-from benchmark.input.views import View, eval_view, train_view
+from benchmark.input.views import View, eval_view, random_resized_box, train_view
 from benchmark.models.vision_ops import prepare_torchvision
 
 DRAWS = 2000
@@ -243,3 +243,10 @@ def _theirs(transforms, config, size):
 
 def _resized(transforms, picture, side):
     return transforms.functional.resize(picture, side).size
+
+
+@pytest.mark.parametrize("aspect", [0.0001, 100.0])
+def test_a_box_that_fits_no_image_still_has_pixels(aspect):
+    config = InputConfig(augmentation="crop_flip", crop_aspect=[aspect, aspect])
+    left, top, right, bottom = random_resized_box((30, 20), config, np.random.default_rng(0))
+    assert 0 <= left < right <= 30 and 0 <= top < bottom <= 20

@@ -15,7 +15,7 @@ from picture_files import save
 from PIL import EpsImagePlugin, Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.images import FORMATS, MAX_IMAGE, image_format, open_image
+from benchmark.datasets.io.images import FORMATS, MAX_IMAGE, Opener, image_format, open_image
 
 TURNED = Image.Exif()
 TURNED[0x0112] = 6  # by 90 degrees
@@ -185,3 +185,9 @@ def test_an_image_of_gigabytes_is_refused_before_a_decoder_reads_it(tmp_path, su
     os.truncate(path, MAX_IMAGE + 1)  # a sparse file, which takes no room
     with pytest.raises(DataError, match=r"more than 200,000,000 bytes"):
         open_image(path)
+
+
+def test_an_image_of_mode_lab_can_be_shown_in_grey_as_it_is_stored(tmp_path):
+    Image.new("LAB", (4, 4), (128, 0, 0)).save(tmp_path / "a.tif")
+    picture = Opener(tmp_path, ["a.tif"]).stored(0)
+    assert picture.convert("L").getpixel((0, 0)) > 100

@@ -47,6 +47,14 @@ def test_a_database_that_computes_is_refused(tmp_path, statements):
         store.prepare("other", "Another", tmp_path)
 
 
+def test_a_view_of_the_users_own_database_is_theirs(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mine.db'}")
+    store.prepare("toy", "A toy", tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "mine.db")) as database:
+        database.execute("create view best as select * from runs")
+    assert store.prepare("other", "Another", tmp_path)
+
+
 def test_a_store_of_a_newer_version_is_one_clear_error(tmp_path):
     store.prepare("toy", "A toy", tmp_path)
     with sqlite3.connect(tmp_path / store.DATABASE) as database:

@@ -86,8 +86,9 @@ def served(tmp_path, request):
             stderr=stream,
             start_new_session=True,
         )
+    deadline = time.monotonic() + 60
     while not words.read_text().endswith("\n"):
-        assert process.poll() is None, words.read_text()
+        assert process.poll() is None and time.monotonic() < deadline, words.read_text()
         time.sleep(0.02)
     yield process, int(words.read_text()), words
     for number in (process.pid, int(words.read_text().split()[0])):
@@ -112,6 +113,20 @@ def test_a_second_interrupt_kills_a_server_that_does_not_end(served):
         time.sleep(0.5)
     assert process.wait(3) == 0
     require_end(child)
+
+
+def test_a_signal_that_comes_while_the_server_starts_ends_it(tmp_path, monkeypatch):
+    started = []
+
+    def start(*arguments, **options):
+        started.append(popen(*arguments, **options))
+        os.kill(os.getpid(), signal.SIGTERM)
+        return started[0]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(serving.subprocess, "Popen", start)
+    assert serving.serve([sys.executable, "-c", "import time; time.sleep(100)"], os.environ) == 0
+    assert started[0].poll() is not None
 
 
 def test_the_status_of_a_server_that_fails_is_told():
