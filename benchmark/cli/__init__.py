@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,20 @@ app = typer.Typer(
 )
 
 StudyName = Annotated[str, typer.Argument(help="name or path of a study")]
-Results = Annotated[Path, typer.Option(help="root of the results", file_okay=False)]
+
+
+def _folder(path: Path) -> Path:
+    """Return the path; raise RunError for an address, of which a path has one slash less."""
+    from benchmark.core.errors import RunError
+
+    if re.match(r"\w{2,}:/", path.as_posix()):
+        raise RunError(f"--results {path} is an address; name a folder of this machine")
+    return path
+
+
+Results = Annotated[
+    Path, typer.Option(help="root of the results", file_okay=False, callback=_folder)
+]
 
 MAX_SEED = 2**32 - 1  # as in studies
 MAX_PROCESSES = 1_000

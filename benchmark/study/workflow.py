@@ -284,6 +284,8 @@ def _misread(config: Mapping[str, Any]) -> list[str]:
             )
         elif set(value) & set("{}"):
             problems.append(f"{key}={value} has braces, which Snakemake takes for wildcards")
+        elif key == "results" and "://" in value:
+            problems.append(f"results={value} is an address; name a folder of this machine")
         elif key == "results" and (file := file_in_the_way(Path(value))) is not None:
             problems.append(f"results={value}: {file} is not a folder; choose another place")
     return problems

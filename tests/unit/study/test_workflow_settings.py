@@ -38,6 +38,11 @@ def test_a_file_in_the_place_of_the_results_is_refused(tmp_path, below):
         load_flow({"study": "smoke", "results": f"{tmp_path}/file{below}"})
 
 
+def test_an_address_is_no_folder_of_results():
+    with pytest.raises(ConfigError, match="results=s3://bucket is an address"):
+        load_flow({"study": "smoke", "results": "s3://bucket"})
+
+
 def check(results, study="smoke"):
     check_places(load_flow({"study": study, "results": str(results)}))
 
