@@ -4,7 +4,19 @@ import atexit
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
+from typing import Any
+
+
+def let_signals_in(scheduler: Any) -> None:
+    """Let SIGTERM be handled at any moment of Snakemake's ``scheduler``.
+
+    Its handler takes two locks that are not reentrant: where the signal comes while the scheduler
+    itself holds one, as when its jobs have just ended by the same signal, it waits for ever.
+    """
+    scheduler._lock = threading.RLock()
+    scheduler._open_jobs._cond = threading.Condition(threading.RLock())
 
 
 class Interrupt:

@@ -11,7 +11,7 @@ from benchmark.core.gpus import visible_gpus
 from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folder import RunsFolder
 from benchmark.runs.specs import outdated, write_spec
-from benchmark.study.interrupt import Interrupt
+from benchmark.study.interrupt import Interrupt, let_signals_in
 from benchmark.study.places import check_places
 from benchmark.study.workflow import load_flow, or_end
 from snakemake_logger_plugin_runs import StudyFacts

@@ -29,6 +29,7 @@ onstart:
     # Snakemake's limit of 100 jobs a second costs more than it saves, and no option switches it off: each finished job
     # adds a timer that wakes the scheduler every second, so that after a thousand jobs it does little else.
     workflow.scheduler.job_rate_limiter = None
+    let_signals_in(workflow.scheduler)
     FLOW.clear_logs()
     FOLDER.watch()
     atexit.register(
