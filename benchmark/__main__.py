@@ -63,7 +63,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without a letter shows its escape
             stream.reconfigure(errors="backslashreplace")
-    os.environ["MPLBACKEND"] = "agg"  # figures are files; that of an editor need not be here
     watch_files()
     keep_interrupts()
     try:

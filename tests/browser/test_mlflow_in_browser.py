@@ -6,7 +6,6 @@ The pictures are kept for people in results/test-artifacts (or BENCHMARK_TEST_AR
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -68,7 +67,7 @@ def ui(tmp_path_factory):
             time.sleep(0.3)
         yield address, runs, experiment
     finally:
-        os.killpg(process.pid, 9)
+        process.terminate()  # a killed one would leave its server
         process.wait()
 
 

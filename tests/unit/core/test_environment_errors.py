@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
 import sys
 
 import pytest
@@ -53,27 +51,3 @@ def test_an_address_is_no_folder_of_results(address, tmp_path, monkeypatch, caps
         program.main()
     assert "is an address; name a folder of this machine" in capsys.readouterr().err
     assert not any(tmp_path.iterdir())
-
-
-DRAW = """
-import contextlib, sys
-from benchmark.__main__ import main
-
-sys.argv = ["benchmark", "validate", "smoke"]
-with contextlib.suppress(SystemExit):
-    main()
-import matplotlib.pyplot
-
-print(matplotlib.get_backend())
-"""
-
-
-def test_the_drawing_program_of_an_editor_need_not_be_here():
-    done = subprocess.run(
-        [sys.executable, "-c", DRAW],
-        env={**os.environ, "MPLBACKEND": "of_an_editor"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.endswith("agg\n"), done.stderr
