@@ -1,8 +1,5 @@
 """Make analyses and leave their files: figure.svg, .pdf, .csv, table.csv, .md, .html, summary."""
 
-import json
-import reprlib
-from dataclasses import asdict
 from pathlib import Path
 
 from benchmark.analyses import ANALYSES
@@ -12,7 +9,6 @@ from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_text
-from benchmark.core.record_files import parse_strictly
 from benchmark.report.drawing.drawing import save
 from benchmark.report.records import AnalysedRun, AnalysisSummary
 from benchmark.report.render.csv import to_csv
@@ -24,20 +20,13 @@ from benchmark.report.render.table import NothingToShow
 def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     """Make one analysis, write its files into ``folder`` and return its summary.
 
-    Raise RunError for an analysis of a plugin that returns none, or one that cannot be written.
+    Raise RunError for an analysis that has nothing to show.
     """
     entry = ANALYSES[name]
     try:
-        analysis = entry.target(context)
-        if not isinstance(analysis, Analysis):
-            raise TypeError(f"it returned {reprlib.repr(analysis)}; return an Analysis")
-        return _written(name, analysis, context, folder)
+        return _written(name, entry.target(context), context, folder)
     except NothingToShow as reason:
-        raise RunError(f"{ANALYSES.words_of(entry.target)} has nothing to show: {reason}") from None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        ANALYSES.raise_named(error, entry.target)
+        raise RunError(f"analysis '{name}' has nothing to show: {reason}") from None
 
 
 def _written(name: str, analysis: Analysis, context: Context, folder: Path) -> AnalysisSummary:
@@ -63,7 +52,5 @@ def _written(name: str, analysis: Analysis, context: Context, folder: Path) -> A
         seeds=sorted({spec.seed for spec in context.used}),
         runs=[AnalysedRun(spec.run_id, spec.digest) for spec in context.used],
     )
-    # What a plugin gave must be what the reader of the record takes.
-    parse_strictly(AnalysisSummary, json.dumps(asdict(summary)).encode())
     summary.write(folder)
     return summary

@@ -43,10 +43,9 @@ def list_datasets() -> None:
 
     Example: python -m benchmark data list
     """
-    from benchmark.datasets import DATASETS, require_sound_plugins
+    from benchmark.datasets import DATASETS
     from benchmark.datasets.prepare.describe import describe
 
-    require_sound_plugins()
     echo("\n\n".join(describe(entry) for entry in DATASETS))
 
 

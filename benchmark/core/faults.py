@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError, print_error
-from benchmark.core.plugin_errors import in_words
 from benchmark.core.registry import plugin_files
 
 VARIABLE = "BENCHMARK_TRACEBACK"
@@ -81,6 +80,12 @@ def _of_the_machine(error: BaseException) -> RunError | None:
             "a plugin or a loss's file closed the standard output; it belongs to the command"
         )
     return None
+
+
+def in_words(error: BaseException) -> str:
+    """Return an error and its text in one line."""
+    text = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _places(error: BaseException) -> list[str]:

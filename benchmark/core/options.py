@@ -18,8 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
-from benchmark.core.plugin_errors import file_of, in_words
-from benchmark.core.search import checked
 
 if TYPE_CHECKING:
     from jsonschema import TypeChecker, ValidationError
@@ -93,12 +91,9 @@ def option(
     that are to remain valid, and its default is what was done before it; ``stated`` leaves it out
     at its default.
     """
-    unknown = set(bounds) - set(_BOUNDS)
-    if unknown:
-        raise TypeError(f"unknown bounds {sorted(unknown)}; allowed: {sorted(_BOUNDS)}")
     extra = {**{_BOUNDS[name]: value for name, value in bounds.items()}, **(schema or {})}
     if search:
-        extra["search"] = checked(search)
+        extra["search"] = dict(search)
     metadata = {"help": help, "schema": extra, "added": added}
     if isinstance(default, (list, dict)):
         return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
@@ -153,18 +148,6 @@ def problems(schema: Mapping[str, Any], values: Any, where: str = "") -> list[Pr
     return found
 
 
-def schema_problem(schema: Mapping[str, Any]) -> str | None:
-    """Return why ``schema`` is no JSON Schema, None when it is one."""
-    from jsonschema import SchemaError
-
-    try:
-        _validator().check_schema(schema)
-    except SchemaError as error:
-        key = ".".join(map(str, error.absolute_path))
-        return f"its bounds and schema are no JSON Schema: {key}: {error.message}"
-    return None
-
-
 def sound_part(schema: Mapping[str, Any], value: Any) -> Any:
     """Return ``value`` as a dataclass of this schema can hold it, so that further checks can go on.
 
@@ -199,12 +182,7 @@ def build(config: type, values: Mapping[str, Any], where: str) -> Any:
     found = problems(schema_of(config), values)
     if found:
         raise ConfigError(where, found)
-    try:
-        return make(config, values)
-    except Exception as error:  # of options of a plugin that do not go together
-        if file_of(config) is None or isinstance(error, ConfigError):
-            raise
-        raise ConfigError(where, [in_words(error)]) from error
+    return make(config, values)
 
 
 def make(config: type, values: Mapping[str, Any]) -> Any:

@@ -5,32 +5,13 @@ low to high, ``{"times": [0.1, 10.0]}`` from low to high times the published val
 and ``{"among": [2, 4, 8]}`` one of these.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from benchmark.core.seeding import derive
 
-SCALES = ("log", "linear", "times", "among")
 DIGITS = 3  # of a drawn value: readable, and the same on every machine
 SEED = 0
-
-
-def checked(search: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
-    """Return ``search`` as plain data; raise TypeError for what is no range."""
-    words = f"{search!r} is no range; write one of {', '.join(SCALES)}: [low, high]"
-    if not isinstance(search, Mapping) or len(search) != 1:
-        raise TypeError(words)
-    (scale, values), *_ = search.items()
-    try:
-        rising = list(values) == sorted(set(values)) and len(values) > 1
-    except TypeError as error:  # no list, or its values have no order
-        raise TypeError(words) from error
-    numbers = all(type(value) in (int, float) and math.isfinite(value) for value in values)
-    ends = numbers and len(values) == 2 and (scale == "linear" or values[0] > 0)
-    if scale not in SCALES or not rising or not (ends or scale == "among"):
-        raise TypeError(words)
-    return {scale: list(values)}
 
 
 def value_at(schema: Mapping[str, Any], share: float, published: Any) -> Any:

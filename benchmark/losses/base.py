@@ -12,7 +12,6 @@ from torch import Generator, Tensor, nn
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses.kernels.autograd import differentiated
-from benchmark.losses.kernels.checks import check_inputs, check_slope, told
 from benchmark.losses.kernels.fused import OfEmbeddings, Together, full_precision, row_tiles
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Positives, Relation
@@ -59,7 +58,7 @@ class Loss(nn.Module):
         numbers come from ``generator``, without one from torch's own. Non-finite embeddings give a
         non-finite loss; wrong shapes raise RunError.
         """
-        raise NotImplementedError("it defines no forward")
+        raise NotImplementedError
 
     def with_memory(
         self,
@@ -95,7 +94,7 @@ class ComparingLoss(Loss):
         generator: Generator | None,
     ) -> Tensor:
         """Return the loss of a batch whose references are itself (``own``), then others if any."""
-        raise NotImplementedError("it defines no compare")
+        raise NotImplementedError
 
     def forward(
         self,
@@ -146,7 +145,7 @@ class ScoreLoss(ComparingLoss):
 
     def totals(self, scores: Tensor, relation: Relation) -> Tensor:
         """Return these rows' part of ``relation.totals``, which ``on_scores`` needs of all rows."""
-        raise NotImplementedError("it defines no totals")
+        raise NotImplementedError
 
     def on_scores(
         self, scores: Tensor, relation: Relation, gradient: bool, generator: Generator | None
@@ -155,7 +154,7 @@ class ScoreLoss(ComparingLoss):
 
         The rows may be some of a batch: then it is their share of the loss of the whole batch.
         """
-        raise NotImplementedError("it defines no on_scores")
+        raise NotImplementedError
 
     def components(self) -> Sequence[tuple[float, ScoreLoss]]:
         """Return weights and losses whose sum this loss is: itself, unless it is a composite."""
@@ -195,7 +194,7 @@ class RankingLoss(ScoreLoss):
         A value depends on its own row only, and each row has a positive. The base class does
         everything else: the query's own entry, references, a memory, precision, mean and gradient.
         """
-        raise NotImplementedError("it defines no per_query")
+        raise NotImplementedError
 
     def rank(
         self,
@@ -216,8 +215,7 @@ class RankingLoss(ScoreLoss):
         if not relation.groups:  # some rows of a batch, none with a positive
             return scores.new_zeros(()), torch.zeros_like(scores) if gradient else None
         scale = 1.0 / relation.valid
-        returned = self.rank(scores, relation, scale, gradient, generator)
-        values, slope = check_slope(returned, scores.shape[:1], scores, gradient, "rank")
+        values, slope = self.rank(scores, relation, scale, gradient, generator)
         return values.sum() * scale, slope
 
     def query_losses(
@@ -233,18 +231,10 @@ class RankingLoss(ScoreLoss):
         ``self_pairs``: entry (i, i) is the query itself, which the loss counts or leaves out by its
         own rule. Otherwise every entry is an ordinary reference. Autograd can differentiate it.
         """
-        shape = tuple(scores.shape)
-        if len(shape) != 2 or targets.shape != shape or (self_pairs and shape[0] != shape[1]):
-            square = ", Q = R because of self_pairs" if self_pairs else ""
-            raise RunError(
-                f"query_losses needs scores and targets of one shape (Q, R){square}; got {shape} "
-                f"and {tuple(targets.shape)}"
-            )
         relation = Relation.from_targets(targets, self_pairs, scores.device)
         with torch.no_grad(), torch.autocast(scores.device.type, enabled=False):
             full, gradient = full_precision(scores), scores.requires_grad
-            returned = self.rank(full, relation, 1.0, gradient, generator)
-            values, slope = check_slope(returned, shape[:1], full, gradient, "rank")
+            values, slope = self.rank(full, relation, 1.0, gradient, generator)
             valid = torch.zeros_like(values, dtype=torch.bool)
             for group in relation.groups:
                 valid[group.queries] = True
@@ -258,13 +248,41 @@ class SoftRankLoss(RankingLoss):
 
     def soft_ranks(self) -> SoftRanks:
         """Return both, from ``self.config``."""
-        raise NotImplementedError("it defines no soft_ranks")
+        raise NotImplementedError
 
     def rank(self, scores, relation, scale, gradient, generator):
-        include, ranks = self.config.include_query, self.soft_ranks()
-        if not isinstance(ranks, SoftRanks):
-            raise RunError(f"soft_ranks returned {told(ranks)}; it returns a SoftRanks")
-        return ranks.losses(scores, relation, scale, include, gradient)
+        include = self.config.include_query
+        return self.soft_ranks().losses(scores, relation, scale, include, gradient)
+
+
+def check_inputs(
+    embeddings: Tensor,
+    labels: Tensor,
+    references: Tensor | None,
+    reference_labels: Tensor | None,
+    *,
+    levels: bool = False,
+) -> None:
+    """Raise RunError for embeddings, labels and references that do not fit together.
+
+    ``levels``: labels may be (B, L) and (M, L).
+    """
+    columns = labels.shape[1:2] if levels else ()
+    for rows, numbers in ((embeddings, labels), (references, reference_labels)):
+        if rows is None and numbers is None:
+            continue
+        if (
+            rows is None
+            or numbers is None
+            or rows.shape != (len(numbers), embeddings.shape[-1])
+            or numbers.shape != (len(rows), *columns)
+            or numbers.is_floating_point()
+        ):
+            shapes = [None if each is None else tuple(each.shape) for each in (rows, numbers)]
+            raise RunError(
+                f"got rows and labels of shapes {shapes}; a loss takes embeddings (B, D) with "
+                "integer labels (B,), and references (M, D) with labels (M,)"
+            )
 
 
 def widened(values: Tensor) -> Tensor:

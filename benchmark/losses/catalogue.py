@@ -2,23 +2,20 @@
 
 Validating a study needs names and schemas only, while importing the losses takes seconds. So the
 catalogue is built once, in a process of its own, and kept as JSON. The name of the file is a digest
-of all sources it depends on; the content has a digest of its own, and a file that does not fit it
-is built again.
+of all sources it depends on.
 """
 
 import hashlib
 import json
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmark.core import options, registry, sound_options
-from benchmark.core.child_json import told_by_child
+from benchmark.core import options, registry
+from benchmark.core.child_json import from_child
 from benchmark.core.environment import cache_folder
-from benchmark.core.errors import ConfigError
 
 SOURCES = Path(__file__).parent
 
@@ -39,35 +36,22 @@ def load_catalogue() -> dict[str, LossFacts]:
     """Return the facts of every loss by its name, sorted.
 
     The cache lies in the folder of the environment variable BENCHMARK_CACHE (default
-    results/cache). Concurrent callers may all build it, and each leaves a whole file; where it
-    cannot be written, it is built anew. Raises ConfigError when a loss file cannot be imported.
+    results/cache).
     """
-    path = cache_folder() / f"losses-{_digest_of(_sources())}.json"
-    return dict(_read(path, _stamp(path)))
+    return dict(_read(cache_folder() / f"losses-{_digest(_sources())}.json"))
 
 
-@lru_cache(maxsize=4)  # a study's checks ask a thousand times
-def _read(path: Path, _: tuple[int, int] | None) -> dict[str, LossFacts]:
+@cache  # a study's checks ask a thousand times
+def _read(path: Path) -> dict[str, LossFacts]:
     code = "from benchmark.losses import catalogue; catalogue.print_catalogue()"
-    return told_by_child(path, code, "loss registry", _taken)
-
-
-def _taken(told: Any) -> dict[str, LossFacts]:
-    """Return what a process has told as facts; raise ConfigError for the problems that it found."""
-    if isinstance(told, list):
-        raise ConfigError("loss registry", told)
-    return {name: LossFacts(**facts) for name, facts in told.items()}
+    found = from_child(path, code, "loss registry")
+    return {name: LossFacts(**facts) for name, facts in found.items()}
 
 
 def build_catalogue() -> dict[str, LossFacts]:
-    """Return the catalogue of the live registry; imports torch.
+    """Return the catalogue of the live registry; imports torch."""
+    from benchmark.losses import LOSSES
 
-    Raise ConfigError for losses of plugins that no run could be made of.
-    """
-    from benchmark.losses import LOSSES, plugin_problems
-
-    if wrong := plugin_problems():
-        raise ConfigError("loss registry", wrong)
     return {
         entry.name: LossFacts(
             entry.display, **entry.facts, schema=options.schema_of(entry.target.Config)
@@ -77,31 +61,20 @@ def build_catalogue() -> dict[str, LossFacts]:
 
 
 def print_catalogue() -> None:
-    """Print the catalogue of the live registry, or the problems of a plugin, as a line of JSON."""
-    try:
-        found: Any = {name: asdict(facts) for name, facts in build_catalogue().items()}
-    except ConfigError as error:
-        source = "" if error.source == "loss registry" else f"{error.source}: "
-        found = [f"{source}{problem}" for problem in error.problems]
-    print(json.dumps(found))
+    """Print the catalogue of the live registry as a line of JSON."""
+    print(json.dumps({name: asdict(facts) for name, facts in build_catalogue().items()}))
 
 
-def _sources() -> tuple[tuple[Path, tuple[int, int] | None], ...]:
-    shared = [Path(f"{each.__file__}") for each in (options, registry, sound_options)]
+def _sources() -> tuple[tuple[Path, int], ...]:
+    """Return the files that the catalogue depends on, and when each was changed last."""
+    shared = [Path(f"{each.__file__}") for each in (options, registry)]
     own = [*sorted(SOURCES.glob("*.py")), *sorted(SOURCES.glob("*.yaml"))]
-    return tuple((path, _stamp(path)) for path in [*own, *shared, *registry.plugin_files()])
+    files = [*own, *shared, *registry.plugin_files()]
+    return tuple((path, path.stat().st_mtime_ns) for path in files)
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return what changes with a file's content; None for a file that is not there."""
-    with suppress(OSError):
-        status = path.stat()
-        return status.st_mtime_ns, status.st_size
-    return None
-
-
-@lru_cache(maxsize=4)
-def _digest_of(sources: tuple[tuple[Path, tuple[int, int] | None], ...]) -> str:
+@cache
+def _digest(sources: tuple[tuple[Path, int], ...]) -> str:
     digest = hashlib.sha256(version("pytorch-metric-learning").encode())
     for path, _ in sources:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")

@@ -2,8 +2,7 @@
 
 from torch import nn
 
-from benchmark.core.errors import RunError
-from benchmark.losses import LOSSES, create_loss
+from benchmark.losses import create_loss
 from benchmark.losses.base import RankingLoss, ScoreLoss
 
 
@@ -20,10 +19,6 @@ class Composite(ScoreLoss):
             create_loss(name, **sizes, check=False, **setting)
             for _, name, setting in self.composition()  # of values that are checked already
         )
-        for loss in self.losses:
-            if not isinstance(loss, ScoreLoss):
-                words = f"composition names {LOSSES.words_of(type(loss))}, which is not a loss of"
-                raise RunError(f"{words} scores; allowed: losses of scores, such as 'smooth_ap'")
         self.hierarchical = any(loss.hierarchical for loss in self.losses)
 
     def composition(self) -> list[tuple[float, str, dict]]:
@@ -38,6 +33,6 @@ class Composite(ScoreLoss):
     def components(self):
         found = []
         for weight, loss in zip(self.weights, self.losses, strict=True):
-            assert isinstance(loss, ScoreLoss)  # checked above
+            assert isinstance(loss, ScoreLoss)
             found += [(weight * inner, component) for inner, component in loss.components()]
         return found

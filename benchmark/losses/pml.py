@@ -1,38 +1,31 @@
-"""Losses of pytorch-metric-learning, by the name of their class, behind the suite's interface."""
+"""Losses of pytorch-metric-learning: by the name of their class, and under names of their own.
+
+The latter are data: ``pml_named.yaml`` gives class, miner, options and their source for each name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, make_dataclass
+from pathlib import Path
+from typing import Any, cast
 
 import torch
+import yaml
 from torch import Tensor
 
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
-from benchmark.core.plugin_errors import in_words
 from benchmark.losses import LOSSES
 from benchmark.losses.base import ComparingLoss, widened
-from benchmark.losses.kernels.checks import check_classes, check_sizes
 from benchmark.losses.kernels.relation import Positives
 
+NAMED = Path(__file__).with_name("pml_named.yaml")
 CPU = torch.device("cpu")
 # Whole numbers below this seed the library, which draws from torch's own generators.
 SEEDS = 2**31 - 1
 
 Part = Mapping[str, Any]  # {class, params}, of a loss or a miner of the library
-
-# What the library raises for parameters that do not fit each other or the batch.
-UNUSABLE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
 
 
 class LibraryLoss(ComparingLoss):
@@ -58,13 +51,9 @@ class LibraryLoss(ComparingLoss):
         self.name = loss["class"]
         target = library.classes("losses")[self.name]
         self.takes_references = library.takes_references(target)
-        needed = library.supplied_to(target)
-        self.num_classes = num_classes if "num_classes" in needed else None
-        sizes = {"num_classes": num_classes}
-        sizes |= dict.fromkeys(("embedding_size", "descriptors_dim"), embedding_dim)
-        if needed:
-            check_sizes(self.name, embedding_dim, num_classes)
-        supplied = {name: sizes[name] for name in needed}
+        sizes = dict.fromkeys(("embedding_size", "descriptors_dim"), embedding_dim)
+        sizes["num_classes"] = num_classes
+        supplied = {name: sizes[name] for name in library.supplied_to(target)}
         if self.name == "HistogramLoss" and "distance" not in loss.get("params", {}):
             supplied["distance"] = inside_cosine()
         # the library draws from torch's global generator; it is put back as it was
@@ -84,8 +73,6 @@ class LibraryLoss(ComparingLoss):
             others = other_labels = None  # the library draws other pairs from separate references
         if self.needs_positives:
             Positives.from_labels(labels, other_labels, CPU, own=own).require_positives()
-        if self.num_classes is not None:
-            check_classes(labels, self.num_classes)
         device = embeddings.device
         devices = [device] if device.type == "cuda" and self.draws else []
         with torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices):
@@ -93,13 +80,7 @@ class LibraryLoss(ComparingLoss):
                 source = CPU if generator is None else generator.device
                 drawn = torch.randint(SEEDS, (), generator=generator, device=source)
                 torch.manual_seed(int(drawn))
-            try:
-                return self._value(embeddings, labels, others, other_labels, own)
-            except UNUSABLE as error:
-                if type(error) is not RuntimeError and isinstance(error, RuntimeError):
-                    raise  # a full memory, a failing device
-                words = f"pytorch-metric-learning cannot use these parameters ({in_words(error)})"
-                raise RunError(f"loss '{self.name}': {words}") from error
+            return self._value(embeddings, labels, others, other_labels, own)
 
     def _value(self, embeddings, labels, others, other_labels, own):
         queries, device = widened(embeddings), embeddings.device
@@ -149,20 +130,15 @@ class LibraryClass(LibraryLoss):
             """Return the schema that knows every class and its parameters; imports the library."""
             from benchmark.losses import pml_signatures as library
 
-            properties, rules = library.part_properties("losses", "a loss of the library")
-            properties["class"]["default"] = "MultiSimilarityLoss"
+            schema = library.part_schema("losses", "a loss of the library")
+            del schema["required"]
+            schema["properties"]["class"]["default"] = "MultiSimilarityLoss"
             miner = library.part_schema("miners", "a miner of the library")
             miner |= {"type": ["object", "null"], "default": None}
-            properties["miner"] = miner | {"description": "{class, params} of a miner"}
+            schema["properties"]["miner"] = miner | {"description": "{class, params} of a miner"}
             losses = library.classes("losses").items()
             without = [name for name, each in losses if not library.takes_references(each)]
-            return {
-                "type": "object",
-                "properties": properties,
-                "additionalProperties": False,
-                "allOf": rules,
-                "without_references": without,
-            }
+            return schema | {"without_references": without}
 
         @classmethod
         def from_options(cls, values: Mapping[str, Any]) -> LibraryClass.Config:
@@ -171,6 +147,48 @@ class LibraryClass(LibraryLoss):
 
     def parts(self):
         return {"class": self.config.class_, "params": self.config.params}, self.config.miner
+
+
+def named_loss(entry: Mapping[str, Any]) -> type[LibraryLoss]:
+    """Return the class of an entry of ``pml_named.yaml``; its hyperparameters are its options."""
+    fields = [
+        (name, type(setting["default"]), option(**setting))
+        for name, setting in entry.get("options", {}).items()
+    ]
+    made = make_dataclass("Config", fields, bases=(LibraryLoss.Config,), frozen=True, kw_only=True)
+
+    class NamedLoss(LibraryLoss):
+        __doc__ = entry["source"]
+        Config = cast(type[LibraryLoss.Config], made)
+        needs_positives = entry.get("needs_positives", False)
+        draws = entry.get("stochastic", False)
+
+        def parts(self):
+            values = vars(self.config)
+            miner = _part("miners", entry["miner"], values) if "miner" in entry else None
+            return _part("losses", entry, values), miner
+
+    return NamedLoss
+
+
+def _part(module: str, part: Part, values: Mapping[str, Any]) -> Part:
+    """Return ``{class, params}``, the options that the class takes; classes may share some."""
+    from benchmark.losses import pml_signatures as library
+
+    taken = library.parameters_of(library.classes(module)[part["class"]])
+    options = {name: value for name, value in values.items() if name in taken}
+    return {"class": part["class"], "params": part.get("params", {}) | options}
+
+
+for _name, _entry in yaml.safe_load(NAMED.read_text(encoding="utf-8")).items():
+    LOSSES.register(
+        _name,
+        display=_entry["display"],
+        paper=_entry["paper"],
+        kind=_entry.get("kind", "pair"),
+        stochastic=_entry.get("stochastic", False),
+        accepts_references=_entry.get("references", True),
+    )(named_loss(_entry))
 
 
 def inside_cosine() -> Any:

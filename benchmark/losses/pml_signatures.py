@@ -10,9 +10,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from benchmark.core.errors import ConfigError
-from benchmark.core.plugin_errors import in_words
-
 # Parameters that are parts themselves, and the modules of the library that have their classes.
 PARTS = {
     "distance": "distances",
@@ -84,78 +81,54 @@ def takes_references(target: type) -> bool:
 
 
 def part_schema(module: str, help: str) -> dict[str, Any]:
-    """Return the JSON Schema of ``{class, params}`` for a module of the library."""
-    properties, rules = part_properties(module, help)
+    """Return the JSON Schema of ``{class, params}`` for a module of the library.
+
+    It has one rule for each class: which parameters it takes, or why it is refused.
+    """
+    rules = []
+    for name, target in classes(module).items():
+        then: dict[str, Any] = {"properties": {"params": params_schema(target)}}
+        if then["properties"]["params"]["required"]:
+            then["required"] = ["params"]
+        if name in REFUSED:
+            message = f"'{name}' is refused: {REFUSED[name]}"
+            then = {"properties": {"class": {"not": {}, "message": message}}}
+        condition = {"properties": {"class": {"const": name}}, "required": ["class"]}
+        rules.append({"if": condition, "then": then})
     return {
         "type": "object",
-        "properties": properties,
+        "properties": {
+            "class": {"enum": list(classes(module)), "description": help},
+            "params": {"type": "object", "default": {}, "description": "parameters of the class"},
+        },
         "required": ["class"],
         "additionalProperties": False,
         "allOf": rules,
     }
 
 
-def part_properties(module: str, help: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the properties ``class`` and ``params``, and one rule for each class."""
-    names = classes(module)
-    properties = {
-        "class": {"enum": list(names), "description": help},
-        "params": {"type": "object", "default": {}, "description": "parameters of the class"},
-    }
-    rules: list[dict[str, Any]] = []
-    for name, target in names.items():
-        then: dict[str, Any] = {"params": _params_schema(target)}
-        if name in REFUSED:
-            then = {"class": {"not": {}, "message": f"'{name}' is refused: {REFUSED[name]}"}}
-        rules.append(
-            {
-                "if": {"properties": {"class": {"const": name}}, "required": ["class"]},
-                "then": {"properties": then},
-            }
-        )
-        needed = then.get("params", {}).get("required", [])
-        if needed:
-            rules[-1]["then"]["required"] = ["params"]
-    return properties, rules
-
-
-def construct(module: str, part: Mapping[str, Any], **supplied: Any) -> Any:
-    """Return the object of ``{class, params}``; ``supplied`` are further arguments.
-
-    Raise ConfigError for parameters that the library refuses.
-    """
-    params = {
-        name: construct(PARTS[name], value) if name in PARTS else value
-        for name, value in part.get("params", {}).items()
-    }
-    target = classes(module)[part["class"]]
-    try:
-        return target(**params, **supplied)
-    except Exception as error:
-        words = f"pytorch-metric-learning refuses its parameters ({in_words(error)})"
-        raise ConfigError(
-            part["class"], [f"{words}; see the documentation of this class"]
-        ) from error
-
-
-def _params_schema(target: type) -> dict[str, Any]:
+def params_schema(target: type) -> dict[str, Any]:
+    """Return the JSON Schema of the parameters of a class, but for those that training supplies."""
     properties, required = {}, []
-    supplied = supplied_to(target)
     for name, parameter in parameters_of(target).items():
-        if name in UNWRITABLE or name in supplied:
+        if name in UNWRITABLE or name in supplied_to(target):
             continue
-        if name in PARTS:
-            # parts of parts are checked by their own class, one level deep
-            inside = list(classes(PARTS[name]))
+        default = parameter.default
+        if name in PARTS:  # parts of parts are checked by their own class, one level deep
+            inside = {"class": {"enum": list(classes(PARTS[name]))}, "params": {"type": "object"}}
             properties[name] = {
                 "type": "object",
-                "properties": {"class": {"enum": inside}, "params": {"type": "object"}},
+                "properties": inside,
                 "required": ["class"],
                 "additionalProperties": False,
             }
-            continue
-        properties[name] = _type_of(parameter.default)
-        if parameter.default is inspect._empty:
+        elif isinstance(default, bool):
+            properties[name] = {"type": "boolean"}
+        elif isinstance(default, (int, float)):
+            properties[name] = {"type": "number"}
+        else:
+            properties[name] = {"type": ["string", "integer"]} if isinstance(default, str) else {}
+        if default is inspect._empty and name not in PARTS:
             required.append(name)
     return {
         "type": "object",
@@ -165,9 +138,10 @@ def _params_schema(target: type) -> dict[str, Any]:
     }
 
 
-def _type_of(default: Any) -> dict[str, Any]:
-    if isinstance(default, bool):
-        return {"type": "boolean"}
-    if isinstance(default, (int, float)):
-        return {"type": "number"}
-    return {"type": ["string", "integer"]} if isinstance(default, str) else {}
+def construct(module: str, part: Mapping[str, Any], **supplied: Any) -> Any:
+    """Return the object of ``{class, params}``; ``supplied`` are further arguments."""
+    params = {
+        name: construct(PARTS[name], value) if name in PARTS else value
+        for name, value in part.get("params", {}).items()
+    }
+    return classes(module)[part["class"]](**params, **supplied)

@@ -9,7 +9,6 @@ from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import ComparingLoss, widened
-from benchmark.losses.kernels.checks import check_classes, check_sizes
 
 
 @LOSSES.register(
@@ -37,16 +36,13 @@ class ProxyNCAOthers(ComparingLoss):
 
     def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
         super().__init__(config)
-        check_sizes("proxy_nca_others", embedding_dim, num_classes)
-        drawn = torch.randn(
-            num_classes, embedding_dim, generator=torch.Generator().manual_seed(seed)
-        )
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randn(num_classes, embedding_dim, generator=generator)
         self.proxies = torch.nn.Parameter(drawn / 8)
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         if others is not None:
             raise RunError("proxy_nca_others compares with its proxies and takes no references")
-        check_classes(labels, len(self.proxies))
         with torch.autocast(embeddings.device.type, enabled=False):
             queries = F.normalize(widened(embeddings))
             proxies = F.normalize(self.proxies.to(queries.dtype))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,16 +121,6 @@ class Inputs:
             registered=None,
             outdated=(),
         )
-
-    def copied(self) -> Inputs:
-        """Return inputs with tables of their own, which may be changed in place."""
-        tables: dict[str, Any] = {
-            each.name: table.copy()
-            for each in fields(self)
-            if isinstance(table := getattr(self, each.name), pd.DataFrame)
-        }
-        budgets = {name: table.copy() for name, table in self.budgets.items()}
-        return replace(self, **tables, budgets=budgets)
 
     @property
     def compared_runs(self) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.child_json import told_by_child
+from benchmark.core.child_json import from_child
 from benchmark.core.code_version import version_of
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError, Problem
@@ -101,4 +101,5 @@ def _facts(cache: Path) -> dict[str, Any]:
     """Return the facts of each backbone with a weight tag, as ``print_all_facts`` tells them."""
     path = cache / f"weights-{version('timm')}-{version_of('models')}.json"
     code = "from benchmark.models import weight_facts; weight_facts.print_all_facts()"
-    return told_by_child(path, code, "timm's list of weights", dict)
+    facts: dict[str, Any] = from_child(path, code, "timm's list of weights")
+    return facts

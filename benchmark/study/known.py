@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.errors import Problem, unknown_name
 from benchmark.core.recipe import UNTRAINED
 from benchmark.core.records import DatasetChoice
 from benchmark.core.registry import registered_names
@@ -99,15 +99,12 @@ def load_known() -> Known:
         DATASETS,
         check_dataset_params,
         dataset_metrics,
-        plugin_problems,
         training_images,
     )
-    from benchmark.input.samplers import SAMPLERS, Sampler, check
+    from benchmark.input.samplers import SAMPLERS, check
     from benchmark.losses.catalogue import load_catalogue
 
-    catalogue = load_catalogue()  # first: its process gives a plugin up that never ends
-    if wrong := plugin_problems() + SAMPLERS.plugin_problems(Sampler):
-        raise ConfigError("plugins", wrong)
+    catalogue = load_catalogue()
     return Known(
         losses={name: facts.schema for name, facts in catalogue.items()},
         datasets={entry.name: dataset_metrics(entry.name) for entry in DATASETS},

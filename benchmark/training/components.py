@@ -19,14 +19,13 @@ from benchmark.core.recipe import (
 )
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
-from benchmark.datasets import DATASETS, load_dataset
+from benchmark.datasets import load_dataset
 from benchmark.datasets.base import Dataset, ImageSet
 from benchmark.input.base import Input
 from benchmark.input.create import create_input
-from benchmark.input.samplers import SAMPLERS, Sampler, create_sampler
+from benchmark.input.samplers import Sampler, create_sampler
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss
-from benchmark.losses.settings import settings_kept_by
 from benchmark.models import EmbeddingModel, create_model
 from benchmark.training.checkpoint import Identity
 from benchmark.training.evaluate import Evaluator
@@ -85,23 +84,21 @@ def build_components(
         problems.append(Problem(words, "training.epochs"))
     if problems:
         raise ConfigError(spec.run_id, problems)
-    with settings_kept_by(DATASETS, DATASETS[spec.dataset.name].target):
-        dataset = load_dataset(spec.dataset.name, spec.dataset.params)
+    dataset = load_dataset(spec.dataset.name, spec.dataset.params)
     train = dataset.train
     labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
     if not len(train) and recipe.training.epochs:
         words = f"'{spec.dataset.name}' has no training images; give 0"
         raise ConfigError(spec.run_id, [Problem(words, "training.epochs")])
     chosen = recipe.sampler if len(train) else SamplerConfig(name="random")
-    with settings_kept_by(SAMPLERS, SAMPLERS[chosen.name].target):
-        sampler = create_sampler(
-            chosen.name,
-            chosen.params,
-            labels=train.labels,
-            categories=train.categories,
-            batch_size=spec.batch_size,
-            seed=spec.seed_of("order"),
-        )
+    sampler = create_sampler(
+        chosen.name,
+        chosen.params,
+        labels=train.labels,
+        categories=train.categories,
+        batch_size=spec.batch_size,
+        seed=spec.seed_of("order"),
+    )
     if recipe.model.freeze_backbone and sampler.pooled:
         words = f"'{recipe.sampler.name}' embeds images anew each epoch, which a frozen backbone "
         words += "does once (model.freeze_backbone); give another sampler"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmark.core.errors import RunError
 from benchmark.core.recipe import TrainingConfig
 from benchmark.core.seeding import derive
-from benchmark.losses import LOSSES
 from benchmark.losses.base import Loss, ScoreLoss
-from benchmark.losses.kernels.checks import check_value
 from benchmark.training.components import Components
 from benchmark.training.memory import Memory
 from benchmark.training.micro_batches import MicroBatches
@@ -56,7 +52,6 @@ class Stepper:
     _pending: list[torch.Tensor] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self._folder = os.getcwd()
         self._generator = torch.Generator(device=self.device)
         self.stopwatch = Stopwatch(self.device)
         self._divided = False
@@ -222,12 +217,8 @@ class Stepper:
         value, alone = leaves.new_zeros(()), self.processes.count > 1 and not self._divided
         with self.stopwatch.running():
             if self.processes.main or not alone:
-                try:
-                    value = self._loss_value(leaves, labels, memory if reads else None, images)
-                    self._require_folder()
-                    self._backward(check_value(value), leaves)
-                except Exception as error:
-                    LOSSES.raise_named(error, type(self.loss))
+                value = self._loss_value(leaves, labels, memory if reads else None, images)
+                self.scaler.scale(value).backward()
             if alone:
                 value = self._taken_from_main(value.detach(), leaves)
         if memory is not None and not memory.write_first:
@@ -235,25 +226,6 @@ class Stepper:
         self._pending.append(value.detach())
         assert leaves.grad is not None  # given by this process or by the main one
         return leaves.grad
-
-    def _require_folder(self) -> None:
-        """Raise RunError when the loss has led the run's relative paths elsewhere."""
-        if os.getcwd() != self._folder:
-            os.chdir(self._folder)
-            raise RunError("forward changed the working directory; give whole paths instead")
-
-    def _backward(self, value: torch.Tensor, leaves: torch.Tensor) -> None:
-        """Differentiate the scaled loss; raise RunError for a gradient from elsewhere or none."""
-        if leaves.grad is not None:
-            raise RunError(
-                "forward called backward(), so the gradient would count twice; only return the loss"
-            )
-        self.scaler.scale(value).backward()
-        if leaves.grad is None:
-            raise RunError(
-                "the number that forward returned does not depend on the embeddings; compute it "
-                "from them, without detach() and item()"
-            )
 
     def _loss_value(
         self,

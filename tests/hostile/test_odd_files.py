@@ -11,7 +11,6 @@ from archives import halved_cars196, make_cub, make_inshop
 from brought_archives import make_vggface2
 from paper_folders import load_paper, write_paper
 
-from benchmark.core.child_json import told_by_child
 from benchmark.core.errors import BenchmarkError, DataError
 from benchmark.core.paths import MAX_BYTES
 from benchmark.core.results import Result
@@ -90,12 +89,3 @@ def test_a_root_that_is_none_is_refused(tmp_path, root):
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(DataError, match="no such directory"):
         load_dataset("cub", {"root": str(tmp_path / root)})
-
-
-def test_told_facts_of_another_shape_are_told_again(tmp_path):
-    path = tmp_path / "facts.json"
-    assert told_by_child(path, "print('[1]')", "facts", list) == [1]
-    told = told_by_child(path, "print('{\"a\": {}}')", "facts", lambda told: told["a"])
-    assert told == {}
-    with pytest.raises(BenchmarkError, match="plugins must print nothing"):
-        told_by_child(tmp_path / "other.json", "print('bye')", "facts", list)

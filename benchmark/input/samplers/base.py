@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ class Sampler(ABC):
         self.config, self.batch_size, self.seed = config, batch_size, seed
         self.labels = np.asarray(labels)
         self.categories = None if categories is None else np.asarray(categories)
-        problems = self.problems_of(config, batch_size)
+        problems = self.check(config, batch_size)
         if problems:
             raise DataError("; ".join(problems))
         self.prepare()
@@ -51,17 +50,6 @@ class Sampler(ABC):
     def check(cls, config: Any, batch_size: int) -> list[str]:
         """Return what is wrong with the batch size under this configuration."""
         return []
-
-    @classmethod
-    def problems_of(cls, config: Any, batch_size: int) -> list[str]:
-        """Return what ``check`` does; raise DataError when that is no list of texts."""
-        found = cls.check(config, batch_size)
-        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-            told = reprlib.repr(found)
-            raise DataError(
-                f"check() returned {told}; return a list of texts, empty if all is well"
-            )
-        return found
 
     def prepare(self) -> None:  # noqa: B027 - optional
         """Check and index the data; raise DataError."""
@@ -83,24 +71,8 @@ class Sampler(ABC):
         return None
 
     def epoch(self, number: int) -> list[np.ndarray]:
-        """Return the batches of epoch ``number`` (from 0); raise DataError for what is none."""
-        return self.sound(self.batches(np.random.default_rng(derive(self.seed, "sampler", number))))
-
-    def sound(self, batches: object) -> list[np.ndarray]:
-        """Return batches whose every one holds numbers of images; raise DataError for others."""
-        if not isinstance(batches, (list, tuple)):
-            raise DataError(f"it gives {reprlib.repr(batches)}; give a list of arrays")
-        total = len(self.labels)
-        for number, batch in enumerate(batches):
-            if type(batch) is not np.ndarray or (batch.dtype, batch.ndim) != (np.int64, 1):
-                shape = f"{batch.dtype} {batch.shape}" if isinstance(batch, np.ndarray) else ""
-                told = f"{shape or reprlib.repr(batch)} of type {type(batch).__name__}"
-                raise DataError(f"batch {number} is {told}; give an array int64 (B,)")
-            if not len(batch) or batch.min() < 0 or batch.max() >= total:
-                ends = f"numbers from {batch.min()} to {batch.max()}" if len(batch) else "no image"
-                words = f"batch {number} holds {ends}"
-                raise DataError(f"{words}; give numbers of the {total} images, 0 to {total - 1}")
-        return [np.array(batch) for batch in batches]  # that torch can share and write
+        """Return the batches of epoch ``number`` (from 0)."""
+        return self.batches(np.random.default_rng(derive(self.seed, "sampler", number)))
 
 
 class CategorySampler(Sampler):

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchmark.core.plugin_errors import in_words
-from benchmark.losses.conformance.candidate import REFUSALS
+from benchmark.losses.conformance.candidate import REFUSALS, in_words
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.subject import Mismatch
 

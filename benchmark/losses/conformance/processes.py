@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import distributed, multiprocessing
 
 from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
-from benchmark.core.plugin_errors import in_words
 from benchmark.losses.conformance import cases
-from benchmark.losses.conformance.candidate import REFUSALS, load
+from benchmark.losses.conformance.candidate import REFUSALS, in_words, load
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.checks import FLOAT32
 from benchmark.losses.conformance.findings import Finding
@@ -73,55 +71,32 @@ def _run(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
     The gradient of a row is the sum over processes of what their losses say of that row; each
     process has only its own rows, so that no summing is left to do.
     """
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        named = subject.candidate.source, subject.reference.name, subject.reference.options
-        workers = [
-            context.Process(target=_work, args=(rank, half, Path(folder), *named), daemon=True)
-            for rank, half in enumerate(halves)
-        ]
-        try:
-            with held_back_from_workers():
-                for worker in workers:
-                    worker.start()
-            for worker in workers:
-                worker.join(SECONDS)
-        finally:
-            hang = [worker for worker in workers if worker.is_alive()]
-            for worker in hang:
-                worker.kill()
-                worker.join()
-        if hang:
-            return Finding(NAME, "failed", f"no answer within {SECONDS} s in two processes")
-        found = [Path(folder, f"{rank}.pt") for rank in range(len(halves))]
-        with torch.serialization.safe_globals([Answer, Finding]):
-            answers = [torch.load(path, weights_only=True) for path in found if path.is_file()]
-    problems = [answer for answer in answers if isinstance(answer, Finding)]
-    if problems or len(answers) < len(halves):
-        return (problems or [Finding(NAME, "failed", "a process ended without an answer")])[0]
-    return answers
+    named = subject.candidate.source, subject.reference.name, subject.reference.options
+    with tempfile.TemporaryDirectory() as folder, held_back_from_workers():
+        works = [(rank, half, f"{folder}/meeting", *named) for rank, half in enumerate(halves)]
+        context = multiprocessing.get_context("spawn")
+        with context.Pool(PROCESSES, leave_interrupts_to_parent) as pool:
+            try:
+                found = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
+            except multiprocessing.TimeoutError:
+                return Finding(NAME, "failed", f"no answer within {SECONDS} s in two processes")
+    problem = next((each for each in found if isinstance(each, Finding)), None)
+    return problem or [each for each in found if isinstance(each, Answer)]
 
 
 def _work(
-    rank: int, half: Case, folder: Path, source: str, loss: str, options: Mapping[str, Any]
-) -> None:
-    """Answer for one half of the batch, in a process of its own; leave the answer in ``folder``."""
-    leave_interrupts_to_parent()
+    rank: int, half: Case, meeting: str, source: str, loss: str, options: Mapping[str, Any]
+) -> Answer | Finding:
+    """Answer for one half of the batch, in a process of its own."""
     torch.set_num_threads(1)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{meeting}", rank=rank, world_size=PROCESSES
+    )
     try:
-        distributed.init_process_group(
-            "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=PROCESSES
-        )
-    except RuntimeError as error:  # of this machine's network
-        words = f"two processes cannot meet on this machine: {in_words(error)}"
-        torch.save(Finding(NAME, "not applicable", words), folder / f"{rank}.pt")
-        return
-    result: Answer | Finding
-    try:
-        result = load(source, loss, options).answer(half, FLOAT32)
+        return load(source, loss, options).answer(half, FLOAT32)
     except REFUSALS as error:
-        result = Finding(NAME, "not applicable", f"refused in two processes: {in_words(error)}")
+        return Finding(NAME, "not applicable", f"refused in two processes: {in_words(error)}")
     except Exception as error:
-        result = Finding(NAME, "failed", f"raised {in_words(error)}")
-    torch.save(result, folder / f"{rank}.pt")
-    distributed.destroy_process_group()
+        return Finding(NAME, "failed", f"raised {in_words(error)}")
+    finally:
+        distributed.destroy_process_group()

@@ -6,8 +6,12 @@ from typing import Any
 
 from benchmark.losses.conformance.candidate import load
 from benchmark.losses.conformance.cases import Case
-from benchmark.losses.conformance.checks import check_agreement, check_invariances, check_unusual
-from benchmark.losses.conformance.execution import check_execution
+from benchmark.losses.conformance.checks import (
+    check_agreement,
+    check_execution,
+    check_invariances,
+    check_unusual,
+)
 from benchmark.losses.conformance.findings import Finding
 from benchmark.losses.conformance.processes import check_processes
 from benchmark.losses.conformance.reference import reference

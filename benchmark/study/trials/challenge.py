@@ -1,5 +1,6 @@
 """A study of one loss against the frozen results of others: the same rules, fewer trials."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import copy_file, write_text
 from benchmark.core.paths import file_below
 from benchmark.core.records import RESULT
-from benchmark.core.registry import NAME
 from benchmark.study.documents import read_document
 from benchmark.study.load import find_study, load_study
 
@@ -28,7 +28,7 @@ def require_new_loss(path: Path) -> None:
 
     if path.suffix != ".py" or not path.is_file():
         raise ConfigError(str(path), ["is no Python file with a loss; see docs/adding.md"])
-    if not NAME.fullmatch(path.stem):  # it becomes the name of a folder
+    if not re.fullmatch(r"\w[\w.+-]{0,79}", path.stem, re.ASCII):  # it becomes the name of a folder
         raise ConfigError(str(path), ["has a name that no loss can have; rename the file"])
     if path.stem in load_catalogue():
         words = f"'{path.stem}' is a loss already; give yours, and its file, another name"

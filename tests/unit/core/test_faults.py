@@ -110,15 +110,6 @@ def test_values_that_steer_a_terminal_are_escaped(capsys):
     assert "\x1b" not in capsys.readouterr().err
 
 
-def test_an_error_whose_words_cannot_be_made_is_one_message(capsys):
-    class WordlessError(Exception):
-        def __str__(self):
-            raise ValueError
-
-    assert end_with(raised(WordlessError())) == 1
-    assert "unexpected WordlessError: without words" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("error", "status", "told"),
     [

@@ -12,7 +12,7 @@ import yaml
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses import pml_signatures as library
-from benchmark.losses.pml_named import FILE
+from benchmark.losses.pml import NAMED as FILE
 
 torch.set_num_threads(1)
 NAMED = yaml.safe_load(FILE.read_text(encoding="utf-8"))
@@ -151,31 +151,3 @@ def test_values_of_formulas_written_out():
     expected = (torch.log1p(positive) / 2 + torch.log1p(negative) / 50).mean()
     value = make("MultiSimilarityLoss", params={"alpha": 2, "beta": 50, "base": 1})(rows, labels)
     assert value.item() == pytest.approx(expected.item(), rel=1e-5)
-
-
-REFUSED = [
-    {"class": "CircleLoss", "params": {"distance": {"class": "SNRDistance"}}},
-    {"class": "PNPLoss", "params": {"b": 0, "variant": "Ox"}},
-    {"class": "HistogramLoss", "params": {"n_bins": 0}},
-]
-UNUSABLE = [
-    {"class": "CircleLoss", "params": {"reducer": {"class": "DoNothingReducer"}}},
-    {
-        "class": "CircleLoss",
-        "miner": {"class": "HDCMiner", "params": {"filter_percentage": 5}},
-    },
-]
-
-
-@pytest.mark.parametrize("options", REFUSED)
-def test_parameters_that_the_library_refuses_are_named_with_the_class(options):
-    with pytest.raises(ConfigError, match=rf"{options['class']}: 1 problem(?s:.*)refuses its"):
-        create_loss("pml", **options)
-
-
-@pytest.mark.parametrize("options", UNUSABLE)
-def test_parameters_that_the_library_cannot_use_are_named_with_the_loss(options):
-    loss = create_loss("pml", **options)
-    embeddings = torch.nn.functional.normalize(torch.randn(8, 4), dim=1)
-    with pytest.raises(RunError, match=r"loss 'CircleLoss': pytorch-metric-learning cannot use"):
-        loss(embeddings, torch.arange(8) // 2)

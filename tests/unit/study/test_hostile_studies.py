@@ -5,15 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from benchmark.core import child_json
 from benchmark.core.errors import MAX_NAMES, MAX_SHOWN, ConfigError, unknown_name
 from benchmark.core.options import problems
-from benchmark.datasets import DATASETS
-from benchmark.input.samplers import SAMPLERS
 from benchmark.study import load_study
 from benchmark.study.blocks import MAX_PROBLEMS
 from benchmark.study.grid import conflicts, different_parts
-from benchmark.study.known import load_known
 
 
 def refusal(path) -> str:
@@ -155,13 +151,3 @@ def test_an_error_rate_that_no_test_is_made_for_is_refused(alpha, study_data, wr
     """At 1e-16 the search for what a test can see did not end."""
     study_data["comparison"] = {"baseline": "fast_ap", "alpha": alpha}
     assert "comparison.alpha (line " in refusal(write_study(study_data))
-
-
-def test_a_plugin_that_never_ends_is_given_up(tmp_path, monkeypatch):
-    (tmp_path / "loops.py").write_text("while True:\n    pass\n")
-    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
-    monkeypatch.setattr(child_json, "PATIENCE", 0.5)
-    for registry in (DATASETS, SAMPLERS):  # as at the start of a program
-        monkeypatch.setattr(registry, "_discovered", False)
-    with pytest.raises(ConfigError, match="does a plugin loop"):
-        load_known()

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from benchmark.core.errors import ConfigError, RunError
-from benchmark.core.search import checked, sobol, value_at
+from benchmark.core.search import sobol, value_at
 from benchmark.study import load, load_study
 from benchmark.study.grid import expand
 from benchmark.study.stand_in import stand_in_name
@@ -58,25 +58,6 @@ def test_drawn_values_lie_in_their_ranges_and_small_budgets_are_parts_of_large_o
     whole = {"type": "integer", "search": {"linear": [1, 9]}}
     assert all(isinstance(value_at(whole, x, 4), int) for _, x, _ in points)
     assert {value_at({"search": {"among": [2, 4, 8]}}, x, 4) for *_, x in points} == {2, 4, 8}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"log": [0, 1]},
-        {"cube": [1, 2]},
-        {"linear": [2, 1]},
-        {},
-        {"linear": ["a", "b"]},
-        {"among": ["a", None]},
-        {"among": [True, "a"]},
-        {"log": [1, float("inf")]},
-        5,
-    ],
-)
-def test_what_is_no_range_is_refused(wrong):
-    with pytest.raises(TypeError, match="no range"):
-        checked(wrong)
 
 
 def test_all_problems_of_rules_are_told_at_once(study_data, write_study):
