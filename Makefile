@@ -19,14 +19,13 @@ TEST_WORKERS ?= 2
 TESTS ?= tests
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
-SECONDS ?= 60
 
 # Rules of the workflow call 'python' and 'snakemake': they must be the ones of the environment.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test fuzz test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,9 +56,6 @@ test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporti
 
 test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/docs
-
-fuzz: $(STAMP) ## damage good files of every kind at random and read them (SECONDS=60)
-	PYTHONPATH=tests:tests/helpers OMP_NUM_THREADS=1 $(PY) -m hostile.fuzz --seconds $(SECONDS)
 
 lint: $(STAMP) types ## ruff, snakefmt, mypy and Snakemake's own lints: rules and formatting
 	$(VENV)/bin/ruff check .

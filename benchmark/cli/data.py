@@ -1,11 +1,19 @@
 """``python -m benchmark data``: list datasets, prepare one on the disk, check one."""
 
+import re
+import string
+import sys
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from benchmark.cli import MAX_PROCESSES, MAX_SIDE, app, echo
+
+if TYPE_CHECKING:
+    from benchmark.core.registry import Entry
 
 group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
@@ -44,9 +52,8 @@ def list_datasets() -> None:
     Example: python -m benchmark data list
     """
     from benchmark.datasets import DATASETS
-    from benchmark.datasets.prepare.describe import describe
 
-    echo("\n\n".join(describe(entry) for entry in DATASETS))
+    echo("\n\n".join(_description(entry) for entry in DATASETS))
 
 
 @group.command()
@@ -93,15 +100,15 @@ def prepare(
     Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --pack 256
     """
     from benchmark.core.environment import available_cores
-    from benchmark.datasets.prepare.digests import parse_digests
-    from benchmark.datasets.prepare.install import Source
+    from benchmark.datasets.prepare.install import parse_source
     from benchmark.datasets.prepare.prepare import prepare as prepare_dataset
 
-    sources = [Source(text) for text in source or []]
+    sources = [parse_source(text) for text in source or []]
     files = [one.file for one in sources]
     digests: dict[str, dict[str, str]] = {}
-    for kind, values in (("md5", md5), ("sha256", sha256)):
-        for file, digest in parse_digests(kind, values or [], files).items():
+    for kind, length, values in (("md5", 32, md5), ("sha256", 64, sha256)):
+        for value in values or []:
+            file, digest = _digest(kind, length, value, files)
             digests.setdefault(file, {})[kind] = digest
     prepare_dataset(
         name,
@@ -135,8 +142,11 @@ def check(
     from benchmark.core.environment import available_cores
     from benchmark.datasets import published_counts
     from benchmark.datasets.counts import count_differences, counts_table
-    from benchmark.datasets.prepare.decode import broken_images
-    from benchmark.datasets.prepare.prepare import load_with_any_counts, recorded_sources
+    from benchmark.datasets.prepare.prepare import (
+        broken_images,
+        load_with_any_counts,
+        recorded_sources,
+    )
 
     params = _params(name, root, param)
     sources = recorded_sources(Path(str(params["root"]))) if "root" in params else {}
@@ -144,7 +154,7 @@ def check(
     expected = published_counts(name, params)
     echo(f"{name}  fingerprint {dataset.fingerprint}")
     for file, digest in sources.items():
-        echo(f"prepared from {file[:255]}{'  sha256 ' * bool(digest)}{digest}")
+        echo(f"prepared from {file}{'  sha256 ' * bool(digest)}{digest}")
     echo(counts_table(dataset.counts, expected))
     wrong = [] if allow_counts else count_differences(dataset.counts, expected)
     if wrong:
@@ -159,10 +169,24 @@ def check(
         raise typer.Exit(1)
 
 
+def _digest(kind: str, length: int, value: str, files: Sequence[str]) -> tuple[str, str]:
+    """Return (file, digest) of a text ``HEX`` (of the only source) or ``FILE=HEX``."""
+    file, equals, digest = value.rpartition("=")
+    if not equals and len(files) == 1:
+        file = files[0]
+    if file not in files:
+        sources = ", ".join(files) or "none given"
+        raise typer.BadParameter(f"'{value}' belongs to none of the sources ({sources}): FILE=HEX")
+    if len(digest) != length or not set(digest) <= set(string.hexdigits):
+        raise typer.BadParameter(f"'{digest}' is not an {kind} of {length} hexadecimal digits")
+    return file, digest
+
+
 def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, object]:
     """Return root and KEY=VALUE pairs as parameters: text where they are text, else YAML."""
+    import yaml
+
     from benchmark.core.options import schema_of
-    from benchmark.core.plain import YamlError, parse_yaml
     from benchmark.datasets import DATASETS
     from benchmark.datasets.io.roots import with_root
 
@@ -177,15 +201,36 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
             )
         if key in params:
             raise typer.BadParameter(f"'{key}' is given twice; give it once")
-        takes_text = "string" in properties.get(key, {}).get("type", ())
+        is_text = "string" in properties.get(key, {}).get("type", ())
         try:
-            value, _ = parse_yaml(text)
-        except YamlError as error:
-            if not takes_text:
-                raise typer.BadParameter(
-                    f"'{text}' for '{key}' is not a YAML value: {error}"
-                ) from error
-            value = text
-        named = takes_text and (value is not None or key == "root")  # a folder may be called null
-        params[key] = text if named else value
+            # a folder may be called null
+            params[key] = (
+                text if is_text and (text != "null" or key == "root") else yaml.safe_load(text)
+            )
+        except (yaml.YAMLError, ValueError) as error:
+            raise typer.BadParameter(
+                f"'{text}' for '{key}' is not a YAML value: {error}"
+            ) from error
     return with_root(name, loader, params)
+
+
+def _description(entry: "Entry") -> str:
+    """Return a paragraph on a dataset: name, description, published counts, files, pages."""
+    from benchmark.datasets.prepare.prepare import options_of
+
+    loader = entry.target
+    words = (loader.__doc__ or "").partition("\n")[0]
+    lines = [f"{entry.name}  {entry.display}. {words}".rstrip()]
+    for split, counts in loader.expected.items():
+        lines.append(f"{split}: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
+    if loader.archives:
+        lines.append("files, all needed: " + ", ".join(archive.file for archive in loader.archives))
+        if loader.other_archives:
+            lines.append("or: " + ", ".join(archive.file for archive in loader.other_archives))
+        pages = f"{sys.modules[loader.__module__].__doc__} {loader.__doc__}"
+        lines.append("from: " + " and ".join(re.findall(r"https?://[^\s,;)]+[^\s,;).]", pages)))
+    elif "root" in options_of(loader):
+        lines.append("files: your own, below --root")
+    else:
+        lines.append("files: none; it is drawn when needed")
+    return textwrap.indent("\n".join(lines), "    ").strip()

@@ -38,7 +38,7 @@ class ImageSet:
         return len(self.labels)
 
     def image(self, index: int) -> Image.Image:
-        """Return one image, upright, in mode L or RGB."""
+        """Return one image, upright, in mode L or RGB; raise DataError for a broken file."""
         return self.opener(index)
 
     def part(self, chosen: np.ndarray) -> ImageSet:
@@ -87,13 +87,6 @@ class Judgements:
 
     relevant: tuple[np.ndarray, ...]
     ignored: tuple[np.ndarray, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.relevant) != len(self.ignored):
-            raise ValueError(
-                f"{len(self.relevant)} relevant and {len(self.ignored)} ignored lists; "
-                "one each per query"
-            )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ one of two layouts: all images in ``car_ims/``, or the halves of a split made fo
 train on the first 98 classes and test on the others (Oh Song et al., CVPR 2016, section 7).
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -54,16 +54,14 @@ class Cars196(IndexedLoader):
         halved = self.layout(findings.root) == self.other_archives
         named = META if halved else ANNOTATIONS
         with findings.reading(named):
-            names = texts(read_matlab(findings.root / named, ("class_names",))["class_names"])
+            names = texts(*read_matlab(findings.root / named, "class_names"))
         paths: list[str] = []
         numbers: list[int] = []
         for file, field, folder in HALVES if halved else WHOLE:
             with findings.reading(file):
-                images: Any = read_matlab(findings.root / file, ("annotations",))["annotations"]
+                (images,) = read_matlab(findings.root / file, "annotations")
                 here = [f"{folder}{path}" for path in images[field]]
-                classes = whole_numbers([value.item() for value in images["class"]]).tolist()
-            if not len(here) == len(classes) > 0:
-                findings.add(f"{file} has {len(here)} paths and {len(classes)} classes")
+                classes = whole_numbers(images["class"]).tolist()
             wrong = [path for path in here if leaves_root(path) or not _is_of_images(path)]
             findings.add_all(f"paths in {file} outside its folder of images", wrong, "get it again")
             nameless = sorted({number for number in classes if not 1 <= number <= len(names)})

@@ -15,7 +15,6 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
-from benchmark.core.csv_file import read_csv
 from benchmark.core.options import option
 from benchmark.core.paths import leaves_root
 from benchmark.core.seeding import derive
@@ -119,11 +118,11 @@ class Folder(DatasetLoader):
         file = self.config.split_csv
         needed = SPLIT_COLUMNS + ["category"] * self.config.categories
         try:
-            rows = read_csv(Path(file or ""), needed, {})
+            rows = pd.read_csv(file or "", dtype=object, keep_default_na=False, index_col=False)
         except (OSError, ValueError) as error:
-            findings.fail(
-                f"cannot read split_csv {file}: {error}; needed: the columns {', '.join(needed)}"
-            )
+            findings.fail(f"cannot read split_csv {file}: {error}")
+        if missing := [name for name in needed if name not in rows.columns]:
+            findings.fail(f"split_csv {file} lacks the columns {', '.join(missing)}")
         if "category" not in rows.columns:
             rows["category"] = ""
         splits = sorted(set(rows["split"]) - {"train", "test"})

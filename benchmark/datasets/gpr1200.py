@@ -13,13 +13,13 @@ from typing import ClassVar
 import pandas as pd
 
 from benchmark.core.paths import is_text
-from benchmark.core.plain import whole_number
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, ImageSet, Protocol
 from benchmark.datasets.index import IndexedLoader, index_rows
-from benchmark.datasets.io.class_folders import IGNORED
+from benchmark.datasets.io.class_folders import is_ignored
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.images import IMAGE_SUFFIXES
+from benchmark.datasets.io.lists import whole_number
 
 FOLDER = "images"
 # where the classes come from, 200 of each, in the order of their numbers (eval/GPR1200.py)
@@ -45,7 +45,7 @@ class Gpr1200(IndexedLoader):
         for name in os.listdir(findings.root / FOLDER):
             number, _, rest = name.partition("_")
             known = rest and whole_number(number) in range(CLASSES)
-            if name.startswith(".") or name.lower() in IGNORED:
+            if is_ignored(name):
                 continue
             if known and is_text(name) and os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES:
                 names.append(name)

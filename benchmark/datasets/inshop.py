@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from benchmark.core.paths import read_regular
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, Dataset
 from benchmark.datasets.index import IndexedLoader, index_rows
@@ -71,8 +70,8 @@ class InShop(IndexedLoader):
 
     def _check_length(self, findings: Findings, length: int) -> None:
         """Report when the number on the first line is not that of the rows."""
-        text = read_regular(findings.root / LIST).decode("utf-8-sig", errors="replace")
-        first = text.splitlines()[0]
+        with open(findings.root / LIST, encoding="utf-8-sig") as file:
+            first = file.readline().rstrip()
         if first.strip() != str(length):
             findings.add(
                 f"{LIST}: line 1 is {first[:40]!r}, but {length:,} rows can be read; "

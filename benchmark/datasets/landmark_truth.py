@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.core.errors import DataError
-from benchmark.core.paths import is_text, leaves_root
+from benchmark.core.paths import leaves_root
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.unpickling import read_plain_pickle
 
@@ -44,10 +43,8 @@ class Truth:
 
 def read_truth(findings: Findings, file: str) -> Truth:
     """Return the ground truth in a file below the root; raise DataError with all problems."""
-    try:
+    with findings.reading(file):
         content = read_plain_pickle(findings.root / file)
-    except DataError as error:
-        findings.fail(str(error))
     if not isinstance(content, dict) or not all(
         isinstance(content.get(key), (list, tuple)) for key in KEYS
     ):
@@ -79,7 +76,7 @@ def read_truth(findings: Findings, file: str) -> Truth:
 
 
 def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and not leaves_root(name) and is_text(name)
+    return isinstance(name, str) and not leaves_root(name)
 
 
 def _entry(

@@ -32,8 +32,8 @@ class Sfm120k(LandmarkTrainingLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the training images, in the order of the file."""
         with findings.reading(CLUSTERS):
-            content = read_matlab(findings.root / CLUSTERS, ("cids", "cluster"))
-            names, clusters = texts(content["cids"]), whole_numbers(content["cluster"])
+            cids, cluster = read_matlab(findings.root / CLUSTERS, "cids", "cluster")
+            names, clusters = texts(cids), whole_numbers(cluster)
         if clusters.shape != (len(names),) or not names:
             findings.fail(
                 f"{CLUSTERS} has {len(names)} cids and clusters {clusters.shape}; "

@@ -14,7 +14,6 @@ from benchmark.core.files import replacing, require_folder
 from benchmark.core.paths import open_regular
 from benchmark.core.records import STATE
 from benchmark.core.zip_file import open_zip
-from benchmark.models.tensor_file import read_tensors
 
 CHECKPOINT = f"{STATE}/checkpoint.pt"
 # What reading damaged or foreign content raises, here or inside torch.
@@ -65,7 +64,7 @@ def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | 
         return None, ""
     try:
         _check_sums(path)
-        content = read_tensors(path)
+        content = torch.load(path, map_location="cpu", weights_only=True)
         saved, state = dict(content["identity"]), dict(content["state"])
         if not all(isinstance(value, str) for value in saved.values()):
             raise TypeError("its identity holds other values than texts")

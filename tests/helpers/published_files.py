@@ -12,7 +12,7 @@ from pathlib import Path
 
 import archives
 
-from benchmark.datasets.prepare import staging
+from benchmark.datasets.prepare.install import MOVING, STAGING
 
 Entry = tuple[Path, str]  # file on disk, name in the archive
 
@@ -130,4 +130,4 @@ def content(root: Path) -> dict[str, bytes]:
 
 
 def leftovers(root: Path) -> list[str]:
-    return [path.name for path in root.iterdir() if path.name in (staging.STAGING, staging.MOVING)]
+    return [path.name for path in root.iterdir() if path.name in (STAGING, MOVING)]

@@ -41,7 +41,7 @@ class Target:
 @functools.cache
 def all_targets() -> dict[str, Target]:
     """Return the targets by name."""
-    from hostile import data_targets, run_targets, step_targets, study_targets
+    from hostile import run_targets, step_targets, study_targets
 
-    modules = (data_targets, study_targets, run_targets, step_targets)
+    modules = (study_targets, run_targets, step_targets)
     return {target.name: target for module in modules for target in module.TARGETS}

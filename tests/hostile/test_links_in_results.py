@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from benchmark.datasets.prepare.staging import move_into_root
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
@@ -19,7 +20,6 @@ from benchmark.core.errors import BenchmarkError, DataError, RunError
 from benchmark.core.files import clear_place, write_text
 from benchmark.core.records import LOG, QUERIES, RESULT, SPEC
 from benchmark.datasets.prepare.download import _Transfer
-from benchmark.datasets.prepare.staging import move_into_root
 from benchmark.runs.specs import PREVIOUS, write_specs
 from benchmark.runs.tracking.notes import PAGE, SERVED, publish_reports
 from benchmark.runs.tracking.store import ARTIFACTS

@@ -16,12 +16,12 @@ def class_images(findings: Findings, categories: bool) -> list[Path]:
 
     They are class/image, or category/class/image. Everything that would otherwise be left out goes
     into the findings: images at another depth, files with other suffixes, folders without files,
-    names that are not text. Links to folders are followed, to each folder once.
+    names that are not text. Links to folders are followed.
     """
     shape = "category/class/image" if categories else "class/image"
     images, others, empty, unreadable = [], [], [], []
-    walk = _Walk(findings)
-    for path, is_file in walk.entries():
+    root = findings.root
+    for path, is_file in _entries(findings, root, (root.resolve(), *root.resolve().parents)):
         if not is_text(path.as_posix()):
             unreadable.append(path.as_posix())
         elif not is_file:
@@ -31,9 +31,6 @@ def class_images(findings: Findings, categories: bool) -> list[Path]:
         else:
             others.append(path.as_posix())
     suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
-    findings.add_all(
-        "folders that are reached twice", walk.twice, "remove links until each is once"
-    )
     if not (images or others or empty or unreadable or findings.problems):
         findings.add(
             f"no images; expected {shape} with suffixes {suffixes}: one folder for each class, "
@@ -66,44 +63,29 @@ def _report_depth(findings: Findings, images: list[Path], shape: str) -> None:
     findings.add_all("images at another depth", wrong, advice)
 
 
-class _Walk:
-    """What lies below the root of a dataset, each folder once, whatever links lead to it."""
+def _entries(
+    findings: Findings, folder: Path, above: tuple[Path, ...]
+) -> Iterator[tuple[Path, bool]]:
+    """Yield (path below the root, True) for each file, (path, False) for each empty folder.
 
-    def __init__(self, findings: Findings):
-        self._findings = findings
-        self._reached: dict[Path, Path] = {}  # by where a folder really is: how it was reached
-        self.twice: list[str] = []  # folders that were, and would give their images two names
-
-    def entries(self) -> Iterator[tuple[Path, bool]]:
-        """Yield (path below the root, True) for each file, (path, False) for each empty folder."""
-        root = self._findings.root
-        yield from self._below(root, tuple(root.resolve().parents))
-
-    def _below(self, folder: Path, above: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
-        """``above``: the folders that contain this one, up to the top of the disk."""
-        real = folder.resolve()
-        if real in above:
-            self._findings.add(f"{folder} is a link to a folder that contains it; remove the link")
-            return
-        below = folder.relative_to(self._findings.root)
-        if real in self._reached:
-            self.twice.append(f"{below.as_posix()} is {self._reached[real].as_posix()}")
-            return
-        self._reached[real] = below
-        try:
-            with os.scandir(folder) as listing:  # tells files from folders without asking for each
-                entries = sorted((e.name, e.is_dir()) for e in listing if not _is_ignored(e.name))
-        except OSError as error:
-            self._findings.add(f"cannot list {folder}: {error.strerror}; make it readable")
-            return
-        if not entries and folder != self._findings.root:
-            yield below, False
-        for name, is_folder in entries:
-            if is_folder:
-                yield from self._below(folder / name, (*above, real))
-            else:
-                yield below / name, True
+    ``above``: this folder and those that it lies in, without links.
+    """
+    with os.scandir(folder) as listing:  # tells files from folders without asking for each
+        entries = sorted(
+            (each.name, each.is_dir()) for each in listing if not is_ignored(each.name)
+        )
+    if not entries and folder != findings.root:
+        yield folder.relative_to(findings.root), False
+    for name, is_folder in entries:
+        path = folder / name
+        if not is_folder:
+            yield path.relative_to(findings.root), True
+        elif (real := path.resolve()) in above:
+            findings.add(f"{path} is a link to a folder that contains it; remove the link")
+        else:
+            yield from _entries(findings, path, (*above, real))
 
 
-def _is_ignored(name: str) -> bool:
+def is_ignored(name: str) -> bool:
+    """Say whether a file is one that systems leave beside images."""
     return name.startswith(".") or name.lower() in IGNORED

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from benchmark.core.errors import DataError
-from benchmark.core.paths import is_text
 
 LISTED = 20  # offenders shown of one kind
-LETTERS = 1000  # of each
 
 
 class Findings:
@@ -55,8 +53,8 @@ class Findings:
 
 def listed(offenders: Sequence[object]) -> str:
     """Return the first offenders, one on each line, and the number of the others."""
-    names = [str(each)[:LETTERS] for each in offenders[:LISTED]]
-    names = [name if is_text(name) else ascii(name) for name in names]
+    # a name that is not UTF-8 could not be printed
+    names = [str(each).encode(errors="backslashreplace").decode() for each in offenders[:LISTED]]
     if len(offenders) > LISTED:
         names.append(f"and {len(offenders) - LISTED:,} more")
     return "".join(f"\n      {name}" for name in names)

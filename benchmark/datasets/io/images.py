@@ -1,7 +1,7 @@
 """Image files: the only place that decodes them.
 
 Pillow tries every format that it knows, whatever the suffix says, and starts Ghostscript for
-PostScript. Here it is told which formats to read.
+PostScript. Here it is given the formats to read; its own limit refuses images of too many pixels.
 """
 
 import contextlib
@@ -14,23 +14,16 @@ import numpy as np
 from PIL import ExifTags, Image, ImageOps, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401 - else PIL imports all its plugins
 from PIL.JpegImagePlugin import JpegImageFile
 
-from benchmark.core.errors import BenchmarkError, DataError
-from benchmark.core.paths import open_regular, path_below
+from benchmark.core.errors import DataError
 
 # Pillow's words on damage name no file; a filter once, because to change filters brings back the
 # warnings that were shown already.
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
-MAX_IMAGE = 200_000_000  # bytes of a file, which decoders may read at once
-MAX_ASPECT = 100  # resizing to a shorter side makes the longer one as many times larger
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened as JPEG
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
 UPRIGHT = 1  # EXIF orientation
 SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
-
-LARGEST_AT_ONCE = 2**26  # bytes of a JPEG that are read at once
-SCAN = b"\xff\xda"  # in the data of a scan, 0xff is followed by 0 or a restart
-MOST_SCANS = 500  # of a JPEG: each, 11 bytes when it is empty, takes a pass over all pixels
 
 Divisor = Callable[[tuple[int, int]], int]  # (width, height) of an upright image -> 1, 2, 4 or 8
 Picture = Image.Image | np.ndarray  # as Pillow has it, or uint8 (height, width, 3) in RGB
@@ -76,9 +69,9 @@ def _jpeg_pixels(image: Image.Image) -> np.ndarray | None:
     import simplejpeg  # what opens no such files does without
 
     image.fp.seek(0)
-    data = image.fp.read(LARGEST_AT_ONCE)
+    data = image.fp.read()
     try:
-        # A second frame may claim another size than the one that Pillow has found harmless.
+        # A second frame may have another size than the one that Pillow has compared with its limit.
         if simplejpeg.decode_jpeg_header(data)[:2] == image.size[::-1]:
             return simplejpeg.decode_jpeg(data)
     except ValueError:  # damaged: Pillow reads some of these, and says what is wrong with others
@@ -111,48 +104,15 @@ def image_format(source: Path | BinaryIO, name: str | None = None) -> tuple[str,
 def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
     """Open an image; whatever its decoder raises, also while the caller decodes, is a DataError."""
     try:
-        with (
-            open_regular(source, MAX_IMAGE) if isinstance(source, Path) else source as stream,
-            Image.open(stream, formats=FORMATS) as image,
-        ):
-            if 0 in image.size:
-                raise ValueError("it has no pixels")
-            if max(image.size) > MAX_ASPECT * min(image.size):
-                width, height = image.size
-                raise ValueError(
-                    f"it has {width} x {height} pixels, sides of more than {MAX_ASPECT} to 1"
-                )
-            if isinstance(image, JpegImageFile):
-                _check_scans(image, stream)
+        with Image.open(source, formats=FORMATS) as image:
             yield image
-    except BenchmarkError:
-        raise
     except Exception as error:  # damaged files make the decoders fail in any way
         unknown = isinstance(error, UnidentifiedImageError)  # whose words name an object in memory
-        reason = "no image that is known" if unknown else str(error) or type(error).__name__
+        reason = "not an image of a known format" if unknown else str(error) or type(error).__name__
         raise DataError(
             f"cannot decode {name or source}: {reason}; replace the file by one of "
             f"{', '.join(FORMATS)}, or take it out of the dataset"
         ) from error
-
-
-def _check_scans(image: JpegImageFile, stream: BinaryIO) -> None:
-    """Raise ValueError for a JPEG of more scans than any encoder makes.
-
-    Pillow has read to the end of the first scan's header. Where that has all components, there are
-    no others but in progressive files, and the rest need not be read.
-    """
-    place, size = stream.tell(), 8 + 2 * image.layers
-    stream.seek(max(0, place - size))
-    whole = stream.read(5) == SCAN + bytes([0, size - 2, image.layers])
-    scans = 0
-    if not whole or "progressive" in image.info:
-        stream.seek(0)
-        while data := stream.read(LARGEST_AT_ONCE):
-            scans += data.count(SCAN)
-    stream.seek(place)
-    if scans > MOST_SCANS:
-        raise ValueError(f"its pixels come in {scans:,} scans, of which {MOST_SCANS} are read")
 
 
 def _orientation(image: Image.Image) -> int:
@@ -190,11 +150,11 @@ class Opener:
         self.root, self.paths = root, paths
 
     def __call__(self, index: int) -> Image.Image:
-        return open_image(path_below(self.root, self.paths[index]))
+        return open_image(self.root / self.paths[index])
 
     def stored(self, index: int) -> Picture:
         """Return image number i as it is stored; see ``open_pixels``."""
-        return open_pixels(path_below(self.root, self.paths[index]), stored=True)
+        return open_pixels(self.root / self.paths[index], stored=True)
 
 
 class ReducingOpener(Opener):
@@ -202,4 +162,4 @@ class ReducingOpener(Opener):
 
     def reduced(self, index: int, divisor: Divisor) -> Picture:
         """Return image number i; see ``open_pixels``."""
-        return open_pixels(path_below(self.root, self.paths[index]), divisor)
+        return open_pixels(self.root / self.paths[index], divisor)

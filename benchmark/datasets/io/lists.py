@@ -1,18 +1,15 @@
 """Text files that list images: lines of fields, or tables with a header; each bad line is named."""
 
-import io
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from benchmark.core.csv_file import check_header
-from benchmark.core.paths import leaves_root, read_regular
-from benchmark.core.plain import whole_number
+from benchmark.core.paths import leaves_root
 from benchmark.datasets.io.findings import Findings
 
-MAX_LINES = 5_000_000  # the longest published list names three million images
-MAX_NUMBER = 10**6  # of a table: pixels
+LARGEST = 2**53  # of a table's numbers: pixels
 
 
 def read_rows(
@@ -29,18 +26,22 @@ def read_rows(
     Empty lines do not count. What is wrong goes into the findings: an unreadable or empty file,
     another header, lines with more or fewer fields, and values of ``path`` that leave the root.
     """
-    lines = _lines(findings, file)
-    if header is not None and lines is not None:
+    try:
+        lines = (findings.root / file).read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, ValueError) as error:
+        findings.add(f"cannot read {file}: {error}; unpack it again")
+        return pd.DataFrame(columns=list(columns), dtype=object)
+    if header is not None:
         first = " ".join(lines[skip].split()) if len(lines) > skip else ""
         if first != header:
             findings.add(
-                f"{file}: line {skip + 1} is {first[:80]!r}; expected the header {header!r}"
+                f"{file}: line {skip + 1} is {first!r:.80}; expected the header {header!r}"
             )
         skip += 1
     path_at = columns.index("path") if "path" in columns else None
     flat: list[str] = []  # one list of all fields: a list per row costs more than reading the file
     malformed = []
-    for number, line in enumerate(lines[skip:] if lines else [], start=skip + 1):
+    for number, line in enumerate(lines[skip:], start=skip + 1):
         fields = line.split(None, len(columns))  # one too many is enough to see
         if len(fields) == len(columns) and (path_at is None or not leaves_root(fields[path_at])):
             flat += fields
@@ -49,11 +50,16 @@ def read_rows(
     shape = " ".join(f"<{column}>" for column in columns)
     advice = f"each must read {shape}, with paths below the root"
     findings.add_all(f"malformed lines in {file}", malformed, advice)
-    if lines is not None and not flat and not malformed:
+    if not flat and not malformed:
         findings.add(f"{file} lists nothing; unpack it again")
     return pd.DataFrame(
         {column: flat[at :: len(columns)] for at, column in enumerate(columns)}, dtype=object
     )
+
+
+def whole_number(text: str) -> int | None:
+    """Return a text of at most 18 digits as a number, None for any other text."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def select_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -86,20 +92,6 @@ def _select(
     return table[mask]
 
 
-def _lines(findings: Findings, file: str) -> list[str] | None:
-    try:
-        text = read_regular(findings.root / file).decode("utf-8-sig")
-        lines = text.replace("\r\n", "\n").replace("\r", "\n")
-        if lines.count("\n") <= MAX_LINES:
-            return lines.split("\n")
-        findings.add(f"{file} has more than {MAX_LINES:,} lines; unpack it again")
-    except UnicodeDecodeError:
-        findings.add(f"{file} is not text; unpack it again")
-    except OSError as error:
-        findings.add(f"cannot read {file}: {error.strerror}; unpack it again")
-    return None
-
-
 def read_table(
     findings: Findings, file: str, texts: Sequence[str], numbers: Sequence[str]
 ) -> pd.DataFrame:
@@ -109,33 +101,24 @@ def read_table(
     file, columns that are missing, rows without a text or with something else than a number.
     """
     wanted = [*texts, *numbers]
-    nothing = pd.DataFrame({name: np.empty(0, object) for name in wanted})
     try:
-        content = read_regular(findings.root / file)
-        if content.count(b"\n") > MAX_LINES:
-            raise ValueError(f"more than {MAX_LINES:,} lines")
-        with io.BytesIO(content) as stream:
-            check_header(stream)
-            table = pd.read_csv(stream, dtype=str, skipinitialspace=True, index_col=False)
-    except (OSError, ValueError) as error:  # pandas raises ValueError for what is no such table
-        findings.add(f"cannot read {file}: {str(error)[:200]}; unpack it again")
-        return nothing
-    missing = [name for name in wanted if name not in table.columns]
-    if missing:
-        findings.add_all(f"columns missing in {file}", missing, "get it from its publishers again")
-        return nothing
+        table = pd.read_csv(
+            findings.root / file,
+            dtype=str,
+            usecols=wanted,
+            skipinitialspace=True,
+            index_col=False,
+            encoding_errors="strict",
+        )[wanted]
+    except (OSError, ValueError) as error:  # pandas raises ValueError for any other table
+        findings.add(f"cannot read {file}: {error}; get it from its publishers again")
+        return pd.DataFrame({name: np.empty(0, object) for name in wanted})
     if not len(table):
         findings.add(f"{file} lists nothing; unpack it again")
-        return nothing
     values = table[list(numbers)].apply(pd.to_numeric, errors="coerce")
-    # a comparison with what is no number is false
-    wrong = table[list(texts)].isna().any(axis=1) | ~(values.abs() <= MAX_NUMBER).all(axis=1)
+    # a comparison with NaN is false
+    wrong = table[list(texts)].isna().any(axis=1) | ~(values.abs() < LARGEST).all(axis=1)
     lines = [f"line {number + 2}" for number in np.flatnonzero(wrong)]
-    findings.add_all(
-        f"malformed lines in {file}",
-        lines,
-        f"each must have {', '.join(wanted)}, the last as numbers of at most {MAX_NUMBER:,}"
-        if numbers
-        else "text in each column",
-    )
+    advice = f"each must have {', '.join(wanted)}, the last {len(numbers)} as numbers"
+    findings.add_all(f"malformed lines in {file}", lines, advice)
     return pd.concat([table[list(texts)].astype(object), values], axis=1)[~wrong]

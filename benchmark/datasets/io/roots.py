@@ -28,10 +28,7 @@ def with_root(name: str, loader: type[DatasetLoader], params: Mapping[str, Any])
 
 
 def is_there(root: Path, provided: str) -> bool:
-    """Say whether a path that an archive provides lies below the root: a folder if it ends in "/".
-
-    False, too, where the file system does not let us look.
-    """
+    """Say whether what an archive provides lies below the root: a folder if it ends in "/"."""
     path = os.path.join(root, provided)
     return os.path.isdir(path) if provided.endswith("/") else os.path.isfile(path)
 
@@ -51,21 +48,20 @@ def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool 
     missing = [path for path in needed if not is_there(root, path)]
     if not missing:
         return
-    roots = [folder for folder in _nearby(root) if all(is_there(folder, path) for path in needed)]
+    below = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    nearby = [*below, Path(os.path.abspath(root)).parent]
+    roots = [folder for folder in nearby if all(is_there(folder, path) for path in needed)]
     if roots:
-        findings.add(f"this is not the dataset's root, but {roots[0]} is; give it as root")
-    elif not os.path.isdir(root):
-        findings.add("no such directory; give the directory that the dataset was unpacked into")
-    elif not os.access(root, os.R_OK | os.X_OK):
-        findings.add("the directory may not be read; make it readable, or give another one as root")
-    else:
-        state = "only partly unpacked" if len(missing) < len(needed) else "not the dataset's root"
-        findings.add_all(
-            f"files and folders missing (of {len(needed)}, {state})",
-            [f"{path} (of {needed[path]})" for path in missing],
-            f"'python -m benchmark data prepare {findings.dataset} --source ARCHIVE --root {root}' "
-            "unpacks them",
-        )
+        findings.fail(f"this is not the dataset's root, but {roots[0]} is; give it as root")
+    if not root.is_dir():
+        findings.fail("no such directory; give the directory that the dataset was unpacked into")
+    state = "only partly unpacked" if len(missing) < len(needed) else "not the dataset's root"
+    findings.add_all(
+        f"files and folders missing (of {len(needed)}, {state})",
+        [f"{path} (of {needed[path]})" for path in missing],
+        f"'python -m benchmark data prepare {findings.dataset} --source ARCHIVE --root {root}' "
+        "unpacks them",
+    )
     findings.stop()
 
 
@@ -80,7 +76,8 @@ def check_images(findings: Findings, paths: Sequence[str]) -> None:
     for path in paths:
         folder, _, name = path.rpartition("/")
         if folder not in listings:
-            listings[folder] = _listing(findings, folder)
+            there = findings.root / folder
+            listings[folder] = set(os.listdir(there)) if there.is_dir() else set()
         if name not in listings[folder]:
             missing.append(path)
     findings.add_all(f"images missing (of {len(paths):,})", missing, "unpack the archive again")
@@ -88,35 +85,12 @@ def check_images(findings: Findings, paths: Sequence[str]) -> None:
 
 def file_sizes(findings: Findings, paths: Sequence[str]) -> np.ndarray:
     """Return the sizes in bytes of files below the root; report missing and empty ones."""
-    sizes = [_size(findings.root / path) for path in paths]
+    files = [findings.root / path for path in paths]
+    sizes = [file.stat().st_size if file.is_file() else 0 for file in files]
     wrong = [
-        f"{path} ({'missing' if size is None else 'empty'})"
-        for path, size in zip(paths, sizes, strict=True)
+        f"{path} ({'empty' if file.is_file() else 'missing'})"
+        for path, file, size in zip(paths, files, sizes, strict=True)
         if not size
     ]
     findings.add_all(f"images that cannot be used (of {len(paths):,})", wrong, "replace them")
-    return np.array([size or 0 for size in sizes], dtype=np.int64)
-
-
-def _size(path: Path) -> int | None:
-    return path.stat().st_size if path.is_file() else None
-
-
-def _listing(findings: Findings, folder: str) -> set[str]:
-    try:
-        return set(os.listdir(findings.root / folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return set()
-    except OSError as error:
-        findings.add(f"cannot list {folder}: {error.strerror}; make it readable")
-        return set()
-
-
-def _nearby(root: Path) -> list[Path]:
-    """Return the directories one level down and one up."""
-    try:
-        with os.scandir(root) as entries:
-            below = sorted(root / entry.name for entry in entries if entry.is_dir())
-    except (OSError, ValueError):  # ValueError: its name holds a NUL
-        below = []
-    return [*below, Path(os.path.abspath(root)).parent]
+    return np.array(sizes, dtype=np.int64)

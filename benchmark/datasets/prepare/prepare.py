@@ -1,33 +1,36 @@
-"""The steps of ``data prepare``: install the sources, check the counts, pack, write a record."""
+"""The steps of ``data prepare`` and ``data check``: install, count, decode, pack, record."""
 
 import dataclasses
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
+from tqdm import tqdm
 
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.files import alone, write_json
 from benchmark.core.options import build
 from benchmark.core.paths import os_errors
-from benchmark.core.record_files import read_record
 from benchmark.datasets import DATASETS, load_dataset, published_counts
 from benchmark.datasets.base import Dataset, DatasetLoader
 from benchmark.datasets.counts import count_differences, counts_table
 from benchmark.datasets.index import IndexedLoader
-from benchmark.datasets.prepare.install import Installer, Source
-from benchmark.datasets.prepare.pack import pack
-from benchmark.datasets.prepare.staging import (
+from benchmark.datasets.prepare.install import (
     DOWNLOADS,
-    LOCK,
     MOVING,
-    RECORD,
-    SOURCES,
-    STAGING,
-    check_places,
+    Installer,
+    Source,
     continue_moving,
     read_sources,
 )
+from benchmark.datasets.prepare.pack import pack
+from benchmark.datasets.prepare.parallel import ordered_map
+
+RECORD, LOCK = "prepared.json", ".prepare.lock"
 
 
 def options_of(loader: type[DatasetLoader]) -> set[str]:
@@ -68,8 +71,8 @@ def prepare(
     loader = DATASETS[name].target
     _check_request(name, loader, params, sources, side)
     root = Path(params["root"])
-    _make_root(root)
-    check_places((root / name for name in (STAGING, MOVING, SOURCES, DOWNLOADS)), [root / LOCK])
+    with os_errors(f"cannot make {root}", "choose another --root"):
+        root.mkdir(parents=True, exist_ok=True)
     busy = f"another 'data prepare' is working in {root}; wait for it, or choose another --root"
     with alone(root / LOCK, busy):
         if continue_moving(root):
@@ -87,7 +90,8 @@ def prepare(
                 "the published files, or add --allow-counts to go on with these"
             )
         if side is not None:
-            paths = _loader(name, params).table()["path"].unique().tolist()
+            indexed = loader(build(loader.Config, params, f"dataset '{name}'"))
+            paths = indexed.table()["path"].unique().tolist()
             say(f"packed: {pack(root, side, paths, workers, compressed=compressed)}")
         record = {
             "schema": 1,
@@ -102,17 +106,10 @@ def prepare(
             say(f"{root / DOWNLOADS} is no longer needed")
 
 
-@dataclasses.dataclass(frozen=True)
-class Prepared:
-    """What is read of prepared.json."""
-
-    sources: dict[str, dict[str, str]]
-
-
 def recorded_sources(root: Path) -> dict[str, str]:
     """Return the digest of each source that prepared.json names, "" without one; {} without it.
 
-    Raise DataError when a run was interrupted while it moved files, RunError for a damaged record.
+    Raise DataError when a run was interrupted while it moved files.
     """
     if (root / MOVING).is_dir():
         raise DataError(
@@ -120,13 +117,34 @@ def recorded_sources(root: Path) -> dict[str, str]:
         )
     if not os.path.exists(root / RECORD):
         return {}
-    record = read_record(Prepared, root / RECORD, "the record of a dataset", "data prepare")
-    return {file: facts.get("sha256", "")[:64] for file, facts in record.sources.items()}
+    sources = json.loads((root / RECORD).read_text())["sources"]
+    return {file: facts.get("sha256", "") for file, facts in sources.items()}
 
 
-def _loader(name: str, params: Mapping[str, Any]) -> Any:
-    loader = DATASETS[name].target
-    return loader(build(loader.Config, params, f"dataset '{name}'"))
+def broken_images(dataset: Dataset, workers: int) -> tuple[list[str], int]:
+    """Decode every image; return the error of each broken one, and the number of images.
+
+    An image of two splits is decoded once.
+    """
+    sets = dataset.image_sets()
+    images: dict[str, tuple[int, int]] = {}  # name -> number of the set, index in it
+    for number, image_set in enumerate(sets):
+        for index, name in enumerate(image_set.names):
+            images.setdefault(name, (number, index))
+    decoder = partial(_error_of, [image_set.opener for image_set in sets])
+    errors = ordered_map(decoder, list(images.values()), workers)
+    bar = tqdm(errors, "decoding", len(images), leave=False, disable=None)
+    return [error for error in bar if error is not None], len(images)
+
+
+def _error_of(openers: list[Callable[[int], Image.Image]], image: tuple[int, int]) -> str | None:
+    """Return the error of one image, given by the number of its opener and its own, or None."""
+    number, index = image
+    try:
+        openers[number](index)
+    except DataError as error:
+        return str(error)
+    return None
 
 
 def _check_request(
@@ -148,10 +166,6 @@ def _check_request(
         )
     elif params.get("root") is None:
         problems.append("--root is missing: the directory of the dataset")
-    elif sources and not loader.archives:
-        problems.append(
-            f"'{name}' is not published as archives; put the images under --root yourself"
-        )
     names = [source.file for source in sources]
     problems += [
         f"two sources are called {name}; rename one, or download it and give its path"
@@ -161,10 +175,3 @@ def _check_request(
         problems.append(f"'{name}' cannot be read from a packed copy; leave out --pack")
     if problems:
         raise ConfigError("data prepare", problems)
-
-
-def _make_root(root: Path) -> None:
-    with os_errors(f"cannot make {root}", "choose another --root"):
-        root.mkdir(parents=True, exist_ok=True)
-    if not os.access(root, os.W_OK | os.X_OK):
-        raise DataError(f"{root} is not writable; choose another --root, or change its permissions")

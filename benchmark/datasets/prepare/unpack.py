@@ -1,162 +1,141 @@
-"""Unpacks an archive into an empty folder, and trusts nothing that it says.
+"""Compares a file with its digest, and unpacks an archive into an empty folder.
 
-tarfile's own ``data`` filter is not enough: it knows no zip files, lets links lead out of the
-folder that becomes the dataset's root, and could be led out of the target by links until Python
-3.11.13.
+Only files and folders are unpacked, under names that stay in the folder.
 """
 
-import os
-import shutil
-from dataclasses import dataclass
-from pathlib import Path
+import bz2
+import gzip
+import hashlib
+import lzma
+import stat
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from benchmark.core.errors import BenchmarkError, DataError
-from benchmark.datasets.prepare.digests import DamagedError
-from benchmark.datasets.prepare.members import Member, members, zip_size
-from benchmark.datasets.prepare.meter import format_bytes
+from tqdm import tqdm
 
-MAX_MEMBERS = 20_000_000
-CHUNK = 1 << 20
+from benchmark.core.errors import DataError
+from benchmark.core.paths import leaves_root
 
-
-@dataclass(frozen=True)
-class Unpacked:
-    """How many files an archive had, and whether there were symbolic links among them."""
-
-    files: int
-    has_links: bool
+COMPRESSIONS: dict[bytes, Any] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+CHUNK = 1 << 20  # bytes
 
 
-def unpack(archive: Path, into: Path) -> Unpacked:
-    """Write the files of an archive below ``into``, which the caller removes when this fails.
+class DamagedError(DataError):
+    """A file that is not what was published, and must be fetched again."""
 
-    Names and links that leave, devices, names that come twice, more than the disk has free, and
-    damaged or cut archives raise DataError. Links are made last, so that nothing is ever written
-    through one; owners, dates and permissions are not kept.
+
+def check_digests(path: Path, expected: Mapping[str, str]) -> str:
+    """Return the sha256 of a file; raise DamagedError when an expected digest differs.
+
+    ``expected``: kind (md5, sha256) -> hex digits.
     """
-    try:
-        return _Unpacking(archive, into).run()
-    except BenchmarkError:
-        raise
-    except OSError as error:
-        if error.errno is None:  # gzip and bz2 report damage so
-            raise _damaged(archive, error) from error
-        raise DataError(
-            f"cannot unpack {archive}: {error.strerror} ({error.filename or into}); free some "
-            "space or choose a writable --root"
-        ) from error
-    except Exception as error:  # a damaged archive makes its reader fail in any way
-        raise _damaged(archive, error) from error
-
-
-def check_links(archive: Path, folder: Path) -> None:
-    """Raise DataError unless each link below ``folder`` may stay there: see ``_check_link``."""
-    top = Path(os.path.realpath(folder))
-    for parent, folders, files in os.walk(top):
-        for link in (Path(parent, name) for name in (*folders, *files)):
-            if link.is_symlink():
-                _check_link(archive, top, link, os.readlink(link))
-
-
-def _check_link(archive: Path, top: Path, link: Path, target: str) -> None:
-    """Raise DataError unless a link leads straight to something that exists below ``top``.
-
-    Straight: with no other link on the way, so that it still does when the folder is moved.
-    """
-    path = Path(os.path.normpath(link.parent / target))
-    straight = all(Path(os.path.realpath(one)) == one for one in (link.parent, path))
-    if (
-        not target
-        or os.path.isabs(target)
-        or not straight
-        or top not in path.parents
-        or link.is_relative_to(path)  # a circle
-        or not path.exists()
-    ):
-        raise DataError(
-            f"{archive}: link '{link.relative_to(top)}' points outside the archive or to nothing "
-            f"({target!r}); it is not installed: put what belongs there in the place of the link"
-        )
-
-
-def _damaged(archive: Path, error: Exception) -> DamagedError:
-    return DamagedError(
-        f"{archive} is cut off or damaged ({error}); nothing was kept of it: fetch it again"
-    )
-
-
-class _Unpacking:
-    """The state while one archive is unpacked."""
-
-    def __init__(self, archive: Path, into: Path):
-        self.archive, self.into = archive, Path(os.path.realpath(into))
-        self.free = shutil.disk_usage(into).free
-        self.written = self.files = 0
-        self.folders: set[Path] = set()
-
-    def run(self) -> Unpacked:
-        self._check_space(zip_size(self.archive))
-        symlinks = []
-        for count, member in enumerate(members(self.archive), start=1):
-            if count > MAX_MEMBERS:
-                raise DataError(
-                    f"{self.archive} has more than {MAX_MEMBERS:,} members; it is not unpacked"
-                )
-            if member.kind == "folder":
-                self._make_folder(self.into / member.name)
-            elif member.kind == "symlink":
-                symlinks.append(member)
-            else:
-                self._make(member)
-        for member in symlinks:
-            self._make(member)
-        return Unpacked(self.files, bool(symlinks))
-
-    def _check_space(self, size: int) -> None:
-        if self.written + size > self.free:
-            raise DataError(
-                f"{self.archive} unpacks to {format_bytes(self.written + size)} or more, "
-                f"{self.into.parent} has {format_bytes(self.free)} free; free some space or choose "
-                "another --root"
+    for kind, wanted in expected.items():
+        if (found := _digest(path, kind)) != wanted.lower():
+            raise DamagedError(
+                f"{path}: {kind} is {found}, expected {wanted.lower()}; it is damaged or another "
+                "version: fetch it again, or check the digest with its publisher"
             )
+    return expected["sha256"].lower() if "sha256" in expected else _digest(path, "sha256")
 
-    def _make_folder(self, path: Path) -> None:
-        if path not in self.folders:  # saves a request to the file system for each file
-            try:
-                path.mkdir(parents=True, exist_ok=True)
-            except (FileExistsError, NotADirectoryError) as error:
-                raise self._twice(path) from error
-            self.folders.add(path)
 
-    def _make(self, member: Member) -> None:
-        """Write a file or make a link."""
-        target = self.into / member.name
-        self._make_folder(target.parent)
+def _digest(path: Path, kind: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, kind).hexdigest()
+
+
+def is_archive(path: Path) -> bool:
+    """Say whether a file begins like an archive, whatever its name."""
+    with open(path, "rb") as stream:
+        start = stream.read(512)
+    magic = (b"PK\x03\x04", b"PK\x05\x06", *COMPRESSIONS)
+    return start.startswith(magic) or start[257:262] == b"ustar"
+
+
+def unpack(archive: Path, into: Path) -> int:
+    """Write the files of an archive below ``into``; return their number.
+
+    Hidden files and what macOS adds are left out. Raise DataError for names that leave, links,
+    devices and a full disk, DamagedError for an archive that cannot be read to its end.
+    """
+    bar = {"total": archive.stat().st_size, "desc": f"unpacking {archive.name}"}
+    try:
+        with (
+            open(archive, "rb") as file,
+            tqdm.wrapattr(file, "read", **bar, disable=None, leave=False) as stream,
+        ):
+            start = file.read(8)
+            file.seek(0)
+            if start.startswith(b"PK"):
+                return _unpack_zip(archive, stream, into)
+            openers = [open_ for magic, open_ in COMPRESSIONS.items() if start.startswith(magic)]
+            return _unpack_tar(archive, openers[0](stream) if openers else stream, into)
+    except DataError:
+        raise
+    except Exception as error:  # a damaged archive makes its reader fail in any way
+        if isinstance(error, OSError) and error.errno is not None:  # gzip reports damage without
+            raise DataError(f"cannot unpack {archive}: {error}; free some space") from error
+        raise DamagedError(
+            f"{archive} is cut off, damaged or encrypted ({error}); nothing was kept of it: fetch "
+            "it again"
+        ) from error
+
+
+class _TarInfo(tarfile.TarInfo):
+    """A header that is damaged or missing is an error, and not the end of the archive."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> "_TarInfo":
         try:
-            if member.kind == "file":
-                self._write(member, target)
-            elif member.kind == "symlink":
-                _check_link(self.archive, self.into, target, member.link)
-                os.symlink(member.link, target)
-            else:
-                source = Path(os.path.normpath(self.into / member.link))
-                _check_link(self.archive, self.into, target, os.path.relpath(source, target.parent))
-                if not source.is_file():
-                    raise DataError(f"{self.archive}: hard link '{member.name}' is not to a file")
-                os.link(source, target)
-        except FileExistsError as error:
-            raise self._twice(target) from error
-        self.files += 1
+            return super().fromtarfile(tarfile_)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f"byte {tarfile_.offset:,}: {error}") from error
 
-    def _write(self, member: Member, target: Path) -> None:
-        self._check_space(member.size)
-        with open(target, "xb") as stream, member.open() as content:
-            shutil.copyfileobj(content, stream, CHUNK)
-            size = stream.tell()
-        if size != member.size:
-            raise EOFError(f"{member.name} has {size:,} of {member.size:,} bytes")
-        self.written += size
 
-    def _twice(self, path: Path) -> DataError:
-        name = path.relative_to(self.into)
-        return DataError(f"{self.archive} holds '{name}' twice; such an archive is not unpacked")
+def _unpack_tar(path: Path, content: Any, into: Path) -> int:
+    files = 0
+    with tarfile.open(fileobj=content, mode="r|", tarinfo=_TarInfo) as archive:
+        while member := archive.next():
+            if _is_wanted(path, member.name, member.isfile() or member.isdir()):
+                archive.extract(member, into, filter="data")
+                files += member.isfile()
+            archive.members.clear()  # type: ignore[attr-defined] # gigabytes for millions of images
+    while content.read(CHUNK):  # damage behind the last member shows in a checksum
+        pass
+    return files
+
+
+def _unpack_zip(path: Path, content: Any, into: Path) -> int:
+    with zipfile.ZipFile(content) as archive:
+        wanted = [
+            member
+            for member in archive.infolist()
+            if _is_wanted(path, member.filename, _is_plain(member))
+        ]
+        for member in wanted:
+            archive.extract(member, into)
+    return sum(not member.is_dir() for member in wanted)
+
+
+def _is_plain(member: zipfile.ZipInfo) -> bool:
+    return stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG, stat.S_IFDIR)
+
+
+def _is_wanted(archive: Path, name: str, is_plain: bool) -> bool:
+    """Say whether to unpack a member; raise DataError for one that no archive may have."""
+    if not is_plain or leaves_root(name):
+        reason = "would be written outside the target" if is_plain else "is a link or a device"
+        raise DataError(
+            f"{archive}: member {name!r} {reason}; such an archive is not unpacked: get it from "
+            "its publisher"
+        )
+    parts = PurePosixPath(name).parts
+    return not any(part.startswith(".") or part == "__MACOSX" for part in parts)

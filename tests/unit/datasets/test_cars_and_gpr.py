@@ -113,10 +113,10 @@ def test_the_hidden_test_annotations_have_no_classes(halves):
     images = repack_fields(images[["fname", "bbox_x1"]])
     savemat(halves / "cars_test_annos_withlabels.mat", {"annotations": images})
     message = loading_message("cars196", halves)
-    assert "cannot read cars_test_annos_withlabels.mat ('class')" in message
+    assert "cannot read cars_test_annos_withlabels.mat (no field of name class)" in message
 
 
-@pytest.mark.parametrize("name", ["../../secret.jpg", "/etc/passwd", "deeper/1.jpg", ""])
+@pytest.mark.parametrize("name", ["../../secret.jpg", "/etc/passwd", "deeper/1.jpg"])
 def test_names_out_of_the_halves_are_refused(halves, name):
     images = archives.car_annotations("fname", "{:05d}.jpg", [1, 98])
     images["fname"][0, 0] = name

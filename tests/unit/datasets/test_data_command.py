@@ -163,7 +163,7 @@ def test_a_pickle_that_wants_to_run_code_is_refused_unread(app, tmp_path):
     archives.make_roxford5k(tmp_path / "root")
     trace = tmp_path / "trace"
     (tmp_path / "root" / "gnd_roxford5k.pkl").write_bytes(pickle.dumps(Hostile(trace)))
-    with pytest.raises(DataError, match=r"gnd_roxford5k\.pkl holds \w+\.open, .* could run code"):
+    with pytest.raises(DataError, match=r"gnd_roxford5k\.pkl .*open, and could run code"):
         CliRunner().invoke(
             app,
             ["data", "check", "roxford5k", "--root", str(tmp_path / "root")],

@@ -116,7 +116,7 @@ def test_a_face_listed_twice_is_named(folder, name):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (",", ";", "columns missing"),
+        (",", ";", "cannot read"),
         ("20,16", "20,x", "malformed lines"),
         ("20,16", "20,", "malformed lines"),
         ("20,16", "20,1.7e308", "malformed lines"),

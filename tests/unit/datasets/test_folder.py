@@ -3,7 +3,6 @@ wrong."""
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from PIL import Image
 
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.prepare.decode import broken_images
+from benchmark.datasets.prepare.prepare import broken_images
 
 
 def write_image(
@@ -164,20 +163,6 @@ def test_linked_class_folders_are_read_and_loops_are_refused(root, tmp_path_fact
     (root / "class 0" / "loop").symlink_to(root)
     with pytest.raises(DataError, match="loop is a link to a folder that contains it"):
         load_dataset("folder", {"root": str(root)})
-
-
-def test_a_folder_that_links_reach_twice_is_walked_once_and_named(root, tmp_path_factory):
-    levels = [tmp_path_factory.mktemp("elsewhere") / f"level {n}" for n in range(10)]
-    for level in levels:
-        level.mkdir()
-    for above, below in itertools.pairwise(levels):
-        (above / "a").symlink_to(below)
-        (above / "b").symlink_to(below)  # 512 paths to the last, if each were walked
-    write_image(levels[-1] / "x.png")
-    (root / "linked").symlink_to(levels[0])
-    with pytest.raises(DataError, match="folders that are reached twice: 9; ") as caught:
-        load_dataset("folder", {"root": str(root)})
-    assert "linked/b is linked/a" in str(caught.value)
 
 
 @pytest.mark.parametrize("levels", [1, 2])

@@ -122,7 +122,7 @@ def test_fingerprint_covers_boxes_and_grades(root):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"hard": [10**30]}, "integers of more than 64 bits"),
+        ({"hard": [10**30]}, "gnd[0]['hard'] must list indices into imlist"),
         ({"bbx": [40, 2, 4, 30]}, "gnd[0]['bbx'] is not left, top, right, bottom"),
         ({"bbx": ["a", 2, 4, 30]}, "gnd[0]['bbx'] is not left, top, right, bottom"),
         ({"easy": [8]}, "gnd[0]['easy'] must list indices into imlist, 0 to 7"),

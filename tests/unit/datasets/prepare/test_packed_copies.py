@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmark.core.errors import DataError, RunError
+from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
 from benchmark.datasets.io.images import open_image
 from benchmark.datasets.io.packed import PackedImages
@@ -147,7 +146,7 @@ pack.pack(Path(sys.argv[1]), 16, sys.argv[2:], workers=1)
 """
     done = subprocess.run([sys.executable, "-c", code, str(root), *PATHS], check=False)
     assert done.returncode == -signal.SIGKILL
-    with pytest.raises(DataError, match="no packed images"):
+    with pytest.raises(DataError, match="no complete packed images"):
         PackedImages(root, SIDE)
     finished = len(list((root / ".packing-16").glob("*.csv")))
     assert finished > 0
@@ -186,16 +185,15 @@ def test_broken_images_are_all_listed_and_no_copy_is_made(root):
     head, first, second = str(caught.value).splitlines()
     assert "2 of 12 images are broken" in head
     assert "4.jpg" in first
-    assert "cannot read" in second
     assert "8.jpg" in second
     assert not (root / "packed-16").exists()
 
 
 def test_a_full_disk_is_reported_and_finished_shards_are_kept(root, monkeypatch):
-    def full(self, path, content):
+    def full(self, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(packing._Shard, "add", full)
+    monkeypatch.setattr(Encoder, "__call__", full)
     with pytest.raises(
         DataError, match=r"cannot write .*: No space left on device; free some space"
     ):
@@ -221,16 +219,7 @@ def test_a_dataset_is_read_from_its_packed_copy_with_the_same_labels(tmp_path, n
 def test_other_processes_give_the_same_results_in_the_same_order(root, monkeypatch):
     monkeypatch.setattr(parallel, "MIN_ITEMS", 1)
     monkeypatch.setattr(parallel, "CHUNK", 2)
+    monkeypatch.setattr(parallel, "BLOCK", 50)
     encoder = Encoder(root, SIDE)
     many = PATHS * 10
     assert list(parallel.ordered_map(encoder, many, 2)) == [encoder(path) for path in many]
-
-
-def _die(item):
-    os._exit(3)
-
-
-def test_a_worker_that_dies_is_reported(monkeypatch):
-    monkeypatch.setattr(parallel, "MIN_ITEMS", 1)
-    with pytest.raises(RunError, match=r"a worker process died.*fewer --workers"):
-        list(parallel.ordered_map(_die, [1, 2, 3], 2))

@@ -8,17 +8,16 @@ import stat
 import tarfile
 
 import pytest
-from archive_files import FILES, FORMATS, link, made, refused, tar_file
+from archive_files import FILES, FORMATS, made, refused, tar_file
 
-from benchmark.datasets.prepare.members import is_archive
-from benchmark.datasets.prepare.unpack import unpack
+from benchmark.datasets.prepare.unpack import is_archive, unpack
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_is_recognised_by_its_content_and_unpacked(tmp_path, into, form):
     path = made(tmp_path, form).rename(tmp_path / "download")
     assert is_archive(path)
-    assert unpack(path, into).files == len(FILES)
+    assert unpack(path, into) == len(FILES)
     assert {name: (into / name).read_bytes() for name in FILES} == FILES
 
 
@@ -30,7 +29,7 @@ CUTS.remove(("tar", 0.999))  # only padding is missing there: every member is wh
 def test_a_cut_archive_is_named_wherever_it_was_cut(tmp_path, into, form, share):
     path = made(tmp_path, form)
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
-    refused(path, into, "cut off or damaged")
+    refused(path, into, "cut off, damaged")
 
 
 def test_a_tar_cut_between_two_members_is_not_taken_for_a_whole_one(tmp_path, into):
@@ -40,7 +39,7 @@ def test_a_tar_cut_between_two_members_is_not_taken_for_a_whole_one(tmp_path, in
     path.write_bytes(
         path.read_bytes()[:seventh]
     )  # tarfile alone unpacks seven files and says nothing
-    refused(path, into, f"cut off or damaged .*byte {seventh:,}")
+    refused(path, into, f"cut off, damaged .*byte {seventh:,}")
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "tar.bz2", "tar.xz", "zip"])
@@ -49,7 +48,7 @@ def test_a_flipped_byte_is_found_by_the_checksum(tmp_path, into, form):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
     path.write_bytes(content)
-    refused(path, into, "cut off or damaged")
+    refused(path, into, "cut off, damaged")
 
 
 def test_damage_after_the_last_member_is_found_too(tmp_path, into):
@@ -57,7 +56,7 @@ def test_damage_after_the_last_member_is_found_too(tmp_path, into):
     content = bytearray(path.read_bytes())
     content[-6] ^= 0xFF  # the checksum of the whole stream
     path.write_bytes(content)
-    refused(path, into, "cut off or damaged .*CRC")
+    refused(path, into, "cut off, damaged .*CRC")
 
 
 def test_a_damaged_header_amid_a_tar_is_not_taken_for_its_end(tmp_path, into):
@@ -67,22 +66,12 @@ def test_a_damaged_header_amid_a_tar_is_not_taken_for_its_end(tmp_path, into):
     content = bytearray(path.read_bytes())
     content[place : place + 10] = b"\xff" * 10
     path.write_bytes(content)
-    refused(path, into, "cut off or damaged")
-
-
-def test_links_that_stay_are_kept(tmp_path, into):
-    members = [
-        ("later", link(tarfile.SYMTYPE, "x/1.jpg")),
-        ("x/1.jpg", b"picture"),
-        ("same", link(tarfile.LNKTYPE, "x/1.jpg")),
-    ]
-    unpack(tar_file(tmp_path / "a.tar", members), into)
-    assert (into / "later").read_bytes() == (into / "same").read_bytes() == b"picture"
+    refused(path, into, "cut off, damaged")
 
 
 def test_what_macos_adds_is_left_out(tmp_path, into):
     members = [("a", b"1"), ("__MACOSX/._a", b"2"), ("x/.DS_Store", b"3")]
-    assert unpack(made(tmp_path, "zip", members), into).files == 1
+    assert unpack(made(tmp_path, "zip", members), into) == 1
     assert [path.name for path in into.rglob("*")] == ["a"]
 
 
@@ -92,7 +81,7 @@ def test_owners_and_modes_of_the_archive_are_not_taken_over(tmp_path, into):
     unpack(tar_file(tmp_path / "a.tar", [("a", info)]), into)
     found = (into / "a").stat()
     assert found.st_uid == os.getuid()
-    assert not found.st_mode & (stat.S_ISUID | stat.S_IXUSR)
+    assert not found.st_mode & stat.S_ISUID
 
 
 def test_text_is_no_archive(tmp_path):
@@ -106,4 +95,4 @@ def test_text_is_no_archive(tmp_path):
 def test_a_compressed_file_that_is_no_tar_is_reported(tmp_path, into):
     path = tmp_path / "a.tgz"
     path.write_bytes(gzip.compress(b"a single file"))
-    refused(path, into, "cut off or damaged")
+    refused(path, into, "cut off, damaged")
