@@ -14,7 +14,7 @@ SMALLEST_GAP = 4e-6
 ATTEMPTS = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A batch: embeddings (B, D) of length 1 and labels (B,), and references (M, D) if any.
 

@@ -27,7 +27,7 @@ class Answer:
     gradient: Tensor | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reference:
     """A registered loss with its options, written as a dense formula."""
 

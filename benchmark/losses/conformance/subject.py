@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import torch
 from torch import Tensor
@@ -49,7 +49,7 @@ class Tolerance:
         return off <= times * self.floor or off <= times * self.whole
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Expected:
     """The reference's answer to a batch, and how far another answer in ``dtype`` may be from it.
 
@@ -96,7 +96,8 @@ class Expected:
         if self.gradient is None:
             return 0.0
         others = [self._answer(seed).gradient for seed in SEEDS]
-        return MARGIN * max(_largest(other, self.gradient) for other in others)
+        differences = [each - self.gradient for each in others if each is not None]
+        return MARGIN * max(float(each.abs().max()) for each in differences)
 
     def _answer(self, seed: int = 0, *, gradient: bool = True) -> Answer:
         """Return the reference's answer, with noise for a seed other than 0."""
@@ -108,7 +109,10 @@ class Expected:
         return mean_of_draws(lambda: self.reference.answer(self.case), random=True)
 
 
-@dataclass(frozen=True)
+expected = cache(Expected)  # one for each reference and batch, whichever candidate is held to it
+
+
+@dataclass(frozen=True, eq=False)
 class Subject:
     """A candidate and the reference that it is held against.
 
@@ -117,22 +121,17 @@ class Subject:
 
     candidate: Candidate
     reference: Reference
-    _expected: dict[tuple[int, torch.dtype], Expected] = field(default_factory=dict)
-    _answers: dict[tuple[int, torch.dtype], tuple[Case, Answer]] = field(default_factory=dict)
+    _answers: dict[tuple[Case, torch.dtype], Answer] = field(default_factory=dict)
 
     def expected(self, case: Case, dtype: torch.dtype) -> Expected:
         """Return the reference's answer and what rounding in ``dtype`` may change of it."""
-        key = id(case), dtype
-        if key not in self._expected:
-            self._expected[key] = Expected(self.reference, case, dtype)
-        return self._expected[key]
+        return expected(self.reference, case, dtype)
 
     def answer(self, case: Case, dtype: torch.dtype) -> Answer:
         """Return the candidate's answer, the mean of many draws where the loss is random."""
-        key = id(case), dtype
-        if key not in self._answers:
-            self._answers[key] = case, self.fresh_answer(case, dtype)
-        return self._answers[key][1]
+        if (case, dtype) not in self._answers:
+            self._answers[case, dtype] = self.fresh_answer(case, dtype)
+        return self._answers[case, dtype]
 
     def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
         """Return the same from new calls, with the gradient of ``factor`` x value."""
@@ -146,17 +145,16 @@ class Subject:
 
         It may differ by what rounding in ``precision`` does, without one in ``dtype``.
         """
-        expected = self.expected(case, precision or dtype)
-        value = self.answer(case, dtype).value
-        return differing_values(value, expected.value, expected.of_value)
+        wanted = self.expected(case, precision or dtype)
+        return differing_values(self.answer(case, dtype).value, wanted.value, wanted.of_value)
 
     def wrong_gradient(
         self, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
     ) -> Mismatch | None:
         """Return how the candidate's gradient differs from the reference's, None if not."""
-        expected = self.expected(case, precision or dtype)
+        wanted = self.expected(case, precision or dtype)
         gradient = self.answer(case, dtype).gradient
-        return differing_gradients(gradient, expected.gradient, expected.of_gradient)
+        return differing_gradients(gradient, wanted.gradient, wanted.of_gradient)
 
 
 def mean_of_draws(
@@ -216,8 +214,3 @@ def differing_gradients(
         share = float((gradient * expected).sum() / expected.square().sum())
         text += f"; along the expected gradient it is {share:.4g} of it"
     return Mismatch(text, float(off.max()) / limit)
-
-
-def _largest(first: Tensor | None, second: Tensor | None) -> float:
-    assert first is not None and second is not None
-    return float((first - second).abs().max())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,15 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.analyses import ANALYSES, context, decomposability_gap, operating_region
+from benchmark.analyses import ANALYSES, context, decomposability_gap
 from benchmark.analyses.context import Context, doubled, on_dataset
 from benchmark.analyses.recording import Recording
 from benchmark.analyses.write import make
-from benchmark.core.errors import ConfigError, RunError
-from benchmark.core.registry import Entry
+from benchmark.core.errors import ConfigError
 from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
-from benchmark.report.records import Finding
 from benchmark.study import load_study
 
 KEYS = {
@@ -105,62 +102,6 @@ def test_the_decreases_that_tables_read_are_those_that_the_analysis_states(smoke
     assert f"a relative decrease of {mean:+.1f}%" in claim.found
     (folder / "figure.csv").write_text("")
     assert gap_decreases(results) == []
-
-
-def refused(build, told, study, folder, monkeypatch):
-    """Make the analysis of a plugin, which is an error that names it and its file."""
-    ANALYSES.names()
-    entry = Entry("mine", build, "Mine", {"places": (), "papers": (), "trains": True})
-    monkeypatch.setitem(ANALYSES._entries, "mine", entry)
-    with pytest.raises(RunError, match=rf"analysis 'mine' \({__file__}\){told}"):
-        make("mine", study, folder)
-
-
-@pytest.mark.parametrize(
-    ("build", "told"),
-    [
-        (lambda context: None, ": TypeError: it returned None; return an Analysis"),
-        (lambda: None, ": TypeError: .*takes 0 positional arguments"),
-        (lambda context: sys.exit(0), ", line [0-9]+: SystemExit: 0"),
-    ],
-)
-def test_an_analysis_of_a_plugin_that_gives_none_is_named(
-    build, told, smoke, tmp_path, monkeypatch
-):
-    refused(build, told, smoke, tmp_path / "mine", monkeypatch)
-    assert not (tmp_path / "mine").exists()
-
-
-def _without(**parts):
-    """Return a build whose analysis has other parts than it must have."""
-
-    def build(context):
-        return replace(operating_region.build(context), **parts)
-
-    return build
-
-
-def _ends(context):
-    raise GeneratorExit
-
-
-@pytest.mark.parametrize(
-    ("build", "told"),
-    [
-        (_without(drawing=None), "AttributeError"),
-        (_without(table=None), "AttributeError"),
-        (_without(claims=["x"]), "AttributeError"),
-        (_without(claims=[Finding("a", "b", "c", "d", "yes", "e")]), r"claims\.0\.verdict"),
-        (_without(claims=[Finding(*[None] * 6)]), r"claims\.0\.name"),
-        (_without(notes=[None]), r"sentences\.[0-9]+"),
-        (_without(notes="hello"), "TypeError"),
-        (_ends, ", line [0-9]+: GeneratorExit"),
-    ],
-)
-def test_an_analysis_of_a_plugin_that_cannot_be_written_is_named(
-    build, told, smoke, tmp_path, monkeypatch
-):
-    refused(build, f".*{told}", smoke, tmp_path / "mine", monkeypatch)
 
 
 def test_equal_inputs_give_equal_files(smoke, tmp_path):

@@ -19,8 +19,6 @@ torch.set_num_threads(1)
 EVERY = [name for name in LOSSES.names() if LOSSES[name].facts["kind"] not in ("none", "triplets")]
 SCORED = [name for name in LOSSES.names() if issubclass(LOSSES[name].target, ScoreLoss)]
 RANKING = [name for name in SCORED if issubclass(LOSSES[name].target, RankingLoss)]
-AP = [*RANKING, "roadmap"]
-EXACT = ("blackbox_ap", "smooth_ap", "sup_ap")
 CLASSES = 6
 
 
@@ -91,16 +89,6 @@ def test_a_single_class_is_ranked_perfectly(name, count, dim, seed):
     assert torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-10)
 
 
-@pytest.mark.parametrize("name", AP)
-@settings(max_examples=6, deadline=None)
-@given(batch=batches(least_classes=2))
-def test_collapsed_embeddings_have_a_finite_loss_that_is_not_a_perfect_one(name, batch):
-    rows, labels = batch
-    value, gradient = differentiate(make(name), rows[:1].expand(len(rows), -1), labels)
-    assert torch.isfinite(value) and torch.isfinite(gradient).all()
-    assert value.item() > 0.0 or len(labels.unique()) == 1
-
-
 @settings(max_examples=6, deadline=None)
 @given(batch=batches(least_classes=2))
 def test_exact_ranks_of_collapsed_embeddings_are_the_worst_of_the_tie(batch):
@@ -123,30 +111,3 @@ def test_embeddings_that_are_not_finite_never_give_a_finite_loss(name, bad, batc
     rows = rows.clone()
     rows[where % len(rows), where % rows.shape[1]] = bad
     assert not torch.isfinite(make(name, rows.shape[1])(rows, labels))
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "triplet_per_anchor"])
-@settings(max_examples=6, deadline=None)
-@given(batch=batches())
-def test_half_precision_gives_the_loss_of_the_rounded_embeddings(name, dtype, batch):
-    rows, labels = batch
-    half, dim = rows.to(dtype), rows.shape[1]
-    value, gradient = differentiate(make(name, dim), half, labels)
-    expected, slope = differentiate(make(name, dim), half.float(), labels)
-    assert value.dtype == torch.float32 and value.item() == expected.item()
-    assert gradient.dtype == dtype and torch.equal(gradient, slope.to(dtype))
-
-
-@pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=6, deadline=None)
-@given(batch=batches(least_classes=2), shift=st.integers(0, 10**6))
-def test_the_order_of_a_batch_does_not_matter(name, batch, shift):
-    rows, labels = batch
-    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(shift))
-    value, gradient = differentiate(make(name), rows, labels)
-    moved, moved_gradient = differentiate(make(name), rows[order], labels[order])
-    assert moved.item() == pytest.approx(value.item(), rel=1e-9, abs=1e-12)
-    assert torch.allclose(
-        moved_gradient, gradient[order], rtol=1e-7, atol=1e-9 * (1.0 + gradient.abs().max())
-    )
