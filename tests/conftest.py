@@ -121,7 +121,7 @@ def no_cluster() -> str | None:
 
 def no_browser() -> str | None:
     """Return why browser tests cannot run here."""
-    from benchmark.report.page.pdf import browser
+    from browser_visits import browser
 
     if browser() is None:
         return "no headless Chromium is installed"

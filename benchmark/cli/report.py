@@ -34,17 +34,14 @@ def report(
     partial: Annotated[
         bool, typer.Option("--partial", help="build the page even before anything was collected")
     ] = False,
-    pdf: Annotated[
-        bool, typer.Option("--pdf", help="also print it to report.pdf, with a headless Chromium")
-    ] = False,
 ) -> None:
     """Write the report page of a study from its tables, figures and other files.
 
     It is one file that opens from disk, without network.
 
-    Example: python -m benchmark report embedded --pdf
+    Example: python -m benchmark report embedded
     """
-    from benchmark.core.errors import RunError, derived_files
+    from benchmark.core.errors import RunError
     from benchmark.report.page import write_report
 
     loaded = load(study, results)
@@ -54,32 +51,19 @@ def report(
             f"{table} does not exist, so there is nothing to report; run 'python -m benchmark "
             f"collect {study}' first, or add --partial for a page that says what is missing"
         )
-    with derived_files(table.parent):
-        page = write_report(loaded, results)
-    echo(page)
-    if pdf:
-        from benchmark.report.page.pdf import write_pdf
-
-        echo(write_pdf(page))
+    echo(write_report(loaded, results))
 
 
 def _write(verb: str, name: str, study: str, results: Path) -> None:
-    from benchmark.core.errors import derived_files
-    from benchmark.core.made_of import recording
     from benchmark.report import steps
     from benchmark.report.inputs import read_inputs
 
     loaded = load(study, results)
     folder = loaded.folder(results) / name
     write = steps.write_tables if verb == "tables" else steps.write_figures
-    with recording(folder.parent, verb), derived_files(folder.parent):
-        inputs = read_inputs(loaded, results)
-        made = write(inputs, folder)
     echo(f"{folder}:")
-    for artefact in made:
+    for artefact in write(read_inputs(loaded, results), folder):
         echo(f"  {artefact.name}: {artefact.summary}")
-    if behind := ", ".join(step for step in inputs.outdated if step != verb):
-        echo(f"warning: made of older files than there are now: {behind}", err=True)
     if not (folder.parent / "runs.csv").is_file():
         echo(
             f"nothing was collected yet: 'python -m benchmark run {study}' trains the study, "
@@ -96,7 +80,6 @@ def stats(
 
     Example: python -m benchmark stats embedded
     """
-    from benchmark.core.made_of import recording
     from benchmark.runs.table import RunTable
     from benchmark.stats.analysis import analyse, write_stats
     from benchmark.stats.budgets.analysis import analyse_budgets
@@ -105,15 +88,13 @@ def stats(
 
     loaded = load(study, results)
     folder, comparison = loaded.folder(results), at_level(loaded).comparison
-    with recording(folder, "stats"):
-        table = RunTable.read(folder)
-        draws = Draws.read(table, results, loaded.metrics, 1 - comparison.alpha)
-        tables = analyse(table, comparison, loaded.metrics, draws)
-        if loaded.references.trials:
-            trials = RunTable.read(Path(results) / loaded.references.trials)
-            tables |= analyse_budgets(trials, table, loaded.metrics[0], comparison.alpha)
-        written = write_stats(tables, folder / "stats")
-    for path in written:
+    table = RunTable.read(folder)
+    draws = Draws.read(table, results, loaded.metrics, 1 - comparison.alpha)
+    tables = analyse(table, comparison, loaded.metrics, draws)
+    if loaded.references.trials:
+        trials = RunTable.read(Path(results) / loaded.references.trials)
+        tables |= analyse_budgets(trials, table, loaded.metrics[0], comparison.alpha)
+    for path in write_stats(tables, folder / "stats"):
         echo(f"wrote {path}")
 
 
@@ -138,8 +119,6 @@ def gallery(
 
     Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
     """
-    from benchmark.core.errors import derived_files
-    from benchmark.core.made_of import recording
     from benchmark.report.gallery import write_gallery
     from benchmark.report.gallery.choose import Choice
     from benchmark.report.inputs import read_inputs
@@ -147,8 +126,7 @@ def gallery(
     loaded = load(study, results)
     choice = Choice(first, second, batch_size, seed)
     folder = loaded.folder(results)
-    with recording(folder, "gallery"), derived_files(folder):
-        made = write_gallery(read_inputs(loaded, results), results, choice)
+    made = write_gallery(read_inputs(loaded, results), results, choice)
     if made.reason:
         echo(f"nothing to show: {made.reason}")
     for each in made.pairs:

@@ -16,14 +16,13 @@ from benchmark.core.cells import CELL_COLUMNS, Cell, Setting
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
 from benchmark.core.paths import open_regular
-from benchmark.core.results import MOST
 from benchmark.papers.numbers import Count, empty_as_none
 from benchmark.papers.reading import read_csv
 from benchmark.runs.table import RunTable
 from benchmark.stats.samples import VERSIONS, Sample, Score
 
 _SHOWN = 5
-Value = Annotated[Annotated[float, Field(ge=0, le=MOST)] | None, BeforeValidator(empty_as_none)]
+Value = Annotated[Annotated[float, Field(ge=0, le=1 + 1e-9)] | None, BeforeValidator(empty_as_none)]
 # By cell, split and metric; a cell whose runs all diverged has one entry without these names.
 FrozenRuns = Mapping[Score, Sample]
 

@@ -10,8 +10,6 @@ from typing import Any
 import pandas as pd
 
 from benchmark.core.csv_file import guess_csv
-from benchmark.core.errors import RunError
-from benchmark.core.made_of import outdated_steps
 from benchmark.core.privacy import public, without_paths
 from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
@@ -64,7 +62,6 @@ class Inputs:
     missing     names of the files that are not there: the page says so
     budgets     the tables of a study whose settings trials chose (``benchmark.stats.budgets``)
     registered  whether the analysis was registered before the runs, and what has changed since
-    outdated    verbs whose files were made of others than there are now
     """
 
     study: Study
@@ -90,7 +87,6 @@ class Inputs:
     missing: tuple[str, ...] = ()
     budgets: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     registered: RegistrationState | None = None
-    outdated: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -119,7 +115,6 @@ class Inputs:
             missing=missing,
             budgets={},
             registered=None,
-            outdated=(),
         )
 
     @property
@@ -207,7 +202,7 @@ def read_inputs(study: Study, results: Path) -> Inputs:
         missing.append("provenance.json")
     present = {name: table for name, table in tables.items() if table is not None}
     inputs = Inputs.of(at_level(study), runs, present, printed, provenance, tuple(missing))
-    inputs = replace(inputs, registered=registered, outdated=tuple(outdated_steps(folder)))
+    inputs = replace(inputs, registered=registered)
     if not study.references.trials:
         return inputs
     budgets = {path.stem: _read(path) for path in sorted((folder / "stats").glob("budget_*.csv"))}
@@ -218,13 +213,6 @@ def _read(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
-        table = guess_csv(path)
-        if table.duplicated().any():
-            raise ValueError(f"line {2 + int(table.duplicated().argmax())} comes twice")
-        return table
+        return guess_csv(path)
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
-    except (TypeError, OSError, ValueError) as error:
-        raise RunError(
-            f"{path} cannot be read ({error}); delete it and run the study again"
-        ) from error

@@ -1,6 +1,5 @@
 """The steps ``tables`` and ``plots``: make what a study asks for, and leave a record of each."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,6 @@ from benchmark.report.render.latex import to_latex
 from benchmark.report.render.markdown import to_markdown
 from benchmark.report.render.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
-
-# Characters of texts from outside that would steer a terminal, or end a line of LaTeX.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def write_tables(inputs: Inputs, folder: Path) -> list[Artefact]:
@@ -86,7 +82,7 @@ def _write_table(
         return Artefact(name, title, group, reason=str(table))
     texts = to_csv(table), to_markdown(table), to_latex(table, name), to_page(table, name)
     for kind, text in zip(("csv", "md", "tex", "html"), texts, strict=True):
-        write_text(folder / f"{name}.{kind}", _CONTROL.sub("\ufffd", text))
+        write_text(folder / f"{name}.{kind}", text)
     cells = (cell for section in table.sections for row in section.rows for cell in row)
     measured = any(cell.numbers and cell.numbers[0] is not None for cell in cells)
     html = to_html(table, name)

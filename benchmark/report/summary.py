@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmark.core.csv_file import guess_csv
-from benchmark.core.errors import BenchmarkError, RunError, derived_files
-from benchmark.core.faults import fault
+from benchmark.core.errors import BenchmarkError
 from benchmark.core.records import STATE, STATUSES
 from benchmark.papers.verdicts.words import summary_text
 from benchmark.runs.plan import plan
@@ -26,8 +25,8 @@ def last_words(reported: Callable[[], Study], results: Path, log: Path, *, finis
     """
     try:
         lines = [closing_words(reported(), results, finished=finished)]
-    except Exception as error:
-        lines = [str(error) if isinstance(error, BenchmarkError) else fault(error)]
+    except BenchmarkError as error:
+        lines = [str(error)]
     with contextlib.suppress(OSError):
         lines += end_of_log(log)[-LINES:]
     return "\n".join(lines).rstrip()
@@ -44,11 +43,7 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     lines += [f"  {status} {run_id}: {reason}" for run_id, status, reason in found.problems[:10]]
     verdicts = study.folder(results) / "verdicts.csv"
     if verdicts.is_file():
-        try:
-            with derived_files(verdicts.parent):
-                lines += ["", summary_text(guess_csv(verdicts)), ""]
-        except (RunError, OSError) as error:
-            lines += ["", str(error), ""]
+        lines += ["", summary_text(guess_csv(verdicts)), ""]
     report = study.folder(results) / "report" / "index.html"
     if report.is_file():
         state = "report" if finished else "report (with what there is)"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.core.errors import ReferenceDataError, RunError
+from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_json
 from benchmark.core.privacy import public
 from benchmark.core.records import PROVENANCE, STATUSES, settings_of
@@ -40,11 +40,6 @@ def collect(study: Study, results: Path) -> dict[str, int]:
     table = RunTable.from_rows(runs, scores)
     if study.references.field:
         table = with_field(table, study)
-    if problem := table.contradiction():  # every later step would refuse them
-        raise RunError(
-            f"the tables of the runs of '{study.name}' would be broken ({problem}), nothing was "
-            "written; delete the result of the run that is named and run the study again"
-        )
     table.write(folder)
     write_json(folder / PROVENANCE, summary.record(dict(counts)))
     return dict(counts)

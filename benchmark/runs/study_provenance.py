@@ -10,12 +10,12 @@ from typing_extensions import TypedDict  # pydantic takes no other before Python
 
 from benchmark.core.cells import SEPARATOR
 from benchmark.core.record_files import read_record
-from benchmark.core.results import Amount, Count, Provenance
+from benchmark.core.results import Provenance
 from benchmark.runs.status import RunStatus
 from benchmark.study.grid import Run
 from benchmark.study.trials.selection import EQUAL
 
-Counts = dict[str, Count]
+Counts = dict[str, int]
 
 
 class StoredMachine(TypedDict):
@@ -26,7 +26,7 @@ class StoredMachine(TypedDict):
     usable_cores: int | None
     memory_gb: float | None
     gpus: list[str]
-    runs: Count
+    runs: int
     instructions: NotRequired[str]
 
 
@@ -36,9 +36,9 @@ class StoredWeights(TypedDict):
     backbone: str
     weights: str
     initial_digest: str
-    parameters: Count
+    parameters: int
     settings: list[str]
-    runs: Count
+    runs: int
 
 
 class StoredDataset(TypedDict):
@@ -59,13 +59,13 @@ class StudyProvenance(TypedDict):
     hardware: list[StoredMachine]
     weights: list[StoredWeights]
     datasets: dict[str, StoredDataset]
-    total_seconds: Amount
+    total_seconds: float
     errors: list[str]
     warnings: list[str]
 
 
 def read_study_provenance(path: Path) -> StudyProvenance:
-    """Return the provenance of a study; raise RunError for anything else."""
+    """Return the provenance of a study; raise RunError where there is none."""
     return read_record(StudyProvenance, path, "the provenance of a study")
 
 

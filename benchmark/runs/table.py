@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,12 +22,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.cells import CELL_COLUMNS, SEPARATOR, Cell, Setting
-from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
-from benchmark.core.plain import parse_json
 from benchmark.core.results import COSTS
-from benchmark.runs.contradictions import contradictions
 
 RUNS_TABLE = "runs.csv"
 SCORES_TABLE = "scores.csv"
@@ -86,24 +83,14 @@ class RunTable:
 
     @classmethod
     def read(cls, folder: Path) -> RunTable:
-        """Return the tables in a study's folder; raise RunError naming what is missing or wrong."""
+        """Return the tables in a study's folder; raise RunError naming the one that is missing."""
         whole, real = dict.fromkeys(_WHOLE, "int64"), dict.fromkeys(COSTS, "float64")
-        runs = _read(Path(folder) / RUNS_TABLE, RUN_COLUMNS, {**whole, **real})
+        runs = _read(Path(folder) / RUNS_TABLE, {**whole, **real})
         for name in _settings(runs):
             runs[name] = _mapped(runs[name], _decode)
         runs["options"] = _mapped(runs["options"], _options)
         runs = runs.copy()  # columns that were changed one by one lie apart, and pandas warns
-        table = cls(runs, _read(Path(folder) / SCORES_TABLE, SCORE_COLUMNS, _NUMBERS))
-        if problem := table.contradiction():
-            raise RunError(
-                f"the tables of runs in {folder} are broken ({problem}); collect the study again, "
-                "or take a sound copy"
-            )
-        return table
-
-    def contradiction(self) -> str | None:
-        """Return where the tables contradict themselves or each other first, in words."""
-        return next(contradictions(self.runs, self.scores), None)
+        return cls(runs, _read(Path(folder) / SCORES_TABLE, _NUMBERS))
 
     def write(self, folder: Path) -> None:
         """Write both tables atomically; equal tables give equal bytes."""
@@ -206,19 +193,24 @@ def _column(name: str, rows: list[Mapping[str, Any]]) -> pd.Series[Any]:
     return pd.Series(values, dtype=object)
 
 
-def _read(path: Path, columns: Sequence[str], numbers: Mapping[str, str]) -> pd.DataFrame:
+def _read(path: Path, numbers: Mapping[str, str]) -> pd.DataFrame:
+    """Return the table in a file: columns that are not in ``numbers`` hold texts.
+
+    An empty field is "" in a column of texts, NaN in one of float64.
+    """
     if not path.is_file():
         study = path.parent.name
         raise RunError(
             f"{path} does not exist: nothing was collected yet; 'python -m benchmark run {study}' "
             f"trains the study, 'python -m benchmark collect {study}' takes the runs there are"
         )
-    try:
-        return read_csv(path, columns, numbers)
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"{path} cannot be read ({error}); collect the study again, or take a sound copy"
-        ) from error
+    return pd.read_csv(
+        path,
+        dtype=defaultdict(lambda: "object", numbers),
+        keep_default_na=False,
+        na_values={name: [""] for name, kind in numbers.items() if kind == "float64"},
+        low_memory=False,
+    )
 
 
 def _mapped(values: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[Any]:
@@ -245,7 +237,7 @@ def _decode(text: str) -> Any:
     if not text:
         return None
     try:
-        value = parse_json(text)
+        value = json.loads(text)
     except ValueError:
         return text
     return tuple(value) if isinstance(value, list) else value

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmark.report.page.pdf import browser
-
 ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def browser() -> str | None:
+    """Return the path of a headless Chromium or Chrome, or None."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 class Visit:

@@ -8,13 +8,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from made_up_neighbours import DIGEST, write_neighbours_file
 from made_up_records import made_up_provenance, made_up_result
 
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec
 from benchmark.core.results import EpochRecord, Provenance, Result
-from benchmark.report.gallery.neighbours import load_neighbours
-from benchmark.report.gallery.pictures import strip
 from benchmark.runs.collect import collect
 from benchmark.runs.plan import plan
 from benchmark.runs.specs import outdated, write_specs
@@ -190,26 +187,6 @@ def torch_seeds() -> Mapping[str, bytes]:
     return seeds
 
 
-@functools.cache
-def neighbours_seeds() -> Mapping[str, bytes]:
-    """Return the recorded neighbours of a made-up run."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "neighbours.npz")
-        write_neighbours_file(path, 0)
-        return {"npz": path.read_bytes()}
-
-
-def read_neighbours(folder: Path, content: bytes) -> None:
-    """Read neighbours and use all of them."""
-    path = folder / "neighbours.npz"
-    path.write_bytes(content)
-    found = load_neighbours(path, DIGEST)
-    found.average_precisions()
-    for row in range(len(found.queries)):
-        found.curve(row)
-        strip(found.images[row], found.neighbour_images[row], found.matches[row])
-
-
 READERS = (RunSpec.read, Result.read, Provenance.read)
 RECORDS = (SPEC, RESULT, PROVENANCE, METRICS)
 TARGETS = (
@@ -228,7 +205,6 @@ TARGETS = (
     ),
     Target("checkpoint", read_checkpoint, torch_seeds, BYTES),
     Target("weights", read_weights, torch_seeds, BYTES),
-    Target("neighbours", read_neighbours, neighbours_seeds, BYTES),
     Target(
         "study provenance",
         parse(read_study_provenance),

@@ -23,21 +23,8 @@ from benchmark.papers.printed.cells import PrintedCell
 from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.registration import FILE as REGISTRATION
 from benchmark.papers.registration import Registration
-from benchmark.report.page.embedded import load_analyses, load_gallery
 from benchmark.report.records import (
-    CONTENTS,
     SUMMARY,
-    AnalysedRun,
-    AnalysisSummary,
-    Artefact,
-    Finding,
-    Gallery,
-    PairQueries,
-    Query,
-    QuerySide,
-    RunPair,
-    RunSide,
-    read_artefacts,
 )
 from benchmark.study import Study, load_study
 from benchmark.study.format import ROOT
@@ -137,54 +124,6 @@ def gap_seeds() -> Mapping[str, bytes]:
     return {SUMMARY: b'{"schema": 1, "quick": false, "runs": [{"run_id": "tiny/a"}]}'}
 
 
-def read_analysis(folder: Path, content: bytes) -> None:
-    """Read the summary of an analysis as the page does."""
-    analysis = folder / "analyses" / "toy"
-    analysis.mkdir(parents=True, exist_ok=True)
-    (analysis / SUMMARY).write_bytes(content)
-    (analysis / "figure.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    load_analyses(folder)
-
-
-def analysis_seeds() -> Mapping[str, bytes]:
-    """Return the summary of an analysis of one run."""
-    finding = Finding("a", "Eq. 8", "it holds", "it held", "supported", "It held.")
-    runs = [AnalysedRun("tiny/net/roadmap/bs32/seed0", "0" * 16)]
-    words = ("toy", "Toy", ["Eq. 8"], "caption", "alt", "table", ["note"], ["It held."])
-    summary = AnalysisSummary(*words, [finding], "0", "linux", "x", False, [0], runs)
-    return {SUMMARY: json.dumps(asdict(summary)).encode()}
-
-
-def read_gallery(folder: Path, content: bytes) -> None:
-    """Read the gallery as the page does."""
-    (folder / "gallery.json").write_bytes(content)
-    (folder / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    (folder / "a.png").write_bytes(b"x")
-    load_gallery(folder)
-
-
-def gallery_seeds() -> Mapping[str, bytes]:
-    """Return a gallery of one query."""
-    side = QuerySide(0.5, 1, 2, "a.png", "alt")
-    query = Query("q", "best", 3, "a", "caption", side, side)
-    run = RunSide("roadmap", "ROADMAP", "tiny/net/roadmap/bs32/seed0", 0.5)
-    pair = RunPair("tiny", "net", 32, 0, "recall_at_1", run, run)
-    gallery = Gallery("x", [PairQueries(pair, 1, 1, 0, [query])])
-    return {"gallery.json": json.dumps(asdict(gallery)).encode()}
-
-
-def read_contents(folder: Path, content: bytes) -> None:
-    """Read what a step made of tables or figures."""
-    (folder / CONTENTS).write_bytes(content)
-    read_artefacts(folder, "python -m benchmark tables x")
-
-
-def contents_seeds() -> Mapping[str, bytes]:
-    """Return the records of a table and of one that shows nothing."""
-    records = [Artefact("a", "A", rows=1, html="<table/>"), Artefact("b", "B", reason="no runs")]
-    return {CONTENTS: json.dumps([asdict(each) for each in records]).encode()}
-
-
 def read_printed(folder: Path, content: bytes) -> None:
     """Read the cells of printed tables."""
     (folder / "tables.json").write_bytes(content)
@@ -226,9 +165,6 @@ TARGETS = (
     Target(f"parse {LOOKS}", read_looks, lambda: {LOOKS: b'{"look": 2, "begun": ["x"]}'}, JSON),
     Target("frozen runs", read_frozen, frozen_seeds, TEXT, share=0.3),
     Target("gap summary", read_gap, gap_seeds, JSON, share=0.3),
-    Target("analysis", read_analysis, analysis_seeds, JSON, share=0.3),
-    Target("gallery", read_gallery, gallery_seeds, JSON, share=0.3),
-    Target(CONTENTS, read_contents, contents_seeds, JSON, share=0.3),
     Target("printed cells", read_printed, printed_seeds, JSON, share=0.3),
     Target("arrays", read_features, features_seeds, BYTES, share=0.3),
     Target(QUERIES, read_queries, queries_seeds, BYTES, share=0.3),

@@ -17,7 +17,6 @@ from benchmark.core.csv_file import read_csv
 from benchmark.core.errors import BenchmarkError
 from benchmark.core.record_files import read_record
 from benchmark.papers.printed.cells import PrintedCell
-from benchmark.report.page.files import download
 from benchmark.report.records import read_artefacts
 from benchmark.study.documents import read_document
 from hostile.limits import limited
@@ -117,13 +116,6 @@ def test_a_printed_mean_that_is_no_number_is_refused(tmp_path):
             read_record(tuple[PrintedCell, ...], tmp_path / "tables.json", "what papers print")
 
 
-def test_a_table_without_a_column_names_its_folder_and_the_place(place):
-    path = place / "stats" / "best_epoch.csv"
-    path.write_text(path.read_text().replace("best_sd", "other"))
-    with pytest.raises(BenchmarkError, match=r"results/x are damaged .*\w+\.py:\d+"):
-        call("tables")
-
-
 READERS = {
     "contents.json": lambda path: read_artefacts(path.parent, "tables"),
     "tables.json": lambda path: read_record(
@@ -131,7 +123,6 @@ READERS = {
     ),
     "runs.csv": lambda path: read_csv(path, [], {}),
     "x.yaml": read_document,
-    "a.svg": lambda path: download("a", path.parent, path.name),
 }
 
 

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.errors import RunError
-from benchmark.core.record_files import Finite
-from benchmark.core.results import Count
 from benchmark.papers.candidates import Candidate, Candidates
 from benchmark.papers.costs import COUNTS, TIMES, costs_of
 from benchmark.papers.library import arranged_tables, vocabulary_of
@@ -86,14 +84,14 @@ class PrintedCell:
     line: int
     verdict: str = NOT_RUN
     direction: str | None = None
-    mean: Finite | None = None
+    mean: float | None = None
     sd: float | None = None
-    n: Count = 0
+    n: int = 0
     difference: float | None = None
     low: float | None = None
     high: float | None = None
     rule: str = "last"
-    other: Finite | None = None
+    other: float | None = None
     other_verdict: str | None = None
 
     @property

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.core.record_files import Finite
 from benchmark.papers.arrangements import Figure, Panel, TestSet
 from benchmark.papers.library import all_figures, paper_of, vocabulary_of
 from benchmark.papers.printed.grid import Axis, Grid, by_x, plain_scores
@@ -30,8 +29,8 @@ class Mark:
     test_set: int
     loss: str
     side: str
-    x: Finite | None
-    value: Finite
+    x: float | None
+    value: float
     low: float | None = None
     high: float | None = None
     n: int | None = None

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.core.results import Count, Score
 from benchmark.papers.arrangements import Panel, TestSet
 from benchmark.papers.library import sweep_figures, vocabulary_of
 from benchmark.papers.printed.grid import Axis, Grid, by_x, plain_scores
@@ -40,9 +39,9 @@ class SweptValue:
     loss: str
     value: str
     is_default: bool
-    score: Score
+    score: float
     score_sd: float | None
-    score_n: Count
+    score_n: int
     n: int | None
     difference: float | None
     ci_low: float | None

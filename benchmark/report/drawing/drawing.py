@@ -16,6 +16,7 @@ from benchmark.report.drawing.style import FAINT, GRID, INK, styled
 POINTS = 72  # in an inch
 KINDS = ("svg", "pdf", "csv")
 TICK = "$\\mathdefault"  # of the numbers that matplotlib writes at an axis
+_STYLE = re.compile(r'\bstyle="([^"]*)"')
 _SIZE = re.compile(r'class="wide-(\d+)"')
 _ON_THE_PAGE = {
     INK: "currentColor",
@@ -95,9 +96,13 @@ def to_svg(drawing: Drawing) -> str:
 
 
 def inline_svg(svg: str, name: str, alt: str) -> str:
-    """Return the ``svg`` element for a page: ids made unique, text and grid in its colours."""
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->\s*", "", body, flags=re.S)
+    """Return the ``svg`` element for a page: ids made unique, text and grid in its colours.
+
+    A page allows no inline styles, so they become attributes.
+    """
+    body = svg[svg.index("<svg") :].replace("xlink:href=", "href=")
+    body = re.sub(r"<(metadata|style).*?</\1>|<!--.*?-->\s*", "", body, flags=re.S)
+    body = _STYLE.sub(_attributes, body)
     prefix = re.sub(r"[^\w-]", "_", name)
     body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", body)
     for drawn, on_the_page in _ON_THE_PAGE.items():
@@ -107,8 +112,16 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
     width = re.search(r'viewBox="0 0 (\d{1,6}(\.\d+)?) ', head)
     inches = float(width[1]) / POINTS if width else 0.0
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    # what matplotlib says of all elements in its style sheet
+    head += ' stroke-linejoin="round" stroke-linecap="butt"'
     label = f'role="img" aria-label="{escape(alt, quote=True)}"'
     return f'{head} {label} class="wide-{round(10 * inches)}">{rest}'
+
+
+def _attributes(style: re.Match[str]) -> str:
+    """Return the declarations of a ``style`` attribute as attributes."""
+    pairs = (one.split(":", 1) for one in style[1].split(";") if ":" in one)
+    return " ".join(f'{key.strip()}="{value.strip()}"' for key, value in pairs)
 
 
 def size_rules(elements: Iterable[str]) -> str:

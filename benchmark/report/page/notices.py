@@ -21,13 +21,6 @@ def notices(inputs: Inputs) -> list[str]:
     else:
         first = _unfinished(inputs, runs)
     finished = runs[runs["status"] == "ok"]
-    if inputs.outdated:
-        first.insert(
-            0,
-            f"Made of older files than there are now: {listed(list(inputs.outdated))}. What "
-            f"follows mixes both; 'python -m benchmark finish {inputs.study.name}' makes all of it "
-            "again.",
-        )
     found = [*first, *_without_metric(inputs, finished)]
     seeds = finished.groupby(["dataset", "setting", "loss", "batch_size"])["seed"].nunique()
     if len(seeds) and seeds.max() == 1:

@@ -4,14 +4,11 @@ import base64
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark import __version__
-from benchmark.core.errors import BenchmarkError, RunError
 from benchmark.core.files import write_text
-from benchmark.core.paths import file_below, read_regular
-from benchmark.core.privacy import without_paths
 from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN
 from benchmark.report.drawing.drawing import inline_svg, size_rules
 from benchmark.report.gallery.write import TABLE
@@ -25,11 +22,11 @@ from benchmark.report.page.answer import (
 )
 from benchmark.report.page.embedded import FOLDER as ANALYSES
 from benchmark.report.page.embedded import load_analyses, load_gallery
-from benchmark.report.page.files import Download, download, safe_html, safe_svg
+from benchmark.report.page.files import Download, download
 from benchmark.report.page.methods import methods, recipe_deviations, recipe_sources
 from benchmark.report.page.notices import notices
 from benchmark.report.page.provenance import provenance_facts
-from benchmark.report.records import GALLERY, Artefact, read_artefacts
+from benchmark.report.records import CONTENTS, GALLERY, Artefact, read_artefacts
 from benchmark.report.render.html import environment, to_html
 from benchmark.report.render.table import TONES
 from benchmark.study import Study
@@ -171,21 +168,18 @@ def _digest(text: str) -> str:
 
 
 def _items(folder: Path, study: Study) -> tuple[dict[str, Item], list[str]]:
-    """Return the tables and figures by "kind:name", and what is wrong with their records."""
-    items, problems = {}, []
+    """Return the tables and figures by "kind:name", and a line for each step that was not made."""
+    items, absent = {}, []
     for kind, make, command in (("table", _table, "tables"), ("figure", _figure, "plots")):
-        try:
-            records = read_artefacts(folder / f"{kind}s", f"{command} {study.name}")
-        except RunError as error:
-            problems.append(f"{without_paths(str(error))}.")
+        if not (folder / f"{kind}s" / CONTENTS).is_file():
+            absent.append(
+                f"There are no {kind}s: run 'python -m benchmark {command} {study.name}'."
+            )
             continue
-        for record in records:
-            try:
-                item = Item(kind, record) if record.reason else make(record, folder)
-            except (BenchmarkError, OSError, ValueError) as error:
-                item = Item(kind, replace(record, reason=without_paths(str(error))))
+        for record in read_artefacts(folder / f"{kind}s", f"{command} {study.name}"):
+            item = Item(kind, record) if record.reason else make(record, folder)
             items[f"{kind}:{record.name}"] = item
-    return items, problems
+    return items, absent
 
 
 def _table(record: Artefact, folder: Path) -> Item:
@@ -196,13 +190,13 @@ def _table(record: Artefact, folder: Path) -> Item:
     long = record.name == "published" and record.rows > LONG
     unmeasured = record.group == "paper" and not record.measured
     folded = record.name in FOLDED or long or unmeasured
-    return Item("table", record, safe_html(record.html, record.name), folded, downloads)
+    return Item("table", record, record.html, folded, downloads)
 
 
 def _figure(record: Artefact, folder: Path) -> Item:
-    svg = read_regular(file_below(folder, f"figures/{record.name}.svg")).decode()
+    svg = (folder / "figures" / f"{record.name}.svg").read_text("utf-8")
     numbers = download("Numbers (CSV)", folder, f"figures/{record.name}.csv")
-    element = inline_svg(safe_svg(svg), f"figure-{record.name}", record.alt)
+    element = inline_svg(svg, f"figure-{record.name}", record.alt)
     return Item("figure", record, element, downloads=(numbers,))
 
 

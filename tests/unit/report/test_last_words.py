@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from made_up_results import made_up_study
 
 from benchmark.core.errors import ConfigError
@@ -16,16 +15,9 @@ def test_the_words_of_the_import_follow_those_of_the_study(tmp_path):
     assert words.endswith("\nwarning: \N{REPLACEMENT CHARACTER}")
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (ConfigError("small-selected.yaml", ["is damaged"]), "small-selected.yaml: 1 problem"),
-        (KeyError("x"), "unexpected KeyError: 'x'"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_an_error_is_told_in_words(tmp_path, error, told):
+def test_an_error_is_told_in_words(tmp_path):
     def reported():
-        raise error
+        raise ConfigError("small-selected.yaml", ["is damaged"])
 
-    assert last_words(reported, tmp_path, tmp_path / "log", finished=True).startswith(told)
+    words = last_words(reported, tmp_path, tmp_path / "log", finished=True)
+    assert words.startswith("small-selected.yaml: 1 problem")

@@ -21,7 +21,6 @@ from benchmark.report.render.table import (
     marks,
     text_column,
 )
-from benchmark.report.steps import _write_table
 
 
 def small_table(rows: int = 1) -> Table:
@@ -59,15 +58,6 @@ def test_csv_holds_no_formula_of_a_spreadsheet():
     rows = list(csv.DictReader(io.StringIO(to_csv(table))))
     assert [row["Loss"] for row in rows] == [*(f"'{words}" for words in odd), *plain]
     assert rows[0]["section"] == "'=1+1"
-
-
-def test_files_of_tables_hold_no_character_that_steers_a_terminal(tmp_path):
-    odd = "a\x1b[31mb\rc\x9bd"
-    section = Section("", [[TableCell(odd)]])
-    _write_table("t", odd, "study", Table(odd, odd, [text_column("", odd)], [section]), tmp_path)
-    for kind in ("csv", "md", "tex", "html"):
-        text = (tmp_path / f"t.{kind}").read_bytes().decode()
-        assert not set(text) & set("\x1b\r\x9b") and "31mb" in text, kind
 
 
 def test_markdown_has_one_line_per_row_with_equal_fields_and_marks():
