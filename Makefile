@@ -25,7 +25,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test error-rates test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporti
 
 test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, full disks, runs and workflows side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/docs
+
+error-rates: $(STAMP) ## simulate how often verdicts are wrong: docs/background/error_rates.md (about five minutes)
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(PY) tests/error_rates/page.py
 
 lint: $(STAMP) types ## ruff, snakefmt, mypy and Snakemake's own lints: rules and formatting
 	$(VENV)/bin/ruff check .

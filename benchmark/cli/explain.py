@@ -79,7 +79,7 @@ def compare(
     results: Results = RESULTS,
 ) -> None:
     """Show what two runs, or all seeds of two cells, have different: specification, versions,
-    scores, paired test, the queries that changed.
+    scores, paired test.
 
     Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32
     glyphs_1k/test_resnet/sup_ap/bs32

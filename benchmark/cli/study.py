@@ -67,14 +67,12 @@ def plan(
     Example: python -m benchmark plan roadmap --sources
     """
     from benchmark.papers.forecast import as_text as forecast_text
-    from benchmark.papers.forecast import forecasts, gpu_hours
     from benchmark.runs.plan import as_text, sources_text
     from benchmark.runs.plan import plan as plan_of
 
     loaded = load(study, results)
     echo(as_text(plan_of(loaded, results)))
-    expected = forecast_text(forecasts(loaded), gpu_hours(loaded))
-    if expected:
+    if expected := forecast_text(loaded):
         echo(f"\n{expected}")
     if sources:
         echo(f"\n{sources_text(loaded)}")

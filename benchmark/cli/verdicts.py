@@ -1,4 +1,4 @@
-"""The verbs around references: verdicts, check, claims, papers, freeze and simulate."""
+"""The verbs around references: verdicts, check, claims, papers and freeze."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cli import MAX_SEED, Results, StudyName, app, echo, file_to_write, load
+from benchmark.cli import Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
@@ -148,88 +148,6 @@ def freeze(
     target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
     count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
     echo(f"froze {count} runs in {target}")
-
-
-@app.command()
-def simulate(
-    tables: Annotated[
-        int, typer.Option(min=100, max=100_000, help="simulated tables per scenario")
-    ] = 2000,
-    stress: Annotated[
-        bool, typer.Option("--stress", help="break the assumptions, one after another")
-    ] = False,
-    looks: Annotated[
-        bool, typer.Option("--looks", help="add seeds until a number is decided")
-    ] = False,
-    frontier: Annotated[
-        bool, typer.Option("--frontier", help="other rules: what they get wrong and what they see")
-    ] = False,
-    of_claims: Annotated[bool, typer.Option("--claims", help="the tests of claims")] = False,
-    budgets: Annotated[
-        bool, typer.Option("--budgets", help="planted losses, ranked as published and by trials")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="seed of the simulation", min=0, max=MAX_SEED)] = 0,
-    figure: Annotated[
-        Path | None, typer.Option(help="SVG file to draw the rates in", callback=file_to_write)
-    ] = None,
-) -> None:
-    """Print error rates and power of the verdict rule on simulated tables; exit status 1 if a goal
-    is missed.
-
-    Example: python -m benchmark simulate --tables 4000 --figure rates.svg
-    """
-    from benchmark.stats.simulations.frontier import frontier_table
-    from benchmark.stats.simulations.report import missed_goals, percent, rule_table, world_table
-    from benchmark.stats.simulations.sequential import sequence_table
-
-    chosen = [stress, looks, frontier, of_claims, budgets]
-    if sum(chosen) > 1 or (figure and any(chosen)):
-        raise typer.BadParameter(
-            "choose one of --stress, --looks, --frontier, --claims, --budgets, --figure; without "
-            "any, the rates of the rule itself are printed"
-        )
-    if of_claims:
-        _simulate_claims(tables, seed)
-        return
-    if budgets:
-        from benchmark.stats.simulations.budgets import rank_worlds
-
-        _print(rank_worlds(tables, seed))
-        return
-    if any(chosen):
-        of_others = world_table if stress else sequence_table if looks else frontier_table
-        echo(percent(of_others(tables, seed)))
-        return
-    table = rule_table(tables, seed)
-    echo(percent(table))
-    if figure:
-        from benchmark.core.files import write_text
-        from benchmark.report.drawing.drawing import to_svg
-        from benchmark.report.papers.rates import draw_rates
-
-        write_text(figure, to_svg(draw_rates(table, tables)))
-        echo(f"wrote {figure}")
-    missed = missed_goals(table)
-    tail = f"miss a goal by more than Monte Carlo error ({tables} tables each)"
-    echo(f"{len(missed)} of {(table['rule'] == 'shared spread').sum()} rows {tail}")
-    if len(missed):
-        raise typer.Exit(1)
-
-
-def _simulate_claims(tables: int, seed: int) -> None:
-    from benchmark.papers.claims.simulate import RATES, beyond_limits, simulate_claims
-
-    table = simulate_claims(tables, seed=seed)
-    _print(table[["scenario", "seeds", *RATES]])
-    over = beyond_limits(table)
-    tail = f"exceed 5% by more than Monte Carlo error ({tables} claims each)"
-    echo(f"{len(over)} of {len(table)} rows {tail}")
-    if len(over):
-        raise typer.Exit(1)
-
-
-def _print(table: pd.DataFrame) -> None:
-    echo(table.to_string(index=False, float_format=lambda value: f"{value:.4f}"))
 
 
 def _write(path: Path, table: pd.DataFrame) -> None:

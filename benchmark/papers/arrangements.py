@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -111,21 +111,6 @@ class Figure(Closed):
     panels: Annotated[tuple[Panel, ...], Field(min_length=1, max_length=MOST)]
     name: str = ""
     source: str = ""
-
-    def on(self, dataset: str) -> Figure:
-        """Return the figure on ``dataset`` alone; panels that become equal are drawn once."""
-        titled = self.kind in ("gain", "convergence")
-        panels = [
-            replace(
-                panel,
-                title=dataset if titled else panel.title,
-                test_sets=(TestSet(dataset),),
-                published=None,
-            )
-            for panel in self.panels
-        ]
-        distinct = [panel for at, panel in enumerate(panels) if panel not in panels[:at]]
-        return replace(self, panels=tuple(distinct))
 
 
 NEEDED = {  # keys of a panel by kind of figure

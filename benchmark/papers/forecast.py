@@ -2,10 +2,9 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import numpy as np
+import pandas as pd
 
 from benchmark.core.cells import Cell
 from benchmark.metrics.names import display_name
@@ -23,85 +22,58 @@ from benchmark.study.grid import expand
 DRIFTS = (1.0, 2.0, 3.0)
 CHOICES = (5, 10)  # numbers of seeds beside those of a study
 UNKNOWN_SPREAD = 0.5  # points: the largest that a paper prints for R@1
+NOTE = """
+confirmed: how often an equal number will be called reproduced. drift: the smallest, in points, \
+that so many seeds call in {power:.0%} of cases at this family size, by a one-sided test at \
+{level:g}% after Holm.
+spread: the largest that a paper prints for the dataset and metric; ? where none does. none: one \
+printed value is too uncertain, or the drift is inside the margin. h: GPU-hours of the row's \
+cells, which other rows may share."""
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """What the tests of one metric on one dataset of a printed table will see.
+def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
+    """Return the published numbers that the study's runs will reach, each with its cell."""
+    grid = candidates(study).values()
+    asked = [each for each in asked_numbers(study.references.published) if each.is_score]
+    fits = [match(stated_by(each, vocabulary_of(each.source)), grid) for each in asked]
+    return [
+        (each, fit.candidate.cell) for each, fit in zip(asked, fits, strict=True) if fit.candidate
+    ]
 
-    design    of its numbers; their family is the whole table
-    origin    where the expected spread comes from
-    smallest  drift in points that is called with probability 0.8
-    needed    by drift in points: the seeds that call it; None: no number of seeds does
-    with_seeds  the smallest drift by number of seeds: those of each look, or a few choices
-    hours     GPU-hours that one seed of its cells asks for at most
+
+def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[Design, list[Cell]]]:
+    """Return the tests by (source, table, dataset, metric), each with the cell of each number.
+
+    A table is a family. A printed spread of 0.0 was rounded away, and says nothing.
     """
-
-    source: str
-    table: str
-    dataset: str
-    metric: str
-    numbers: int
-    design: Design
-    origin: str
-    smallest: float
-    needed: Mapping[float, int | None]
-    with_seeds: Mapping[int, float] = field(default_factory=dict)
-    hours: float = 0.0
-
-    def price(self, seeds: int | None) -> str:
-        """Return a number of seeds with what its runs may cost: "4 (120 h)"."""
-        if seeds is None:
-            return "none"
-        return f"{seeds} ({seeds * self.hours:,.0f} h)" if self.hours else str(seeds)
-
-
-def forecasts(study: Study) -> list[Forecast]:
-    """Return the forecasts of all published tables that the study's runs will reach."""
-    runs = list(expand(study).values())
-    seeds = Counter(run.spec.cell for run in runs)
-    hours = {run.spec.cell: run.resources.gpus * run.resources.minutes / 60 for run in runs}
-    level = level_of(study)
+    seeds = Counter(run.spec.cell for run in expand(study).values())
     places = Counter((cell.dataset, cell.setting.label) for cell in seeds)
-    groups: dict[tuple[str, str, str, str], list[tuple[PublishedNumber, Cell]]] = defaultdict(list)
+    groups = defaultdict(list)
     for number, cell in reached_numbers(study):
         groups[number.source, number.table, number.dataset, number.metric].append((number, cell))
-    families: Counter[tuple[str, str]] = Counter()
-    for (source, table, *_), members in groups.items():
-        families[source, table] += len(members)
-    spreads = printed_spreads(asked_numbers(published_names()))
-    found_forecasts = []
-    for (source, table, dataset, metric), members in groups.items():
-        numbers, cells = zip(*members, strict=True)
-        spread = spreads.get((dataset, metric))
-        place = (cells[0].dataset, cells[0].setting.label)
-        margin = min(_margin(number) for number in numbers)
+    families: Counter[tuple[str, ...]] = Counter()
+    for key, members in groups.items():
+        families[key[:2]] += len(members)
+    spreads: dict[tuple[str, ...], float] = {}
+    for number in asked_numbers(published_names()):
+        if number.is_score and (sd := number.sd_points):
+            where = (number.dataset, number.metric)
+            spreads[where] = max(spreads.get(where, 0.0), sd)
+    found = {}
+    for key, members in groups.items():
+        cells = [cell for _, cell in members]
+        margins = [margin_of(each.metric, load_margins(), each.points) for each, _ in members]
         design = Design(
             seeds=min(seeds[cell] for cell in cells),
-            spread=UNKNOWN_SPREAD if spread is None else spread,
-            family=families[source, table],
-            sisters=places[place] - 1,
-            reference_runs=min(number.n_runs or 1 for number in numbers),
-            margin=margin,
-            alpha=level,
+            spread=spreads.get(key[2:], math.nan),
+            family=families[key[:2]],
+            sisters=places[cells[0].dataset, cells[0].setting.label] - 1,
+            reference_runs=min(each.n_runs or 1 for each, _ in members),
+            margin=min(math.inf if margin is None else margin for margin in margins),
+            alpha=level_of(study),
         )
-        origin = "assumed" if spread is None else "largest printed"
-        found_forecasts.append(
-            Forecast(
-                source,
-                table,
-                dataset,
-                metric,
-                len(members),
-                design,
-                origin,
-                smallest_drift(design),
-                {drift: seeds_needed(design, drift) for drift in DRIFTS},
-                {n: smallest_drift(replace(design, seeds=n)) for n in choices(study)},
-                sum(hours[cell] for cell in set(cells)),
-            )
-        )
-    return found_forecasts
+        found[key] = (design, cells)
+    return found
 
 
 def choices(study: Study) -> tuple[int, ...]:
@@ -110,83 +82,64 @@ def choices(study: Study) -> tuple[int, ...]:
     return study.looks or tuple(sorted({now, *(more for more in CHOICES if more > now)}))
 
 
-def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
-    """Return the published numbers that the study's runs will reach, each with its cell."""
-    grid = candidates(study)
-    found = []
-    for number in asked_numbers(study.references.published):
-        if number.is_score:
-            fit = match(stated_by(number, vocabulary_of(number.source)), grid.values())
-            if fit.candidate is not None:
-                found.append((number, fit.candidate.cell))
+def gpu_hours(study: Study) -> dict[int, float]:
+    """Return the GPU-hours that the whole study asks for at most, by number of seeds."""
+    hours: Counter[int] = Counter()
+    for price, planned in _prices(study).values():
+        for n in choices(study):
+            hours[n] += price * (min(n, planned) if study.looks else n)
+    return hours
+
+
+def _prices(study: Study) -> dict[Cell, tuple[float, int]]:
+    """Return the GPU-hours of one seed of each cell at most, and its planned seeds."""
+    found: dict[Cell, tuple[float, int]] = {}
+    for block in study.blocks:
+        resources = block.resources or study.resources
+        price, planned = resources.gpus * resources.minutes / 60, len(block.planned_seeds)
+        for cell in {spec.cell for spec in block.specs()}:
+            before = found.get(cell, (price, 0))
+            found[cell] = (before[0], max(before[1], planned))
     return found
 
 
-def printed_spreads(numbers: Iterable[PublishedNumber]) -> dict[tuple[str, str], float]:
-    """Return the largest printed spread of each dataset and metric, in points.
-
-    A spread of 0.0 is one that was rounded away, and says nothing.
-    """
-    largest: dict[tuple[str, str], float] = {}
-    for number in numbers:
-        if number.is_score and number.sd_points:
-            key = (number.dataset, number.metric)
-            largest[key] = max(largest.get(key, 0.0), number.sd_points)
-    return largest
-
-
-def _margin(number: PublishedNumber) -> float:
-    margin = margin_of(number.metric, load_margins(), number.points)
-    return math.inf if margin is None else margin
-
-
-def gpu_hours(study: Study) -> dict[int, float]:
-    """Return the GPU-hours that the whole study asks for at most, by number of seeds."""
-    asked: dict[Cell, tuple[float, int]] = {}
-    for block in study.blocks:
-        resources = block.resources or study.resources
-        price = resources.gpus * resources.minutes / 60
-        for spec in block.specs():
-            planned = max(asked.get(spec.cell, (price, 0))[1], len(block.planned_seeds))
-            asked[spec.cell] = (price, planned)
-    found = {
-        n: sum(price * (min(n, planned) if study.looks else n) for price, planned in asked.values())
-        for n in choices(study)
-    }
-    return found if any(found.values()) else {}
-
-
-def as_text(found: Sequence[Forecast], hours: Mapping[int, float] | None = None) -> str:
-    """Return the forecasts as a table for a terminal; "" for a study without published tables.
-
-    ``hours`` are the GPU-hours of the whole study by number of seeds.
-    """
-    if not found:
+def as_text(study: Study) -> str:
+    """Return the forecasts as a table for a terminal; "" for a study without published tables."""
+    prices, rows, design = _prices(study), [], Design(1, 1.0)
+    for (source, place, dataset, metric), (design, cells) in designs(study).items():
+        known = not math.isnan(design.spread)
+        design = design if known else replace(design, spread=UNKNOWN_SPREAD)
+        hours = sum(prices[cell][0] for cell in set(cells))
+        drifts = {n: smallest_drift(replace(design, seeds=n)) for n in choices(study)}
+        needed = {drift: seeds_needed(design, drift) for drift in DRIFTS}
+        called = {n: "none" if math.isnan(x) else f"{x:.1f}" for n, x in drifts.items()}
+        rows.append(
+            {
+                "table": f"{source} {place}",
+                "dataset": dataset,
+                "metric": display_name(metric),
+                "numbers": f"{len(cells)}",
+                "family": f"{design.family}",
+                "seeds": f"{design.seeds}",
+                "spread": f"{design.spread:g}" + ("" if known else "?"),
+                "margin": f"{design.margin:g}",
+                "confirmed": f"{chance_to_confirm(design):.0%}",
+                **{f"drift, {n} seeds": drift for n, drift in called.items()},
+                **{f"seeds for {drift:g}": _priced(n, hours) for drift, n in needed.items()},
+            }
+        )
+    if not rows:
         return ""
-    head = ["table", "dataset", "metric", "numbers", "family", "seeds", "spread", "margin"]
-    drifts = [f"drift, {n} seeds" for n in found[0].with_seeds]
-    lines = [[*head, "confirmed", *drifts, *(f"seeds for {drift:g}" for drift in DRIFTS)]]
-    for each in found:
-        design = each.design
-        spread = f"{design.spread:g}" + ("?" if each.origin == "assumed" else "")
-        words = [f"{each.source} {each.table}", each.dataset, display_name(each.metric)]
-        counts = [each.numbers, design.family, design.seeds, spread, f"{design.margin:g}"]
-        smallest = ["none" if math.isnan(x) else f"{x:.1f}" for x in each.with_seeds.values()]
-        needed = [each.price(seeds) for seeds in each.needed.values()]
-        confirmed = f"{chance_to_confirm(design):.0%}"
-        lines.append([*words, *map(str, counts), confirmed, *smallest, *needed])
-    widths = np.array([[len(cell) for cell in line] for line in lines]).max(axis=0)
-    text = ["  ".join(map(str.ljust, line, map(int, widths))).rstrip() for line in lines]
-    text += [
-        "",
-        "confirmed: how often an equal number will be called reproduced. drift: the smallest, in "
-        f"points, that so many seeds call in {POWER:.0%} of cases at this family size, by a "
-        f"one-sided test at {100 * found[0].design.alpha:g}% after Holm.",
-        "spread: the largest that a paper prints for the dataset and metric; ? where none does. "
-        "none: one printed value is too uncertain, or the drift is inside the margin. h: "
-        "GPU-hours of the row's cells, which other rows may share.",
-    ]
-    if hours:
-        told = ", ".join(f"{n} seeds {price:,.0f}" for n, price in hours.items())
-        text.append(f"GPU-hours of the whole study, at most: {told}.")
-    return "\n".join(text)
+    table = pd.DataFrame(rows).T.reset_index().T
+    lines = ["  ".join(map(str.ljust, row, table.map(len).max())).rstrip() for row in table.values]
+    lines.append(NOTE.format(power=POWER, level=100 * design.alpha))
+    if any((whole := gpu_hours(study)).values()):
+        words = ", ".join(f"{n} seeds {price:,.0f}" for n, price in whole.items())
+        lines.append(f"GPU-hours of the whole study, at most: {words}.")
+    return "\n".join(lines)
+
+
+def _priced(seeds: int | None, hours: float) -> str:
+    if seeds is None:
+        return "none"
+    return f"{seeds} ({seeds * hours:,.0f} h)" if hours else f"{seeds}"

@@ -16,7 +16,7 @@ from benchmark.papers.paper import Paper, load_papers, read_figures
 from benchmark.papers.reading import read_yaml
 from benchmark.papers.vocabulary import Vocabulary, load_vocabulary
 from benchmark.study.data_files import published_names
-from benchmark.study.stand_in import JOINT
+from benchmark.study.documents import JOINT
 
 SWEEPS = Path(__file__).parent / "sweeps.yaml"
 OWN_CLAIMS = Path(__file__).parent / "claims.yaml"

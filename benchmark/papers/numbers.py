@@ -81,7 +81,7 @@ class PublishedNumber:
     source      the paper and its version: "roadmap2021v2"
     loss        the suite's name of the method
     means       what the row means without stating it (``implied.yaml``, and the method itself)
-    outside     why no study covers it, or ""; ``stand_in``: whether a stand-in dataset has it
+    outside     why no study covers it, or ""
     """
 
     table: Name
@@ -109,7 +109,6 @@ class PublishedNumber:
     loss: str = ""
     means: Mapping[str, str] = field(default_factory=dict)
     outside: str = ""
-    stand_in: bool = True
 
     @property
     def is_score(self) -> bool:
@@ -168,5 +167,5 @@ class PublishedNumber:
 
 
 # What chooses and arranges rows, besides the conditions that they state.
-_FOLLOWING = ("line", "means", "outside", "stand_in", "conditions")
+_FOLLOWING = ("line", "means", "outside", "conditions")
 COLUMNS = tuple(each.name for each in fields(PublishedNumber) if each.name not in _FOLLOWING)

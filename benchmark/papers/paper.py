@@ -68,7 +68,6 @@ class Outside(Closed):
 
     rows: Mapping[str, Any]
     reason: Text
-    stand_in: bool = True
 
 
 @dataclass(frozen=True)
@@ -209,4 +208,4 @@ def _completed(
     if reason is None:
         return replace(number, means=means)
     words = " ".join(reason.reason.split())
-    return replace(number, means=means, outside=words, stand_in=reason.stand_in)
+    return replace(number, means=means, outside=words)

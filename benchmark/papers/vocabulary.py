@@ -89,7 +89,6 @@ class Vocabulary(Closed):
     datasets: Mapping[str, str]
     backbones: Mapping[str, str]
     widths: Mapping[str, int]
-    transformers: tuple[str, ...]
     conditions: Mapping[str, Condition]
     readings: tuple[str, ...]
     quantities: Mapping[str, Quantity]

@@ -13,7 +13,6 @@ from benchmark.core.records import SPEC, RunSpec, settings_of
 from benchmark.core.results import Provenance, Result
 from benchmark.metrics.names import display_name
 from benchmark.runs.status import RunStatus, status_in
-from benchmark.stats.changed import changes
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import paired_tests
 
@@ -23,7 +22,6 @@ class ComparedRuns:
     """One run, or the runs of one cell: their records by seed, and what became of them."""
 
     name: str
-    folders: Mapping[int, Path]
     specs: Mapping[int, RunSpec]
     statuses: Mapping[int, RunStatus]
 
@@ -77,7 +75,7 @@ def compare_text(first: str, second: str, results: Path) -> str:
     """Return the comparison of two runs (dataset/setting/loss/bs32/seed0) or cells (no seed).
 
     Differences of settings and origin; every score; and, over the seeds that both have, whether the
-    runs saw the same batches, a paired t-test, and the queries that changed. Raise ConfigError with
+    runs saw the same batches, and a paired t-test. Raise ConfigError with
     near names for a run that is not there.
     """
     problems: list[str] = []
@@ -101,9 +99,6 @@ def compare_text(first: str, second: str, results: Path) -> str:
         streams = ([side.results[seed].batch_stream for seed in common] for side in (ours, theirs))
         same = sum(a == b for a, b in zip(*streams, strict=True))
         lines += ["", f"same first batches in {same} of {len(common)} common seeds"]
-        spec = ours.specs[common[0]]
-        kept = ([(s.folders[seed], s.results[seed]) for seed in common] for s in (ours, theirs))
-        lines += changes(spec, *kept) if spec.dataset == theirs.specs[common[0]].dataset else []
     return "\n".join(lines)
 
 
@@ -129,7 +124,6 @@ def load_runs(name: str, results: Path, problems: list[str]) -> ComparedRuns | N
     ]
     return ComparedRuns(
         name,
-        {spec.seed: path for path, spec in specs.items()},
         {spec.seed: spec for spec in specs.values()},
         {spec.seed: status_in(path, spec) for path, spec in specs.items()},
     )

@@ -4,7 +4,7 @@ A study that plans looks after 3, 5 and 10 seeds tests at each of them at the sa
 1977), such that the probability of ever rejecting a true hypothesis on its edge is alpha when all
 runs are independent draws. A reference that stays the same at every look makes the looks more
 alike, and the true rate smaller. O'Brien and Fleming (1979) spend nearly all of alpha at the last
-look, so that the first ones could decide nothing; ``simulate --looks`` compares the two.
+look, so that the first ones could decide nothing: ``make error-rates`` compares the two.
 """
 
 from collections.abc import Callable

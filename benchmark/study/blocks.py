@@ -150,7 +150,6 @@ class BlockReader:
             seeds=tuple(seeds),
             recipe=recipe,
             overrides=overrides,
-            stand_in=file.keys.stand_in,
             resources=self.resources(block, file),
             recipe_name=recipe_name,
             sources=file.keys.sources,

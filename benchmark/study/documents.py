@@ -53,6 +53,26 @@ def read_document(path: Path) -> Document:
     return document
 
 
+JOINT = "-on-"  # between the name of a study and the other dataset that it runs on
+
+
+def name_on(study: str | Path, dataset: str) -> str:
+    """Return the name or path under which ``study`` on another dataset is loaded."""
+    stem, suffix = str(study), ""
+    if stem.endswith((".yaml", ".yml")):
+        stem, suffix = stem.rpartition(".")[0], ".yaml"
+    return f"{stem}{JOINT}{dataset}{suffix}"
+
+
+def base_of(name: str) -> str:
+    """Return the study whose name or path on another dataset this is, "" for any other name."""
+    stem, joint, dataset = name.rpartition(JOINT)
+    if not joint or not stem or "/" in dataset:
+        return ""
+    suffix = ".yaml" if dataset.endswith((".yaml", ".yml")) else ""
+    return f"{stem}{suffix}"
+
+
 def nearest_file(kind: str, name: str, folders: Sequence[Path]) -> str:
     """Return the message for a name that has no YAML file in ``folders``."""
     names = {path.stem for folder in folders for path in folder.glob("*.yaml")}

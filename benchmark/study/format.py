@@ -251,11 +251,6 @@ class RecipeKeys:
         help="place in the recipe (optimizer.lr, or a whole section) -> where its value comes from",
         schema={"additionalProperties": {"type": "string", "minLength": 1}},
     )
-    stand_in: str | None = option(
-        None,
-        help="name of the recipe that takes its place on a stand-in dataset",
-        schema={"pattern": LABEL},
-    )
     resources: dict[str, int] = option(
         {}, help="what one run needs, where it differs from the study's", schema=PARTIAL_RESOURCES
     )

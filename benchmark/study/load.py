@@ -5,12 +5,11 @@ from pathlib import Path
 
 from benchmark.core.errors import ConfigError
 from benchmark.study.checks import Checker
-from benchmark.study.documents import nearest_file, read_document
+from benchmark.study.documents import JOINT, base_of, nearest_file, read_document
 from benchmark.study.format import ROOT
 from benchmark.study.known import load_known
 from benchmark.study.looks import at_look, at_present_look
 from benchmark.study.model import Study
-from benchmark.study.stand_in import JOINT, base_of, on_stand_in
 from benchmark.study.trials.grid import on_other_dataset
 
 
@@ -23,8 +22,8 @@ def config_folders() -> list[Path]:
 def find_study(path_or_name: str | Path) -> Path:
     """Return the path of a study file; a name without folder or suffix is a shipped study.
 
-    A stand-in (``roadmap-on-glyphs_1k``) has no file: its path is that of its study, with its own
-    name.
+    A study on another dataset (``reality_check-on-sop``) has no file: its path is that of its
+    study, with its own name.
     """
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
@@ -60,9 +59,9 @@ def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
     A study that plans looks has the seeds of the look that its folder below ``results`` says, or
     of the first.
 
-    ``NAME-on-DATASET`` is the study NAME on a dataset that stands in for its own, or, of a study
-    with rules, on another that it allows. Nothing here imports torch: losses are known through
-    their catalogue, the rest through registries that need none.
+    ``NAME-on-DATASET`` is the study NAME on another dataset that its rules allow. Nothing here
+    imports torch: losses are known through their catalogue, the rest through registries that need
+    none.
     """
     path = find_study(path_or_name)
     known = load_known()
@@ -71,6 +70,4 @@ def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
         return at_look(study, 1) if results is None else at_present_look(study, results)
     document, dataset = read_document(Path(base_of(str(path)))), path.stem.rpartition(JOINT)[2]
     study = Checker(document, known).study()
-    if study.trials:
-        return Checker(on_other_dataset(document, study.instead, dataset), known).study()
-    return on_stand_in(study, dataset, known)
+    return Checker(on_other_dataset(document, study.instead, dataset), known).study()

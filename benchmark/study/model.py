@@ -51,8 +51,8 @@ class Block:
     """A part of the grid: the product of datasets, losses, batch sizes and seeds under one recipe.
 
     A block of the file whose datasets have different recipes becomes one of these for each, under
-    one name. ``overrides`` is what was laid over the recipe file, and ``stand_in`` the recipe that
-    takes its place on a stand-in dataset. ``resources`` is None where the study's hold.
+    one name. ``overrides`` is what was laid over the recipe file. ``resources`` is None where the
+    study's hold.
     ``loss_precision`` names the losses, by registry name, that train in another precision than the
     recipe's: ``recipe_of`` gives the recipe of a loss. With ``noise_square`` k the seeds 0 to
     k^2 - 1 number the runs of a Latin square: initial weights s // k, batch order s % k.
@@ -67,7 +67,6 @@ class Block:
     seeds: tuple[int, ...]
     recipe: Recipe
     overrides: dict[str, Any] = field(default_factory=dict)
-    stand_in: str | None = None
     resources: Resources | None = None
     recipe_name: str = ""
     # place in the recipe -> where its value comes from
@@ -169,7 +168,6 @@ class Study:
     references: References
     resources: Resources
     digest: str = ""  # of the file and its recipes: derived files follow it
-    stand_in: str | None = None  # the proxy dataset, which the report must name
     trials: Trials | None = None  # the rules, where the blocks are trials
     instead: dict[str, str] = field(default_factory=dict)  # dataset -> recipe that trains on it
     # Planned looks (``benchmark.study.looks``): seeds of each, the present one, and all seeds.

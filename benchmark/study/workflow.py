@@ -19,10 +19,9 @@ from benchmark.core.paths import read_regular
 from benchmark.core.records import RESULT, RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
-from benchmark.study.documents import read_document
+from benchmark.study.documents import name_on, read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
-from benchmark.study.stand_in import stand_in_name
 from benchmark.study.trials.selection import is_current, selected_path
 
 T = TypeVar("T")
@@ -236,8 +235,8 @@ def _content(folder: Path) -> str:
 def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
     """Return the flow of Snakemake's ``config``; raise ConfigError with all problems of the study.
 
-    config          {"study": name or path, "results": folder, "dataset": a stand-in for the
-                    study's own}, all optional; or a whole study file, given with --configfile
+    config          {"study": name or path, "results": folder, "dataset": another that the study's
+                    rules allow}, all optional; or a whole study file, given with --configfile
     configfiles     the paths given with --configfile
     """
     own_file = "blocks" in config and bool(configfiles)
@@ -246,8 +245,8 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
     asked = config.get("study", DEFAULT_STUDY)
     if own_file:
         asked = _unchanged(config, Path(str(configfiles[-1])))
-    if stand_in := config.get("dataset"):
-        asked = stand_in_name(asked, stand_in)
+    if dataset := config.get("dataset"):
+        asked = name_on(asked, dataset)
     results = Path(config.get("results", RESULTS))
     study = load_study(asked, results)
     os.environ[STUDY.name] = study.name

@@ -58,7 +58,6 @@ def test_every_whole_number_of_the_command_line_has_two_ends(path, command):
         "analyse toy_ranking --seed -5",
         "fill small --workers 99999999999",
         "bench --threads 9999999999999",
-        "simulate --tables 99999999999999999999",
         "gallery small --seed -1",
     ],
 )
@@ -92,9 +91,7 @@ def test_a_folder_to_write_is_looked_at_before_anything_is_computed(tmp_path, wo
 
 
 @pytest.mark.parametrize("place", ["folder", "pipe", "file/new", "n" * 300, "/proc/new"])
-@pytest.mark.parametrize(
-    "words", ["conform a.py --as fast_ap --json", "fidelity --csv", "simulate --figure"]
-)
+@pytest.mark.parametrize("words", ["conform a.py --as fast_ap --json", "fidelity --csv"])
 def test_a_file_to_write_is_looked_at_before_anything_is_computed(tmp_path, words, place):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("x")

@@ -28,36 +28,26 @@ def variant(label: str, name: str | None = None, **params) -> Variant:
     )
 
 
-def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATASETS, stand_in=None):
-    """Returns a study of ROADMAP's tables 1, 3 and 6 and figures 4 and 13; on ``stand_in`` if one
-    is named."""
+def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATASETS):
+    """Returns a study of ROADMAP's tables 1, 3 and 6 and figures 4 and 13."""
     sweeps = [
         variant(f"roadmap_lambda_{value}", "roadmap", lambda_=value) for value in (0.0, 0.2, 0.8)
     ]
     slopes = [variant(f"sup_ap_rho_{value}", "sup_ap", rho=value) for value in (1.0, 10.0, 1000.0)]
-    setting, label = (
-        ("test_resnet", "roadmap-on-glyphs_1k") if stand_in else ("resnet50", "roadmap")
-    )
 
     def block(name, names, losses, batch_sizes):
-        names = (stand_in,) if stand_in else names
-        batch_sizes = (
-            tuple(dict.fromkeys(min(size, 128) for size in batch_sizes))
-            if stand_in
-            else batch_sizes
-        )
         return made_up_block(
             tuple(losses),
             batch_sizes,
             seeds,
             name=name,
-            setting=setting,
+            setting="resnet50",
             datasets=names,
             recipe=RECIPE,
         )
 
     return made_up_study(
-        name=label,
+        name="roadmap",
         title="ROADMAP and five other losses",
         seeds=seeds,
         blocks=(
@@ -68,7 +58,6 @@ def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATAS
         metrics=("recall_at_1", "map_at_r"),
         comparison=Comparison("smooth_ap", ABLATION, 0.05),
         references=References(("roadmap2021v2",), None),
-        stand_in=stand_in,
     )
 
 

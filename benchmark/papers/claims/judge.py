@@ -1,7 +1,7 @@
 """Judging the claims on a study's runs: two readings of each, and the parts that they rest on.
 
 A claim is asked of runs that can answer it: on a dataset and a backbone of the paper, by arms that
-are the paper's. Of other runs, such as those on a stand-in, the same comparison is shown without
+are the paper's. Of other runs, such as those on other data, the same comparison is shown without
 any verdict: not asked.
 """
 

@@ -1,6 +1,6 @@
 """Our side of the cells of printed tables: verdicts, or what else the runs measured."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,58 +15,13 @@ from benchmark.papers.matching import match, stated_by
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.printed.gap import GAP, GapDecrease
 from benchmark.papers.verdicts.vocabulary import NOT_RUN
-from benchmark.papers.vocabulary import EMBEDDING_DIM, load_vocabulary
 from benchmark.runs.table import RunTable
 from benchmark.stats.intervals import spread
 from benchmark.stats.samples import Samples
 from benchmark.study import Study
-from benchmark.study.stand_in import LARGEST_BATCH
 
-
-def stand_in_candidate(
-    number: PublishedNumber, dataset: str, candidates: Iterable[Candidate]
-) -> Candidate | None:
-    """Return the candidate on ``dataset`` that comes closest to a published number, or None.
-
-    The number's dataset, backbone and training set are given up, and batch sizes are cut to the
-    stand-in's largest. Its width is given up where the stand-in does not have it, and each
-    condition that it states or means where no option of the stand-in changes its settings.
-    """
-    if not number.stand_in:
-        return None
-    everything = list(candidates)
-    alike = [each for each in everything if same_kind(number.backbone, each)] or everything
-    words = vocabulary_of(number.source)
-    asked = stated_by(number, words).without("training")
-    size = None if asked.batch_size is None else min(asked.batch_size, LARGEST_BATCH)
-    asked = replace(asked, dataset=dataset, backbone="", batch_size=size)
-    attempts = [asked, asked.without(EMBEDDING_DIM)]
-    changed = {column for each in alike for column in each.changed}
-    unvaried = [
-        each.key
-        for each in asked.requirements
-        if each.key in {*number.conditions, *number.means}
-        and not any(each.condition.covers(column) for column in changed)
-    ]
-    attempts.append(asked.without(EMBEDDING_DIM, *unvaried))
-    found = (match(attempt, alike).candidate for attempt in attempts)
-    return next((candidate for candidate in found if candidate is not None), None)
-
-
-def same_kind(backbone: str, candidate: Candidate) -> bool:
-    """Return whether both backbones are transformers, or neither is."""
-    transformers = load_vocabulary().transformers
-    return (backbone in transformers) == (candidate.backbone in transformers)
-
-
-# Instead of a verdict: a quoted value, stand-in data, a time, a quantity, another training set.
-QUOTED, STAND_IN, TIME, NO_SCORE, OTHER_DATA = (
-    "quoted",
-    "stand_in",
-    "time",
-    "no_score",
-    "other_data",
-)
+# Instead of a verdict: a quoted value, a time, a quantity, another training set.
+QUOTED, TIME, NO_SCORE, OTHER_DATA = "quoted", "time", "no_score", "other_data"
 
 
 @dataclass(frozen=True)
@@ -74,7 +29,7 @@ class PrintedCell:
     """What our runs say about one published number, in points, or the unit of the print for times.
 
     line     of the number in the paper's ``results.csv``
-    verdict  a word of the vocabulary, or one of the five above
+    verdict  a word of the vocabulary, or one of the four above
     rule     by which our epoch was chosen: "last" or "one_best"
     other    mean at the other reading, "last" or "best", with its own verdict in ``other_verdict``
     """
@@ -112,7 +67,6 @@ class TableCells:
         other: pd.DataFrame,
         gaps: Sequence[GapDecrease],
     ):
-        self.stand_in = study.stand_in
         self.published = study.references.published
         self.gaps = gaps
         self._samples = Samples(table)
@@ -143,9 +97,6 @@ class TableCells:
             return self._measured(empty, self._gaps(number), NO_SCORE)
         if not number.is_score:
             return empty
-        if self.stand_in:
-            found = stand_in_candidate(number, self.stand_in, self._candidates)
-            return self._scored(empty, found, "test", number.metric, STAND_IN)
         judged, other = (_verdict_on(number, table) for table in (self._verdicts, self._other))
         if judged.get("verdict", NOT_RUN) != NOT_RUN:
             return _judged(empty, judged, other)
@@ -168,18 +119,14 @@ class TableCells:
         return self._scored(empty, found.candidate, found.split, number.metric, OTHER_DATA)
 
     def _times(self, number: PublishedNumber) -> list[float]:
-        if self.stand_in:
-            found = stand_in_candidate(number, self.stand_in, self._candidates)
-        else:
-            stated = stated_by(number, vocabulary_of(number.source))
-            found = match(stated, self._candidates).candidate
+        stated = stated_by(number, vocabulary_of(number.source))
+        found = match(stated, self._candidates).candidate
         by_seed = self._costs.get((found.cell, number.metric), {}) if found else {}
         return list(by_seed.values())
 
     def _gaps(self, number: PublishedNumber) -> list[float]:
         """Return the decreases by seed; none where they are of several batch sizes."""
-        dataset = self.stand_in or number.dataset
-        here = [each for each in self.gaps if each.dataset == dataset]
+        here = [each for each in self.gaps if each.dataset == number.dataset]
         return (
             [each.decrease for each in here] if len({each.batch_size for each in here}) == 1 else []
         )
@@ -189,7 +136,6 @@ class TableCells:
             return empty
         array = np.array(values)
         sd = spread(array) if len(values) > 1 else None
-        verdict = STAND_IN if self.stand_in else verdict
         return replace(empty, mean=float(array.mean()), sd=sd, n=len(values), verdict=verdict)
 
 

@@ -10,8 +10,7 @@ from benchmark.papers.arrangements import Figure, Panel, TestSet
 from benchmark.papers.library import all_figures, paper_of, vocabulary_of
 from benchmark.papers.printed.grid import Axis, Grid, by_x, plain_scores
 from benchmark.stats.intervals import t_interval
-from benchmark.study import Study
-from benchmark.study.stand_in import JOINT
+from benchmark.study.documents import JOINT
 
 OURS, PUBLISHED = "ours", "published"
 
@@ -46,17 +45,12 @@ class FigureMarks:
     marks: tuple[Mark, ...]
 
 
-def study_figures(study: Study) -> list[Figure]:
-    """Return the figures of all papers, on the study's stand-in dataset if it has one."""
-    return [each.on(study.stand_in) if study.stand_in else each for each in all_figures()]
-
-
 def figure_marks(grid: Grid) -> list[FigureMarks]:
     """Return the figures of a study: by its name, or because its grid asks for their runs."""
     study, found = grid.study, []
-    for figure in study_figures(study):
+    for figure in all_figures():
         settings = max(_settings(grid, figure, panel) for panel in figure.panels)
-        by_grid = settings > 1 and bool(figure.source) and not study.stand_in
+        by_grid = settings > 1 and bool(figure.source)
         if study.name.partition(JOINT)[0] in figure.studies or by_grid:
             marks = [
                 mark

@@ -7,12 +7,10 @@ import pandas as pd
 from benchmark.core.cells import CELL_COLUMNS
 from benchmark.papers.arrangements import BATCH_SIZE, Panel, TestSet
 from benchmark.papers.candidates import Candidate, Candidates
-from benchmark.papers.printed.cells import same_kind
 from benchmark.papers.vocabulary import Condition, Vocabulary
 from benchmark.runs.table import RunTable, cell_from
 from benchmark.stats.samples import NO_RUNS, Sample, Samples
 from benchmark.study import Study
-from benchmark.study.stand_in import LARGEST_BATCH
 
 
 class Grid:
@@ -30,27 +28,18 @@ class Grid:
     ) -> list[Candidate]:
         """Return the cells of a loss that make a line of a panel, those that vary something first.
 
-        They differ from the recipe and the loss as they stand in what ``varied`` covers alone. A
-        stand-in dataset has its own network and largest batch.
+        They differ from the recipe and the loss as they stand in what ``varied`` covers alone.
         """
-        size = panel.batch_size
-        if size is not None and self.study.stand_in:
-            size = min(size, LARGEST_BATCH)
         found = [
             each
             for each in self._candidates
             if each.cell.base_loss == loss
             and each.cell.dataset == test_set.dataset
-            and size in (None, each.cell.batch_size)
-            and self._same_network(panel, each)
+            and panel.batch_size in (None, each.cell.batch_size)
+            and panel.backbone == each.backbone
             and all(any(each_.covers(column) for each_ in varied) for column in each.changed)
         ]
         return sorted(found, key=lambda each: not each.changed)
-
-    def _same_network(self, panel: Panel, candidate: Candidate) -> bool:
-        if self.study.stand_in:
-            return same_kind(panel.backbone, candidate)
-        return candidate.backbone == panel.backbone
 
     def scores(self, candidate: Candidate, test_set: TestSet, metric: str) -> Sample:
         """Return the headline scores of a cell on a test set, or ``NO_RUNS``."""

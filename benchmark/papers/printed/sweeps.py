@@ -12,7 +12,7 @@ from benchmark.papers.printed.grid import Axis, Grid, by_x, plain_scores
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import against_default
 from benchmark.stats.samples import NO_RUNS, Sample
-from benchmark.study.stand_in import JOINT
+from benchmark.study.documents import JOINT
 
 TESTED = (
     "n", "difference", "ci_low", "ci_high", "p", "d_z", "detectable", "note", "p_holm",

@@ -17,8 +17,7 @@ from benchmark.papers.matching import match, stated_by
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import load_papers
 from benchmark.papers.verdicts.decide import decide
-from benchmark.papers.verdicts.records import Comparison, Outcome, Paired, Reference, Verdict
-from benchmark.papers.verdicts.vocabulary import NOT_ASKED
+from benchmark.papers.verdicts.records import Comparison, Paired, Reference, Verdict
 from benchmark.runs.table import ONE_BEST, RunTable
 from benchmark.stats.intervals import spread
 from benchmark.stats.looks import level_of
@@ -183,21 +182,17 @@ def judge_study(study: Study, table: RunTable, selection: str = PAPERS) -> list[
     the last one where they do not say; "other" at the other reading of each: the last epoch, or the
     best epoch of each metric. The other words hold for all papers alike. Frozen runs are judged at
     their last epoch, and not under "other" or "best". Those that do not exist yet are no error.
-    No number is asked of a stand-in.
     """
     if selection not in RULES:
         raise ConfigError("--selection", [unknown_name("selection rule", selection, RULES)])
     margins, level = load_margins(), level_of(study)
-    found = {} if study.stand_in else candidates(study)
+    found = candidates(study)
     by_rule: dict[str, list[PublishedNumber]] = {}
     for number in asked_numbers(study.references.published):
         by_rule.setdefault(rule_of(number, selection), []).append(number)
     verdicts = []
     for rule, numbers in by_rule.items():
         verdicts += judge_numbers(numbers, Samples(table, rule), found, margins, level)
-    if study.stand_in:
-        said = Outcome(NOT_ASKED, f"{study.stand_in} is stand-in data")
-        return [replace(each, outcome=said) for each in verdicts]
     verdicts = with_deviations(verdicts, study)
     frozen = frozen_path(study)
     if selection in (PAPERS, "last") and frozen is not None and frozen.is_file():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 REPRODUCED = "reproduced"
 DRIFTED = "drifted"
 INCONCLUSIVE = "inconclusive"
@@ -16,19 +14,7 @@ VERDICTS: dict[str, str] = {
     DRIFTED: "the difference is beyond the margin, by a test after Holm over the table",
     INCONCLUSIVE: "the runs at hand decide neither way",
     NOT_RUN: "no run of a study belongs to this reference",
-    NOT_ASKED: "the runs are of stand-in data, which cannot answer",
 }
-
-
-def shown(verdicts: Iterable[str]) -> dict[str, str]:
-    """Return the words that counts of verdicts on numbers have, with their meanings.
-
-    On a stand-in that is one alone, and nowhere else is it there.
-    """
-    found = set(verdicts)
-    asked = {word: meaning for word, meaning in VERDICTS.items() if word != NOT_ASKED}
-    return {NOT_ASKED: VERDICTS[NOT_ASKED]} if found == {NOT_ASKED} else asked
-
 
 # The rules by which the epoch of a run is chosen, in words.
 EPOCHS = {

@@ -18,7 +18,7 @@ from benchmark.papers.verdicts.vocabulary import (
     NOT_ASKED,
     NOT_RUN,
     REPRODUCED,
-    shown,
+    VERDICTS,
 )
 from benchmark.stats.divergence import diverges, p_more_divergence
 from benchmark.stats.reproduction import ALPHA, TestResult
@@ -185,7 +185,7 @@ def _joined(words: str, remarks: list[str]) -> str:
 def counts(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return the number of references by source, table (rows) and verdict (columns)."""
     table = pd.crosstab([verdicts["source"], verdicts["table"]], verdicts["verdict"])
-    return table.reindex(columns=list(shown(verdicts["verdict"])), fill_value=0)
+    return table.reindex(columns=list(VERDICTS), fill_value=0)
 
 
 def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
@@ -222,7 +222,7 @@ def summary_text(verdicts: pd.DataFrame) -> str:
     lines = [f"{len(verdicts)} reference numbers"]
     lines += [
         f"  {(verdicts['verdict'] == word).sum():4d} {word}: {meaning}"
-        for word, meaning in shown(verdicts["verdict"]).items()
+        for word, meaning in VERDICTS.items()
     ]
     lines += ["", counts(verdicts).to_string()]
     if verdicts["verdict"].ne(NOT_ASKED).any():

@@ -12,7 +12,6 @@ from benchmark.papers.verdicts.vocabulary import (
     NOT_ASKED,
     NOT_RUN,
     VERDICTS,
-    shown,
 )
 from benchmark.report.inputs import DIVERGENCE_CELL, WHERE, Inputs, records
 from benchmark.report.labels import dataset_name, loss_label, metric_label
@@ -67,7 +66,7 @@ def answer(inputs: Inputs) -> list[str]:
     if swept := _sweeps(inputs.printed.sweeps):
         return [*judged, *swept, *own][:SENTENCES]
     as_published = len(inputs.claims) > 0 and claims_reading(inputs) == "published"
-    about_papers = inputs.study.stand_in or as_published or numbers
+    about_papers = as_published or numbers
     return ([*judged, *own] if about_papers else [*own, *judged])[:SENTENCES]
 
 
@@ -100,7 +99,7 @@ def _claims(inputs: Inputs) -> list[str]:
     if not counts.drop([NOT_RUN, NOT_ASKED], errors="ignore").sum():
         return []
     parts = [f"{counts[word]} {words_of(word)}" for word in CLAIM_VERDICTS if word in counts]
-    where, never = f" asked of {inputs.study.stand_in or 'what was run here'}", ""
+    where, never = " asked of what was run here", ""
     if reading == "published":
         outside = int(rows["outside"].fillna("").ne("").sum()) if "outside" in rows else 0
         where, never = "", f" ({outside} of them outside of every study)" if outside else ""
@@ -166,7 +165,7 @@ def run_counts(inputs: Inputs) -> list[Count]:
 def verdict_counts(inputs: Inputs) -> list[Count]:
     """Return the number of reference numbers by verdict; none without references."""
     words = inputs.verdicts.get("verdict", pd.Series(dtype=str))
-    return [] if words.empty else _counts(words, shown(words))
+    return [] if words.empty else _counts(words, VERDICTS)
 
 
 def claim_counts(inputs: Inputs) -> list[Count]:
@@ -192,10 +191,10 @@ def claims_heading(inputs: Inputs) -> str:
 def claims_reading(inputs: Inputs) -> str:
     """Return the reading of the claims that counts: "published" or "here".
 
-    It is "here" on stand-in data, and where no claim could be tested under its paper's conditions.
+    It is "here" where no claim could be tested under its paper's conditions.
     """
     published = inputs.claims.loc[inputs.claims["reading"] == "published", "verdict"]
-    return "here" if inputs.study.stand_in or (published == NOT_RUN).all() else "published"
+    return "here" if (published == NOT_RUN).all() else "published"
 
 
 def _counts(verdicts: pd.Series, meanings: Mapping[str, str]) -> list[Count]:

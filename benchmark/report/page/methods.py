@@ -2,7 +2,7 @@
 
 from benchmark.metrics.names import metric_of
 from benchmark.papers.fidelity import study_ledger
-from benchmark.papers.verdicts.vocabulary import shown
+from benchmark.papers.verdicts.vocabulary import VERDICTS
 from benchmark.papers.verdicts.words import rule
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import confidence, loss_label, metric_label
@@ -76,7 +76,7 @@ def _metric(name: str) -> str:
 
 
 def _verdicts(inputs: Inputs) -> str:
-    words = "; ".join(f"{words_of(name)}: {meaning}" for name, meaning in shown([]).items())
+    words = "; ".join(f"{words_of(name)}: {meaning}" for name, meaning in VERDICTS.items())
     text = (
         "The difference is ours minus the reference, and its standard error counts both sides. "
         f"{words[0].upper()}{words[1:]}. A reference that states no number of runs counts as one "

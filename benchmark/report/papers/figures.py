@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from benchmark.papers.arrangements import Figure, Panel
-from benchmark.papers.library import cite, cite_statement
-from benchmark.papers.printed.figures import OURS, PUBLISHED, FigureMarks, Mark, study_figures
+from benchmark.papers.library import all_figures, cite, cite_statement
+from benchmark.papers.printed.figures import OURS, PUBLISHED, FigureMarks, Mark
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
 from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
 from benchmark.report.drawing.style import DOUBLE, FAINT, SINGLE, styled
@@ -41,7 +41,7 @@ def build_paper_figures(
     """
     study, verdicts = inputs.study, claims_here(inputs.claims)
     marks = {each.figure: each for each in inputs.printed.figures}
-    for figure in study_figures(study):
+    for figure in all_figures():
         if figure.name in marks:
             group: Group = "paper" if figure.source else "sweep"
             drawing: Drawing | NothingToShow
@@ -143,9 +143,6 @@ def _caption(figure: Figure, data: pd.DataFrame, study: Study) -> str:
             " Above each panel: where papers say something about it, and whether that holds here."
         )
     facts = {(panel.backbone, panel.batch_size) for panel in figure.panels}
-    if study.stand_in:
-        stand_in = f"stand-in data ({study.stand_in}) with a small network"
-        return f"{text} Measured on {stand_in}: no reproduction."
     if len(facts) == 1:
         backbone, size = facts.pop()
         text += f" Backbone {backbone}" + (f", batch size {size}." if size else ".")

@@ -11,7 +11,6 @@ from benchmark.papers.printed.cells import (
     NO_SCORE,
     OTHER_DATA,
     QUOTED,
-    STAND_IN,
     TIME,
     PrintedCell,
 )
@@ -29,7 +28,6 @@ PARTS = (
 WORDS = ("verdict", "verdict at the other epoch", "footnote")
 UNJUDGED = {
     QUOTED: "",
-    STAND_IN: "stand-in, no verdict",
     TIME: "no verdict on times",
     NO_SCORE: "no score, no verdict",
     OTHER_DATA: "other training set, no verdict",
@@ -231,12 +229,7 @@ def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str
             facts.append(_valued(paper, field, values.pop()))
     source = paper.about.citation
     parts = [f"Arranged as in {source}" + (f": {', '.join(facts)}." if facts else ".")]
-    if study.stand_in:
-        parts.append(
-            f"Our values come from stand-in data ({study.stand_in}) and only show the table: "
-            "they are no reproduction of the published ones."
-        )
-    elif any(each.n for each in ours):
+    if any(each.n for each in ours):
         parts.append(
             f"Each cell: ours {EPOCHS[paper.selection]}, mean ± sd; published; ours − published in "
             "points with its interval; the verdict."

@@ -11,11 +11,10 @@ from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.options import problems, schema_of
 from benchmark.core.recipe import OptimizerConfig, SamplerConfig
 from benchmark.core.search import sobol, value_at
-from benchmark.study.documents import Document
+from benchmark.study.documents import Document, name_on
 from benchmark.study.format import Rules
 from benchmark.study.known import Known
 from benchmark.study.model import Block, DatasetChoice, Trials, Variant
-from benchmark.study.stand_in import stand_in_name
 
 TRIAL = "trial"  # "trial00" is the published setting, "trial01" the first drawn
 
@@ -168,16 +167,15 @@ def range_problems(blocks: Sequence[Block], known: Known) -> list[str]:
 def on_other_dataset(document: Document, instead: Mapping[str, str], dataset: str) -> Document:
     """Return the document of a study with rules, on another of the datasets that it allows.
 
-    Unlike a stand-in it is no smaller: all trials, folds and seeds stay, and the recipe is the one
-    that the study names for the dataset.
+    All trials, folds and seeds stay; the recipe is the one that the study names for the dataset.
     """
     if dataset not in instead:
         words = unknown_name("dataset of rules.instead", dataset, instead)
         raise ConfigError(f"{document.path} on {dataset}", [words])
     recipe = {"datasets": [dataset], "recipe": instead[dataset]}
-    name = stand_in_name(document.data["study"], dataset)
+    name = name_on(document.data["study"], dataset)
     blocks = [{**block, **recipe} for block in document.data["blocks"]]
-    path = Path(stand_in_name(document.path, dataset))
+    path = Path(name_on(document.path, dataset))
     needed = document.data["rules"].get("instead_resources", {})
     resources = {**document.data.get("resources", {}), **needed}
     changed = {"study": name, "blocks": blocks, "resources": resources}

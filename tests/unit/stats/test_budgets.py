@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from error_rates.budgets import rank_worlds
 from made_up_budgets import made_up_budgets, made_up_finals, made_up_trials
 
 from benchmark.core.errors import ReferenceDataError, RunError
@@ -23,7 +24,6 @@ from benchmark.stats.budgets.expected import (
     resampled,
     seeds_drawn,
 )
-from benchmark.stats.simulations.budgets import rank_worlds
 from benchmark.study.model import References
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from error_rates.tables import smyth
 
 from benchmark.stats.moderation import LIMIT, SHARE, TIMES, moderate
-from benchmark.stats.simulations.frontier import smyth
 
 
 def test_three_degrees_borrow_five_from_many_sisters_of_equal_spread():

@@ -6,12 +6,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from error_rates.tables import look
+from error_rates.world import PAIRED, World
 from made_up_results import made_up_study
 from scipy import stats
 
 from benchmark.stats.looks import at_level, level_of, obrien_fleming, pocock
-from benchmark.stats.simulations.sequential import simulate
-from benchmark.stats.simulations.world import PAIRED, World
 
 LOOKS = (3, 5, 10)
 
@@ -47,8 +47,8 @@ def test_a_study_of_one_look_tests_at_the_whole_level_and_one_of_three_at_less()
 
 def test_planned_looks_keep_the_error_that_unplanned_ones_exceed():
     world = World(reference=PAIRED, sigma=0.1)
-    planned = simulate(world, LOOKS, pocock(LOOKS), 300)
-    at_will = simulate(world, LOOKS, 0.05, 300)
+    planned = look(world, LOOKS, pocock(LOOKS), 300)
+    at_will = look(world, LOOKS, 0.05, 300)
     assert planned["reproduced_at_margin"].low <= 0.05
     assert at_will["reproduced_at_margin"].low > 0.05
     assert planned["any_drifted"].low <= 0.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from error_rates.world import PAIRED, World, drift_seen, reproduced
 
 from benchmark.stats.planning import (
     Design,
@@ -13,8 +14,6 @@ from benchmark.stats.planning import (
     seeds_needed,
     smallest_drift,
 )
-from benchmark.stats.simulations.rates import drift_seen, reproduced
-from benchmark.stats.simulations.world import PAIRED, World
 
 TABLES = 1500
 

@@ -1,4 +1,4 @@
-"""Intervals over queries in the tables of a study, and the queries that changed between runs."""
+"""Intervals over queries in the tables of a study."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from benchmark.core.query_scores import QueryScores, write_query_scores
 from benchmark.core.records import QUERIES, RESULT, SPEC
 from benchmark.core.results import Metrics
 from benchmark.stats.analysis import analyse
-from benchmark.stats.compare import compare_text
 from benchmark.stats.queries import Draws, query_interval
 from benchmark.study.model import Comparison
 
@@ -103,20 +102,3 @@ def test_a_damaged_file_is_named(results):
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(RunError, match=str(path)):
         analysed(results)
-
-
-def test_compare_counts_and_names_the_queries_that_changed(results):
-    cells = [f"glyphs_1k/r10/{loss}/bs32" for loss in LOSSES]
-    text = compare_text(*cells, results)
-    means = [np.mean([average_precisions(loss, s) for s in SEEDS], axis=0) for loss in LOSSES]
-    change = means[1] - means[0]
-    counted = f"mAP: {(change > 0).sum()} better, {(change < 0).sum()} worse of 60; "
-    assert counted in text and "over 12 classes" in text
-    most = int(np.argmax(change))
-    assert f"query {most} of class {LABELS[most]}" in text.split("better  AP")[1]
-
-
-def test_compare_says_where_scores_of_queries_were_not_kept(results):
-    (results / "runs" / NAME.format("sup_ap", 1) / QUERIES).unlink()
-    text = compare_text(*(f"glyphs_1k/r10/{loss}/bs32" for loss in LOSSES), results)
-    assert "were not kept by all of these runs" in text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.stats.changed import changed_queries
 from benchmark.stats.queries import query_interval
 
 
@@ -46,14 +45,6 @@ def test_one_class_has_no_interval():
 def test_equal_scores_have_equal_intervals():
     scores, classes = np.random.default_rng(0).random(50), np.repeat(np.arange(10), 5)
     assert query_interval(scores, classes) == query_interval(scores.copy(), classes)
-
-
-def test_changed_queries_are_named_largest_change_first():
-    found = changed_queries(np.array([0.5, 1.0, 0.0, 0.3]), np.array([0.9, 0.2, 0.0, 0.4]))
-    assert {word: queries.tolist() for word, queries in found.items()} == {
-        "better": [0, 3],
-        "worse": [1],
-    }
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95])

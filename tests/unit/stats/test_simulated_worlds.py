@@ -1,6 +1,6 @@
 """The goals of the rule on a smaller simulation: limits are exceeded by Monte Carlo error at most.
 
-``docs/statistics.md`` has the same rates from many more tables.
+``docs/background/error_rates.md`` has the same rates from many more tables.
 """
 
 from __future__ import annotations
@@ -10,13 +10,23 @@ from functools import partial
 
 import numpy as np
 import pytest
+from error_rates.tables import plain
+from error_rates.world import (
+    PAIRED,
+    SEVERAL,
+    SINGLE,
+    World,
+    any_drifted,
+    draw,
+    drift_seen,
+    judge,
+    reproduced,
+    worst_any_drifted,
+)
 from scipy import special
 
 from benchmark.stats.families import holm
 from benchmark.stats.moderation import moderate
-from benchmark.stats.simulations.frontier import plain, worst_any_drifted
-from benchmark.stats.simulations.rates import any_drifted, drift_seen, judge, reproduced
-from benchmark.stats.simulations.world import PAIRED, SEVERAL, SINGLE, World, draw
 
 TABLES = 500
 REFERENCES = (SINGLE, SEVERAL, PAIRED)

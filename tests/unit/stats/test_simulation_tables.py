@@ -1,11 +1,10 @@
-"""What ``simulate`` prints, from few tables: goals are held, and misses are seen."""
+"""The tables of ``make error-rates``, from few draws: goals are held and misses are seen."""
 
 from __future__ import annotations
 
 import pytest
-
-from benchmark.stats.simulations.report import missed_goals, percent, rule_table, world_table
-from benchmark.stats.simulations.sequential import plans, sequence_table
+from error_rates.page import main
+from error_rates.tables import missed_goals, plans, rule_table, sequence_table, world_table
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +23,6 @@ def test_a_rate_above_its_goal_or_too_little_power_is_a_miss(rules):
     assert len(missed_goals(rules.assign(drift_seen_high=0.7))) == 1  # against one value alone
 
 
-def test_rates_are_printed_in_percent_without_their_limits(rules):
-    text = percent(rules)
-    assert "shared spread" in text and "_low" not in text
-
-
 def test_marks_of_sensitivity_take_most_wrong_verdicts_out():
     found = world_table(100, seeds=(3,)).set_index("world")
     for name in ("any_drifted", "reproduced_at_margin"):
@@ -41,3 +35,10 @@ def test_marks_of_sensitivity_take_most_wrong_verdicts_out():
 
 def test_every_plan_of_looks_has_a_row():
     assert len(sequence_table(100)) == 2 * len(plans())
+
+
+def test_the_page_has_every_table_and_its_figure(tmp_path):
+    main(["--tables", "20", "--claims", "5", "--out", str(tmp_path)])
+    text = (tmp_path / "error_rates.md").read_text()
+    assert "{" not in text and text.count("| one value |") == 4
+    assert (tmp_path / "error_rates.svg").read_text().startswith("<?xml")

@@ -122,8 +122,3 @@ def test_a_broken_file_of_the_present_look_is_a_clear_error(study, tmp_path, tex
     (tmp_path / "own" / FILE).write_text(text)
     with pytest.raises(RunError, match=FILE):
         load_study(path, tmp_path)
-
-
-def test_a_stand_in_has_one_look(study):
-    stand_in = load_study("roadmap-on-glyphs_tiny")
-    assert stand_in.looks == () and stand_in.planned_seeds == stand_in.seeds

@@ -11,8 +11,8 @@ import yaml
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.search import sobol, value_at
 from benchmark.study import load, load_study
+from benchmark.study.documents import name_on
 from benchmark.study.grid import expand
-from benchmark.study.stand_in import stand_in_name
 from benchmark.study.trials.selection import Choice, Selection, write_selected
 from benchmark.study.workflow import load_flow
 
@@ -101,14 +101,14 @@ def test_a_range_that_no_run_could_take_is_found_before_anything_starts(
 def test_the_same_study_runs_on_another_dataset_that_it_names(study_data, write_study):
     study_data["rules"] = {"trials": [1], "instead": {"glyphs_1k": "tiny"}}
     path = write_study(study_data)
-    study = load_study(stand_in_name(path, "glyphs_1k"))
-    assert study.name == "small-on-glyphs_1k" and study.stand_in is None
+    study = load_study(name_on(path, "glyphs_1k"))
+    assert study.name == "small-on-glyphs_1k"
     assert {dataset.label for block in study.blocks for dataset in block.datasets} == {
         "glyphs_1k.fold0",
         "glyphs_1k.fold1",
     }
     with pytest.raises(ConfigError, match=r"rules\.instead"):
-        load_study(stand_in_name(path, "glyphs"))
+        load_study(name_on(path, "glyphs"))
 
 
 def test_the_selection_becomes_an_ordinary_study_of_fresh_seeds(ruled, tmp_path):

@@ -91,9 +91,3 @@ def test_results_that_were_not_collected_are_a_clear_error(results):
     (results / "toy" / "runs.csv").unlink()
     for verb in ("stats", "verdicts", "check", "claims", "papers", "freeze"):
         assert isinstance(run(verb, "toy", "--results", results).exception, RunError)
-
-
-def test_simulate_prints_rates_within_the_limits(results):
-    found = run("simulate", "--tables", 100)
-    assert found.exit_code == 0 and "any_drifted" in found.output
-    assert "0 of 12 rows miss a goal" in found.output

@@ -119,13 +119,6 @@ def test_a_figure_without_runs_says_why(inputs):
     assert not isinstance(reason, Drawing) or marks(reason, "ours", "slope").shape[0] <= 1
 
 
-def test_on_stand_in_data_equal_panels_are_drawn_once_without_published_values():
-    made = paper_inputs(roadmap_study(seeds=(0, 1), stand_in="glyphs_1k"), epochs=2)
-    drawing = built(made)["roadmap2021v2_fig5"]
-    assert set(drawing.data["panel"]) == {"glyphs_1k"} and set(drawing.data["side"]) == {"ours"}
-    assert "stand-in data (glyphs_1k)" in drawing.caption
-
-
 def landmarks(*blocks):
     made = [
         made_up_block(

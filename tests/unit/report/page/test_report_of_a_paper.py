@@ -53,12 +53,8 @@ def test_answer_of_many_places_ends_with_the_ablation_where_nothing_was_judged(p
     assert len(sentences) == 3 and "over 9 conditions" in sentences[2]
 
 
-def test_claims_are_counted_as_published_or_on_a_stand_in_as_found_here(paper):
+def test_claims_are_counted_as_published(paper):
     assert [count.number for count in claim_counts(paper)] == [1, 0, 0, 1, 0]
-    stand_in = dataclasses.replace(
-        paper, study=dataclasses.replace(paper.study, stand_in="glyphs_1k")
-    )
-    assert [count.number for count in claim_counts(stand_in)] == [0, 1, 0, 1, 0]
 
 
 def test_the_papers_tables_have_a_section_and_those_without_runs_start_closed(paper, tmp_path):
@@ -69,14 +65,3 @@ def test_the_papers_tables_have_a_section_and_those_without_runs_start_closed(pa
     closed = section.split('<div class="item')
     assert "<details>" in next(part for part in closed if "table 7: the ablation" in part)
     assert "<details>" not in next(part for part in closed if "table 1: average" in part)
-    assert "banner" not in page.split("<body>")[1]
-
-
-def test_every_section_of_a_stand_in_says_so(tmp_path):
-    study = roadmap_study(seeds=(0, 1), sizes=(32, 64), stand_in="glyphs_1k")
-    chosen = dataclasses.replace(study, tables=("comparison",), figures=())
-    page = written_page(paper_inputs(chosen, epochs=2), tmp_path)
-    sections = page.split("<body>")[1].split("<section ")[2:]
-    shown = [part for part in sections if not part.startswith(('id="provenance"', 'id="methods"'))]
-    assert shown and all("Stand-in data (glyphs_1k)" in part for part in shown)
-    assert "it reproduces nothing" in page

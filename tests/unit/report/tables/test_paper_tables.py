@@ -170,26 +170,6 @@ def test_a_gap_of_several_batch_sizes_fills_nothing_as_the_print_names_none(inpu
     assert cell(tables["roadmap2021v2_table10"], "CUB-200-2011", 1).text == "not run"
 
 
-def test_a_stand_in_fills_the_tables_without_any_verdict():
-    made = paper_inputs(roadmap_study(**SMALL, stand_in="glyphs_1k"), epochs=2)
-    tables = paper_tables(made)
-    table = tables["roadmap2021v2_table6"]
-    found = cell(table, "ROADMAP", 1, section=1)
-    assert found.numbers[0] is not None and found.numbers[6] is None
-    assert (
-        found.lines[-1].text == "stand-in, no verdict"
-        and "stand-in data (glyphs_1k)" in table.caption
-    )
-    words = {
-        each.words[0]
-        for table in tables.values()
-        for part in table.sections
-        for row in part.rows
-        for each in row[2:]
-    }
-    assert not words & {"reproduced", "drifted high", "drifted low", "inconclusive"}
-
-
 def test_every_rendering_has_all_lines_of_a_cell(tables):
     table = tables["roadmap2021v2_table1"]
     rows = list(csv.DictReader(io.StringIO(to_csv(table))))

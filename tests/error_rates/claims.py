@@ -1,0 +1,79 @@
+"""The tests of claims: how often is a sentence judged when neither verdict is true?
+
+Each scenario of ``claims.yaml`` is a claim with a truth on the edge between its hypotheses. Scores
+are normal around the truth, with a part that all runs of a seed share. The limit, set before any
+run: either verdict in at most 5%.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from scipy.stats import binomtest
+
+from benchmark.core.seeding import derive
+from benchmark.papers.claims.kinds import parts_of
+from benchmark.papers.claims.measurements import Condition, Measured
+from benchmark.papers.claims.model import Arm, Claim, Scope
+from benchmark.papers.claims.parts import AGAINST, decide
+from benchmark.papers.verdicts.vocabulary import CONTRADICTED, SUPPORTED
+
+SCENARIOS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text())
+SD = 0.5  # of a run's own part: half a point, half a margin
+SIZES = (32, 64, 128, 256)
+RATES = {"supported": SUPPORTED, "contradicted": CONTRADICTED}
+
+
+def claim_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (2, 3, 5)) -> pd.DataFrame:
+    """Return one row per scenario and number of seeds: both rates with 99.9% Monte Carlo limits."""
+    rows = []
+    for name, entry in SCENARIOS.items():
+        claim, condition = _claim(**entry["claim"]), _condition(entry)
+        for n in seeds:
+            rng = np.random.default_rng(derive(seed, "claim simulation", name, str(n)))
+            verdicts = []
+            for _ in range(tables):
+                parts = parts_of(claim, _Drawn(entry["truth"], n, rng), condition)
+                verdicts.append(decide(parts, claim.alpha).verdict)
+            row: dict[str, Any] = {"scenario": name, "kind": claim.kind, "seeds": n}
+            for rate, word in RATES.items():
+                hits = verdicts.count(word)
+                limits = binomtest(hits, tables).proportion_ci(0.999)
+                row |= {rate: hits / tables, f"{rate}_low": limits.low, f"{rate}_high": limits.high}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def beyond_limits(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows in which a rate lies above 5% by more than Monte Carlo error."""
+    return table[(table["supported_low"] > AGAINST) | (table["contradicted_low"] > AGAINST)]
+
+
+def _claim(**entry: Any) -> Claim:
+    entry |= {side: tuple(map(Arm, entry.get(side, ()))) for side in ("first", "second")}
+    entry["level_arms"] = {level: Arm(loss) for level, loss in entry.pop("levels", {}).items()}
+    scope = (Scope(("simulated", "a second", "a third")),)  # others than the first: gains_most
+    return Claim("nowhere", "a sentence", metrics=("map",), published=scope, **entry)
+
+
+def _condition(entry: Mapping[str, Any]) -> Condition:
+    return Condition("simulated", batch_sizes=tuple(entry.get("sizes", SIZES)))
+
+
+class _Drawn:
+    """Takes the place of a study: draws the runs of an arm when it is first asked for them."""
+
+    def __init__(self, truth: Mapping[str, float], n: int, rng: np.random.Generator):
+        self.truth, self.n, self.rng = truth, n, rng
+        self.shared = rng.normal(0.0, SD, n)
+        self.runs: dict[tuple[str, str, int | None], Measured] = {}
+
+    def find(self, arm: Arm, condition: Condition, size: int | None, metric: str) -> Measured:
+        key = (condition.dataset, arm.loss, size)
+        if key not in self.runs:
+            values = self.truth[arm.loss] + self.shared + self.rng.normal(0.0, SD, self.n)
+            self.runs[key] = Measured(dict(enumerate(values)))
+        return self.runs[key]
