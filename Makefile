@@ -46,9 +46,8 @@ test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start an
 		echo "skipped: $$reason"; \
 	fi
 
-test-outage: $(STAMP) ## real trainings beside MLflow servers that fail, and what a mirror costs (about 10 minutes)
+test-outage: $(STAMP) ## real trainings beside MLflow servers that fail (about 5 minutes)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/outage
-	$(PY) tests/outage/slowdown.py
 
 test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporting 10,000 (about 10 minutes)
 	$(PY) tests/scale/through_the_workflow.py

@@ -1,6 +1,8 @@
 """The verbs of a whole study: run, finish, select its settings by trials, challenge the field."""
 
+import os
 import signal
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,24 +10,18 @@ import typer
 
 from benchmark.cli import MAX_THREADS, Results, StudyName, app, echo, load
 from benchmark.core.errors import ConfigError
-from benchmark.core.files import prepare_folder
-from benchmark.core.plain import whole_number
 from benchmark.core.records import RESULTS
 
 STEPS = (
     "collect", "stats", "verdicts", "claims", "papers", "gallery", "tables", "plots", "report",
 )  # fmt: skip
 
-SNAKEMAKE_STATE = ("", "auxiliary", "incomplete", "locks", "log", "metadata")
-
 
 def _cores(text: str) -> str:
     """Return the number as it is: with 0 cores Snakemake waits for ever, and cannot be stopped."""
-    if text != "all" and not 1 <= (whole_number(text) or 0) <= MAX_THREADS:
-        raise typer.BadParameter(
-            f"'{text}' is no number of cores; allowed: 1 to {MAX_THREADS}, all"
-        )
-    return text
+    if text == "all" or (text.isdecimal() and 1 <= int(text) <= MAX_THREADS):
+        return text
+    raise typer.BadParameter(f"'{text}' is no number of cores; allowed: 1 to {MAX_THREADS}, all")
 
 
 Cores = Annotated[str, typer.Option(help="CPU cores to use, or 'all'", callback=_cores)]
@@ -48,11 +44,7 @@ def run(
     # Ctrl-C needs no words until the Snakefile is read
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from snakemake.cli import main
-    from snakemake.common import get_appdirs
 
-    state = [Path(".snakemake", name) for name in SNAKEMAKE_STATE]
-    for folder in (*state, Path(get_appdirs().user_cache_dir)):
-        prepare_folder(folder)  # where it cannot write, Snakemake shows a traceback
     main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
 
 
@@ -147,49 +139,28 @@ def challenge(
 
     Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
     """
-    import os
-    import sys
-
     from benchmark.core.csv_file import guess_csv
     from benchmark.core.environment import PLUGINS
-    from benchmark.core.errors import ConfigError, derived_files
-    from benchmark.core.files import alone
-    from benchmark.core.paths import file_below
     from benchmark.report.page.answer import standing
-    from benchmark.runs.table import RunTable
-    from benchmark.study.data_files import FINAL, TRIALS, field_folder
     from benchmark.study.format import ROOT
     from benchmark.study.trials.challenge import (
         FIELD,
         copied_loss,
-        require_new_loss,
-        require_same_loss,
+        require_challenger,
         write_challenge,
     )
 
     name = loss.stem
-    require_new_loss(loss)
-    folder = file_below(results, f"challenges/{name}")
-    busy = f"another challenge of {name} is at work in {results}; wait for it, or stop it"
-    with alone(folder / ".lock", busy):
-        require_same_loss(loss, folder, results)
-        plugins = copied_loss(loss, folder)
-        os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
-        field = field or ROOT / "results" / "reference" / FIELD
-        study = write_challenge(name, trials, field, folder)
-        for kind in (TRIALS, FINAL):  # what is wrong with them is said before anything is trained
-            place = field_folder(field.as_posix(), kind)
-            if not place.is_dir():
-                words = f"has no folder '{kind}' of frozen results, as results/reference/{FIELD}"
-                raise ConfigError(f"--field {field}", [words])
-            RunTable.read(place)
-        command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
-        if status := _status_of([*command, "--results", str(results)]):
-            raise typer.Exit(status)
+    folder = results / "challenges" / name
+    require_challenger(loss, folder, results)
+    plugins = copied_loss(loss, folder)
+    os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
+    study = write_challenge(name, trials, field or ROOT / "results" / "reference" / FIELD, folder)
+    command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
+    if status := _status_of([*command, "--results", str(results)]):
+        raise typer.Exit(status)
     final = results / f"{study.stem}-selected"
-    with derived_files(final):
-        told = standing(guess_csv(final / "stats" / "budget_ranks.csv"), name)
-    echo("\n".join(told))
+    echo("\n".join(standing(guess_csv(final / "stats" / "budget_ranks.csv"), name)))
     echo(f"page: {final / 'report' / 'index.html'}")
 
 

@@ -22,9 +22,7 @@ group = typer.Typer(
 )
 app.add_typer(group, name="track")
 
-Strict = Annotated[
-    bool, typer.Option("--strict", help="fail when MLflow cannot be used, or refuses a run")
-]
+Strict = Annotated[bool, typer.Option("--strict", help="fail when MLflow cannot be used")]
 
 
 @group.command()
@@ -56,8 +54,6 @@ def import_(study: StudyName, results: Results = RESULTS, strict: Strict = False
     with _lenient(f"no result is lost; later: python -m benchmark track import {study}", strict):
         counts = import_runs(loaded.name, _note(loaded, results), specs, results)
         echo(f"MLflow: {counts}")
-        if strict and counts.refused:
-            raise typer.Exit(1)
 
 
 @group.command()
@@ -70,7 +66,7 @@ def ui(
     Example: python -m benchmark track ui --port 5001
     """
     from benchmark.core.environment import TRACKING_URI, is_server
-    from benchmark.runs.tracking import serving, store
+    from benchmark.runs.tracking import store
     from benchmark.runs.tracking.notes import publish_reports
 
     uri = store.tracking_uri(results)
@@ -79,12 +75,24 @@ def ui(
             f"{TRACKING_URI.name} names a server that has its own UI: {store.without_password(uri)}"
         )
         return
-    command = serving.server_command(results, port)
+    if store.is_own(uri, results) and not (database := results / store.DATABASE).exists():
+        advice = "run a study, or import one with 'python -m benchmark track import STUDY'"
+        raise store.TrackingError(f"{database} does not exist; {advice}")
     publish_reports(results)
-    echo(f"MLflow UI: http://{serving.LOOPBACK}:{port} (Ctrl-C ends it)")
+    echo(f"MLflow UI: http://127.0.0.1:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
-    if status := serving.serve(command, serving.server_environment(os.environ)):
-        raise typer.Exit(128 - status if status < 0 else status)
+    options = {
+        "--backend-store-uri": uri,
+        "--artifacts-destination": (results / store.ARTIFACTS).resolve().as_uri(),
+        "--host": "127.0.0.1",
+        "--port": str(port),
+        "--workers": "1",
+    }
+    words = [word for option in options.items() for word in option]
+    # small: no telemetry, no consumers of jobs
+    small = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    command = [sys.executable, "-m", "mlflow", "server", *words]
+    os.execve(command[0], command, {**os.environ, **small})
 
 
 def _note(study: Study, results: Path) -> str:

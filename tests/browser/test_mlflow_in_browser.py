@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 import pytest
 from fabricated import write_run
-from mlflow_servers import clean_tracking, free_port  # noqa: F401
+from mlflow_servers import answers, clean_tracking, free_port  # noqa: F401
 
-from benchmark.runs.tracking import patience, store
+from benchmark.runs.tracking import store
 from benchmark.runs.tracking.importer import import_runs
 from benchmark.runs.tracking.notes import experiment_note, served_at
 from benchmark.study import load_study
@@ -62,12 +62,12 @@ def ui(tmp_path_factory):
     address = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + 90
-        while patience.unreachable(address):
+        while not answers(address):
             assert time.monotonic() < deadline, (results / "ui.log").read_text()
             time.sleep(0.3)
         yield address, runs, experiment
     finally:
-        process.terminate()  # a killed one would leave its server
+        process.terminate()
         process.wait()
 
 

@@ -1,5 +1,4 @@
-"""MLflow servers for tests: real ones that can be killed, silenced or left without disk, and one
-that never answers."""
+"""MLflow servers for tests: real ones that are killed or silenced, and one that never answers."""
 
 from __future__ import annotations
 
@@ -9,12 +8,13 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmark.runs.tracking import patience, serving
+from benchmark.runs.tracking import store
 
 VARIABLES = (
     "MLFLOW_TRACKING_URI",
@@ -33,26 +33,19 @@ class LocalServer:
         self.address = f"http://127.0.0.1:{port}"
         folder.mkdir(parents=True)
 
-    def command(self) -> list[str]:
-        """Returns the server's command line; it runs in its folder."""
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
-        return [
-            sys.executable,
-            "-m",
-            "mlflow",
-            "server",
-            "--backend-store-uri",
-            "sqlite:///server.db",
-            *options,
-        ]
-
     def start(self) -> str:
         """Starts it and returns its address once it answers."""
-        environment = serving.server_environment(os.environ)
+        options = ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
+        store = ["--backend-store-uri", "sqlite:///server.db"]
+        environment = {
+            **os.environ,
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        }
         environment.pop("MLFLOW_TRACKING_URI", None)
         with open(self.folder / "server.log", "a") as log:
             self.process = subprocess.Popen(
-                self.command(),
+                [sys.executable, "-m", "mlflow", "server", *store, *options],
                 cwd=self.folder,
                 env=environment,
                 stdout=log,
@@ -60,7 +53,7 @@ class LocalServer:
                 start_new_session=True,
             )
         deadline = time.monotonic() + 90
-        while patience.unreachable(self.address):
+        while not answers(self.address):
             assert time.monotonic() < deadline, (self.folder / "server.log").read_text()
             time.sleep(0.3)
         return self.address
@@ -84,58 +77,11 @@ class LocalServer:
         os.killpg(self.process.pid, number)
 
 
-class SmallDiskServer(LocalServer):
-    """A real server whose store lies on a disk of a few megabytes, which only the server and this
-    object see."""
-
-    MEGABYTES = 16
-
-    def command(self) -> list[str]:
-        """Returns the command line that mounts the disk in a namespace of its own and serves from
-        there."""
-        mount = f'mount -t tmpfs -o size={self.MEGABYTES}m none disk && cd disk && exec "$@"'
-        return [
-            "unshare",
-            "--map-root-user",
-            "--mount",
-            "sh",
-            "-c",
-            mount,
-            "sh",
-            *super().command(),
-        ]
-
-    def start(self) -> str:
-        """Starts it on a new, empty disk."""
-        (self.folder / "disk").mkdir(exist_ok=True)
-        return super().start()
-
-    @property
-    def filler(self) -> Path:
-        """Returns the path, seen from outside, of the file that fills the disk."""
-        inside = (self.folder / "disk" / "filler").resolve()
-        return Path(f"/proc/{self.process.pid}/root") / inside.relative_to("/")
-
-    def fill(self) -> None:
-        """Leaves no byte free."""
-        with open(self.filler, "wb", buffering=0) as stream:
-            for block in (bytes(65536), bytes(1024), b"\0"):
-                try:
-                    while True:
-                        stream.write(block)
-                except OSError:
-                    pass
-
-    def free(self) -> None:
-        """Makes room again."""
-        self.filler.unlink()
-
-
-def can_mount() -> bool:
-    """Says whether this user may mount a small disk for a process of its own."""
-    command = ["unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
+def answers(address: str) -> bool:
+    """Says whether a server of MLflow answers there."""
     try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        with urllib.request.urlopen(f"{address}/health", timeout=5):
+            return True
     except OSError:
         return False
 
@@ -149,9 +95,8 @@ def free_port() -> int:
 
 @pytest.fixture(autouse=True)
 def clean_tracking(monkeypatch) -> None:
-    """Tests start from a clean slate, and what MLflow's patience sets does not leak between
-    them."""
-    for name in (*VARIABLES, *patience.PATIENCE):
+    """Tests start from a clean slate, and MLflow's settings do not leak between them."""
+    for name in (*VARIABLES, *store.SETTINGS):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -172,12 +117,11 @@ def hanging_server() -> Iterator[str]:
 
 @pytest.fixture
 def real_server() -> Iterator[Callable[[Path], LocalServer]]:
-    """Returns a function that makes a server (or one of a given kind) for a folder; it is stopped
-    at the end."""
+    """Returns a function that makes a server for a folder; it is stopped at the end."""
     servers = []
 
-    def make(folder: Path, kind: type[LocalServer] = LocalServer) -> LocalServer:
-        servers.append(kind(folder, free_port()))
+    def make(folder: Path) -> LocalServer:
+        servers.append(LocalServer(folder, free_port()))
         return servers[-1]
 
     yield make

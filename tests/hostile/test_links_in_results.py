@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import py_compile
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +12,7 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core import files
-from benchmark.core.errors import BenchmarkError, DataError, RunError
+from benchmark.core.errors import DataError, RunError
 from benchmark.core.files import clear_place, write_text
 from benchmark.core.records import LOG, QUERIES, RESULT, SPEC
 from benchmark.datasets.prepare.download import _Transfer
@@ -25,7 +21,6 @@ from benchmark.runs.tracking.notes import PAGE, SERVED, publish_reports
 from benchmark.runs.tracking.store import ARTIFACTS
 from benchmark.study import load_study
 from benchmark.study.grid import expand
-from benchmark.study.trials.challenge import copied_loss, require_new_loss
 from benchmark.study.workflow import load_flow
 from hostile.run_targets import finish
 from hostile.study_targets import small_study
@@ -147,92 +142,6 @@ def test_a_report_is_not_published_through_a_link(outside, tmp_path):
     (tmp_path / "results" / ARTIFACTS / "x").mkdir()
     (tmp_path / "results" / ARTIFACTS / "x" / SERVED).symlink_to(outside / "file")
     publish_reports(tmp_path / "results")
-
-
-def test_a_report_that_is_a_link_or_has_gigabytes_is_not_published(outside, tmp_path):
-    pages = [tmp_path / "results" / name / PAGE for name in ("link", "big", "page")]
-    for page in pages:
-        page.parent.mkdir(parents=True)
-    (tmp_path / "private").mkdir()
-    (tmp_path / "private" / "index.html").write_text("private")
-    (tmp_path / "results" / "folder").mkdir()
-    (tmp_path / "results" / "folder" / "report").symlink_to(tmp_path / "private")
-    pages[0].symlink_to(outside / "file")
-    with open(pages[1], "wb") as stream:
-        stream.truncate(2**40)
-    pages[2].write_text("page")
-    publish_reports(tmp_path / "results")
-    published = tmp_path / "results" / ARTIFACTS
-    assert [path.read_text() for path in published.rglob("*.html")] == ["page"]
-
-
-@pytest.mark.parametrize("name", ["...py", "-x.py", "a b.py"])
-def test_a_loss_whose_file_cannot_name_it_is_refused(tmp_path, name):
-    (tmp_path / name).write_text("x = 1\n")
-    with pytest.raises(BenchmarkError, match="a name that no loss can have"):
-        require_new_loss(tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["sup_recall.py", "sup_ap.py"])
-def test_a_file_named_as_a_loss_of_the_suite_is_no_challenger(tmp_path, name):
-    (tmp_path / name).write_text("x = 1\n")
-    with pytest.raises(BenchmarkError, match="is a loss already; give yours, and its file"):
-        require_new_loss(tmp_path / name)
-
-
-def test_a_loss_is_not_copied_through_a_link(outside, tmp_path):
-    (tmp_path / "my_loss.py").write_text("x = 1\n")
-    plugins = tmp_path / "results" / "plugins"
-    plugins.mkdir(parents=True)
-    (plugins / "my_loss.py").symlink_to(outside / "file")
-    copied_loss(tmp_path / "my_loss.py", plugins.parent)
-    assert (plugins / "my_loss.py").read_text() == "x = 1\n"
-
-
-@pytest.mark.parametrize("place", ["challenges", "challenges/my_loss"])
-def test_a_challenge_writes_through_no_link_out_of_the_results(outside, tmp_path, place):
-    (tmp_path / "my_loss.py").write_text("x = 1\n")
-    link = tmp_path / "results" / place
-    link.parent.mkdir(parents=True)
-    link.symlink_to(outside)
-    command = ["challenge", str(tmp_path / "my_loss.py"), "--results", str(tmp_path / "results")]
-    with pytest.raises(DataError, match=r"'challenges/my_loss' leads out of .* through a link"):
-        CliRunner().invoke(app, command, catch_exceptions=False)
-
-
-@pytest.mark.parametrize("name", ["notes.py", "paper/paper.yaml"])
-def test_what_lies_in_the_folder_of_a_challenge_is_no_plugin(tmp_path, name):
-    (tmp_path / "my_loss.py").write_text("x = 1\n")
-    place = tmp_path / "results" / "plugins" / name
-    place.parent.mkdir(parents=True)
-    place.touch()
-    name = name.partition("/")[0]
-    with pytest.raises(BenchmarkError, match=f"holds {name}, which would be imported; remove all"):
-        copied_loss(tmp_path / "my_loss.py", tmp_path / "results")
-
-
-def test_what_an_operating_system_leaves_in_the_folder_of_a_challenge_does_no_harm(tmp_path):
-    (tmp_path / "my_loss.py").write_text("x = 1\n")
-    plugins = tmp_path / "results" / "plugins"
-    plugins.mkdir(parents=True)
-    for name in (".DS_Store", "._my_loss.py", "notes.txt"):
-        (plugins / name).touch()
-    assert copied_loss(tmp_path / "my_loss.py", tmp_path / "results") == plugins
-
-
-def test_a_compiled_module_in_the_folder_of_a_challenge_is_not_run(tmp_path):
-    for name, text in (("my_loss", "x = 1\n"), ("other", "x = 2\n")):
-        (tmp_path / f"{name}.py").write_text(text)
-    place = tmp_path / "results" / "plugins" / "my_loss.py"
-    compiled = importlib.util.cache_from_source(place)
-    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    py_compile.compile(str(tmp_path / "other.py"), compiled, invalidation_mode=unchecked)
-    copied_loss(tmp_path / "my_loss.py", tmp_path / "results")
-    command = "import my_loss; print(my_loss.x)"
-    done = subprocess.run(
-        [sys.executable, "-c", command], cwd=place.parent, capture_output=True, check=True
-    )
-    assert done.stdout == b"1\n"
 
 
 def test_files_are_not_moved_into_a_folder_through_a_link(outside, tmp_path):

@@ -1,4 +1,4 @@
-"""Real trainings beside a real MLflow server that is away, dies, hangs or has no disk left.
+"""Real trainings beside a real MLflow server that is away, dies or hangs.
 
 Each ends with the very result of a training without a server, and the later import brings it in
 exactly once.
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from mlflow_servers import LocalServer, SmallDiskServer, can_mount
+from mlflow_servers import LocalServer
 from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.records import RESULT, RunSpec
@@ -138,22 +138,4 @@ def test_a_server_that_fails_in_the_middle(
     fails(server)
     assert training.result() == undisturbed
     recovers(server)
-    assert imported_once(server, tmp_path, spec) == Counts(completed=1)
-
-
-@pytest.mark.skipif(
-    not can_mount(), reason="this user may not mount a small disk (unshare --mount)"
-)
-def test_a_server_whose_disk_is_full_in_the_middle(
-    tmp_path, spec, undisturbed, real_server, mirrored
-):
-    server = real_server(tmp_path / "server", SmallDiskServer)
-    server.start()
-    training = mirrored(server)
-    wait_for_epochs(server, training, tmp_path, spec)
-    server.fill()
-    assert training.result() == undisturbed
-    with pytest.raises(store.TrackingError, match="so far: 0 imported"):
-        import_runs("toy", "A toy", {spec.run_id: spec}, tmp_path)
-    server.free()
     assert imported_once(server, tmp_path, spec) == Counts(completed=1)

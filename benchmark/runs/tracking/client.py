@@ -10,52 +10,37 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.errors import DataError
 from benchmark.core.files import write_text
-from benchmark.core.paths import file_below
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import content
 from benchmark.runs.tracking.content import Finished, Point
-from benchmark.runs.tracking.store import (
-    ARTIFACT_ROOT,
-    ARTIFACTS,
-    DATABASE,
-    TrackingError,
-    is_own,
-)
+from benchmark.runs.tracking.store import ARTIFACT_ROOT, ARTIFACTS
 
 COMPLETE = "result_digest"
 SUPERSEDED = "superseded"
 MLFLOW_STATUS = {"ok": "FINISHED", "diverged": "FAILED"}
 # Values per request. MLflow takes 1000 of all, and would cut a longer list inside an epoch.
 LONGEST_BATCH = 800
-MOST_PAGES = 1000  # of 1000 runs
-# Milliseconds since 1970 that MLflow can store, and show: it takes 0 for now.
-EARLIEST, LATEST = 1, 253_402_300_799_000
 
 
 def current_runs(client: Any, experiment: str, run_id: str | None = None) -> list[Any]:
-    """Return the runs that no newer one has superseded: all, or those of one ``run_id``.
-
-    Raise DataError for a server that tells of further pages without end.
-    """
+    """Return the runs that no newer one has superseded: all, or those of one ``run_id``."""
     condition = f"tags.run_id = '{run_id}'" if run_id else ""
-    runs, token = [], None
-    for _ in range(MOST_PAGES):
+    runs: list[Any] = []
+    token = None
+    while True:
         page = client.search_runs(
             [experiment], filter_string=condition, max_results=1000, page_token=token
         )
-        runs += [
-            run
-            for run in page
-            if "run_id" in run.data.tags and run.data.tags.get("status") != SUPERSEDED
-        ]
+        runs += page
         token = page.token
         if not token:
-            return runs
-        if not page:
             break
-    raise DataError("its list of runs has no end")
+    return [
+        run
+        for run in runs
+        if "run_id" in run.data.tags and run.data.tags.get("status") != SUPERSEDED
+    ]
 
 
 def find_incomplete(runs: Iterable[Any], spec: RunSpec, code_version: str) -> Any | None:
@@ -68,18 +53,13 @@ def find_incomplete(runs: Iterable[Any], spec: RunSpec, code_version: str) -> An
     return None
 
 
-def held(milliseconds: int) -> int:
-    """Return a moment, in milliseconds since 1970, held within what MLflow can store."""
-    return min(max(milliseconds, EARLIEST), LATEST)
-
-
 def create(
     client: Any, experiment: str, spec: RunSpec, study: str, code_version: str, started: float
 ) -> Any:
     """Return a new run with its parameters; ``started`` is in seconds since 1970."""
     run = client.create_run(
         experiment,
-        start_time=held(round(started * 1000)),
+        start_time=round(started * 1000),
         tags={**content.tags(spec, study), "code_version": code_version},
         run_name=content.run_name(spec),
     )
@@ -102,7 +82,7 @@ def send(
     batch: Any
     for batch in itertools.zip_longest(batches(points), [values] if values else [], fillvalue=[]):
         metrics = [
-            Metric(item.name, item.value, held(start + round(1000 * item.seconds)), item.step)
+            Metric(item.name, item.value, start + round(1000 * item.seconds), item.step)
             for item in batch[0]
         ]
         client.log_batch(run.info.run_id, metrics=metrics, params=batch[1])
@@ -152,7 +132,7 @@ def complete(client: Any, run: Any, spec: RunSpec, finished: Finished, results: 
     final = [RunTag(key, value) for key, value in content.final_tags(finished).items()]
     client.log_batch(identity, tags=final)
     client.set_terminated(
-        identity, MLFLOW_STATUS[finished.result.status], end_time=held(round(finished.ended * 1000))
+        identity, MLFLOW_STATUS[finished.result.status], end_time=round(finished.ended * 1000)
     )
     client.set_tag(identity, COMPLETE, finished.digest)
 
@@ -172,14 +152,10 @@ def supersede(client: Any, run: Any, newer: Any) -> None:
 
 
 def _store_artifact(client: Any, run: Any, name: str, text: str, results: Path) -> None:
-    """Upload through the server, or files it where the UI of our own store serves it from."""
+    """Upload through the server, or file it where the UI of our own store serves it from."""
     address = run.info.artifact_uri
     if address.startswith(ARTIFACT_ROOT) and client.tracking_uri.startswith("sqlite:"):
-        # the store may come from elsewhere, and name any folder
-        place = f"{ARTIFACTS}/{address.removeprefix(ARTIFACT_ROOT).lstrip('/')}/{name}"
-        write_text(file_below(Path(results), place), text)
-    elif is_own(client.tracking_uri, results):
-        words = f"{Path(results) / DATABASE} leads run {run.info.run_id} to {address}"
-        raise TrackingError(f"{words}, outside of the results; delete the database, import again")
+        place = address.removeprefix(ARTIFACT_ROOT).lstrip("/")
+        write_text(Path(results) / ARTIFACTS / place / name, text)
     else:
         client.log_text(run.info.run_id, text, name)

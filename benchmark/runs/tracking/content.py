@@ -22,8 +22,6 @@ from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, s
 from benchmark.core.results import EpochRecord, Provenance, Result
 from benchmark.runs.tracking.notes import run_note
 
-LONGEST_PARAM = 5000  # characters; MLflow refuses more than 6000
-LONGEST_NAME = 250
 COSTS_PER_EPOCH = ("images_per_second", "loss_ms")
 
 
@@ -178,7 +176,7 @@ def artifacts(spec: RunSpec, finished: Finished) -> dict[str, str]:
 
 def sanitised(name: str) -> str:
     """Return ``name`` in the letters that MLflow allows for metrics and parameters."""
-    return re.sub(r"[^A-Za-z0-9_\-. :/]", "_", name)[:LONGEST_NAME]
+    return re.sub(r"[^A-Za-z0-9_\-. :/]", "_", name)
 
 
 def _split(split: str) -> str:
@@ -187,7 +185,7 @@ def _split(split: str) -> str:
 
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return str(public(text))[:LONGEST_PARAM]
+    return str(public(text))
 
 
 def _provenance(spec: RunSpec, folder: Path) -> Provenance | None:

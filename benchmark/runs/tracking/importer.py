@@ -1,16 +1,14 @@
 """Bring finished runs into MLflow: each once, however often called, whatever stopped it before."""
 
-import contextlib
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from benchmark.core.errors import printable
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import client as runs
 from benchmark.runs.tracking.content import Finished, read_finished
@@ -18,12 +16,9 @@ from benchmark.runs.tracking.store import (
     TrackingError,
     connect,
     experiment_id,
-    first_line,
     locked,
     speaking_plainly,
 )
-
-SHOWN = 10  # refused runs that are named
 
 
 @dataclass
@@ -35,7 +30,6 @@ class Counts:
     present     were there already
     unfinished  have no result of this specification yet
     superseded  older MLflow runs that a re-trained one replaces
-    refused     {run_id: why MLflow does not take what the run says}
     """
 
     imported: int = 0
@@ -43,16 +37,9 @@ class Counts:
     present: int = 0
     unfinished: int = 0
     superseded: int = 0
-    refused: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        counts = {**dataclasses.asdict(self), "refused": len(self.refused)}
-        if not self.refused:
-            del counts["refused"]
-        lines = [f"{name}: {printable(reason)}" for name, reason in self.refused.items()]
-        if len(lines) > SHOWN:
-            lines[SHOWN:] = [f"and {len(lines) - SHOWN} more"]
-        return "\n  ".join([", ".join(f"{n} {name}" for name, n in counts.items()), *lines])
+        return ", ".join(f"{n} {name}" for name, n in dataclasses.asdict(self).items())
 
 
 def import_runs(study: str, note: str, specs: Mapping[str, RunSpec], results: Path) -> Counts:
@@ -66,38 +53,19 @@ def import_runs(study: str, note: str, specs: Mapping[str, RunSpec], results: Pa
     goes on.
     """
     counts = Counts()
-    with locked(results):
-        try:
-            with speaking_plainly(results):
-                client = connect(results)
-                experiment = experiment_id(client, study, note, results)
-                known = defaultdict(list)
-                for run in runs.current_runs(client, experiment):
-                    known[run.data.tags["run_id"]].append(run)
-                for spec in tqdm(
-                    specs.values(), desc="MLflow", unit="run", disable=None, leave=False
-                ):
-                    with _naming_what_is_refused(spec, counts):
-                        place = Path(results)
-                        _import_run(
-                            client, experiment, study, spec, known[spec.run_id], place, counts
-                        )
-        except TrackingError as error:
-            raise TrackingError(f"{error}\n  so far: {counts}; import again to continue") from error
-    return counts
-
-
-@contextlib.contextmanager
-def _naming_what_is_refused(spec: RunSpec, counts: Counts) -> Iterator[None]:
-    """Leave out a run whose values MLflow does not take; a store that fails ends the import."""
-    from mlflow.exceptions import MlflowException
-
     try:
-        yield
-    except MlflowException as error:
-        if error.error_code not in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST"):
-            raise
-        counts.refused[spec.run_id] = first_line(error)
+        with speaking_plainly(results), locked(results):
+            client = connect(results)
+            experiment = experiment_id(client, study, note, results)
+            known = defaultdict(list)
+            for run in runs.current_runs(client, experiment):
+                known[run.data.tags["run_id"]].append(run)
+            for spec in tqdm(specs.values(), desc="MLflow", unit="run", disable=None, leave=False):
+                found = known[spec.run_id]
+                _import_run(client, experiment, study, spec, found, Path(results), counts)
+    except TrackingError as error:
+        raise TrackingError(f"{error}\n  so far: {counts}; import again to continue") from error
+    return counts
 
 
 def _import_run(

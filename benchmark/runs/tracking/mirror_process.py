@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.code_version import code_version
-from benchmark.core.faults import end_with
 from benchmark.core.interrupts import ignore_interrupts
 from benchmark.core.records import RunSpec
 from benchmark.runs.tracking import client as runs
@@ -25,7 +24,6 @@ from benchmark.runs.tracking.store import (
     TrackingError,
     connect,
     experiment_id,
-    reach,
     speaking_plainly,
 )
 
@@ -35,7 +33,6 @@ POLL_SECONDS = 5.0
 def mirror(study: str, folder: Path, spec: RunSpec, pipe: int) -> None:
     """Mirror the run until the other end of ``pipe`` closes; a failure is a TrackingError."""
     started = time.time()
-    reach(folder)  # before MLflow is imported: a server that is away costs next to nothing
     with speaking_plainly(folder):
         client = connect(folder)
         experiment = experiment_id(client, study, "", folder)
@@ -82,8 +79,6 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    except Exception as error:
-        return end_with(error)
     return 0
 
 

@@ -4,16 +4,12 @@ No folder of this machine is named: reports and runs are where they are below th
 results.
 """
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.core.errors import DataError, RunError
 from benchmark.core.files import copy_file
-from benchmark.core.paths import file_below
 from benchmark.runs.tracking.store import ARTIFACTS
 
-LONGEST = 4_000  # characters; servers take 5,000 to 20,000
 PAGE = "report/index.html"
 SERVED = "report.html"  # among the artifacts, which is all that the server of the UI gives out
 
@@ -39,18 +35,13 @@ def experiment_note(
         "`dataset`, `setting`. Further values: `best/...` best test epoch, `curve/...` per epoch, "
         "`cost/...` speed and memory.",
     )
-    return _clipped("\n\n".join(_clipped(part, 1_000) for part in parts if part))
+    return "\n\n".join(part for part in parts if part)
 
 
 def run_note(run_id: str, reason: str) -> str:
     """Return the description of a run: why it ended early, if it did, and where its files are."""
     files = f"Files: `runs/{run_id}` in the folder of the results."
-    return f"Diverged: {_clipped(reason)}\n\n{files}" if reason else files
-
-
-def _clipped(text: str, longest: int = LONGEST) -> str:
-    """Return a text that is not too long for MLflow, which would refuse the whole study for it."""
-    return text if len(text) <= longest else f"{text[: longest - 2]} …"
+    return f"Diverged: {reason}\n\n{files}" if reason else files
 
 
 def served_at(study: str) -> str:
@@ -61,8 +52,5 @@ def served_at(study: str) -> str:
 def publish_reports(results: Path) -> None:
     """Copy every study's report among the artifacts, where the UI can serve it."""
     for page in Path(results).glob(f"*/{PAGE}"):
-        # somebody else's results can be looked at
-        with contextlib.suppress(OSError, DataError, RunError):
-            study = page.relative_to(results).parts[0]
-            source = file_below(Path(results) / study, PAGE)
-            copy_file(source, file_below(Path(results), f"{ARTIFACTS}/{study}/{SERVED}"))
+        study = page.relative_to(results).parts[0]
+        copy_file(page, Path(results) / ARTIFACTS / study / SERVED)

@@ -1,7 +1,5 @@
 """A study of one loss against the frozen results of others: the same rules, fewer trials."""
 
-import re
-import shutil
 from pathlib import Path
 
 import yaml
@@ -9,8 +7,8 @@ import yaml
 from benchmark.core.code_version import meaning
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import copy_file, write_text
-from benchmark.core.paths import file_below
 from benchmark.core.records import RESULT
+from benchmark.study.data_files import FINAL, TRIALS, field_folder
 from benchmark.study.documents import read_document
 from benchmark.study.load import find_study, load_study
 
@@ -19,69 +17,48 @@ TABLES = ["budgets", "paired", "budget_options", "budget_order", "cost"]
 FIGURES = ["score_by_budget", "expected_best", "loss_cost"]
 
 
-def require_new_loss(path: Path) -> None:
-    """Raise ConfigError for a file that cannot be a loss, or whose name is taken.
+def require_challenger(path: Path, folder: Path, results: Path) -> None:
+    """Raise ConfigError for a file that is no new loss, or has changed since its runs were made.
 
-    Without its own, the other loss would be judged.
+    The finished runs of the loss before would count as those of this one. ``folder`` has the copy
+    of the file that they were made with.
     """
     from benchmark.losses.catalogue import load_catalogue
 
+    copy = _copy(path, folder)
+    made = list((results / "runs").glob(f"*/*/{path.stem}/*/*/{RESULT}"))
+    problem = ""
     if path.suffix != ".py" or not path.is_file():
-        raise ConfigError(str(path), ["is no Python file with a loss; see docs/adding.md"])
-    if not re.fullmatch(r"\w[\w.+-]{0,79}", path.stem, re.ASCII):  # it becomes the name of a folder
-        raise ConfigError(str(path), ["has a name that no loss can have; rename the file"])
-    if path.stem in load_catalogue():
-        words = f"'{path.stem}' is a loss already; give yours, and its file, another name"
-        raise ConfigError(str(path), [words])
+        problem = "is no Python file with a loss; see docs/adding.md"
+    elif path.stem in load_catalogue():
+        problem = f"'{path.stem}' is a loss already; give yours, and its file, another name"
+    elif made and copy.is_file() and meaning(path) != meaning(copy):
+        problem = (
+            f"is another loss than that of its finished runs ({len(made)}); delete "
+            f"{results}/runs/*/*/{path.stem} to train it, or give the file another name"
+        )
+    if problem:
+        raise ConfigError(str(path), [problem])
 
 
 def copied_loss(path: Path, folder: Path) -> Path:
     """Copy a loss's file into a plugin folder of its own below ``folder``; return that folder.
 
-    Its neighbours would be plugins as well, whatever they are. Raise ConfigError for other plugins
-    in that folder, which may come from elsewhere.
+    Its neighbours would be plugins as well, whatever they are.
     """
-    plugins = file_below(folder, "plugins")
-    cache = plugins / "__pycache__"  # of a module that need not be this one
-    if cache.is_dir() and not cache.is_symlink():
-        shutil.rmtree(cache)
-    others = {each.name for each in plugins.glob("[!.]*.py")} - {path.name}
-    others |= {each.name for each in plugins.glob("*") if each.is_dir()}
-    if others:
-        words = f"holds {', '.join(sorted(others))}, which would be imported; remove all but"
-        raise ConfigError(str(plugins), [f"{words} {path.name}"])
-    copy_file(path, plugins / path.name)
-    return plugins
+    copy_file(path, _copy(path, folder))
+    return _copy(path, folder).parent
 
 
-def require_same_loss(path: Path, folder: Path, results: Path) -> None:
-    """Raise ConfigError where runs in ``results`` were made with another loss of this name.
-
-    They count as finished, so that their scores would be told as those of the loss in ``path``.
-    ``folder`` has the copy that they were made with; without it nobody can tell.
-    """
-    copy = folder / "plugins" / path.name
-    made = sorted((results / "runs").glob(f"*/*/{path.stem}/*/*/{RESULT}"))
-    if made and copy.is_file() and _changed(path, copy):
-        runs = f"{results}/runs/*/*/{path.stem}"
-        words = f"is another loss than that of its finished runs ({len(made)}); delete {runs} to "
-        raise ConfigError(str(path), [f"{words}train it, or give the file another name"])
-
-
-def _changed(path: Path, copy: Path) -> bool:
-    """Say whether a file does something else than its copy; raise ConfigError for no Python."""
-    now = meaning(path)
-    try:
-        return now != meaning(copy)
-    except ConfigError:  # the copy is damaged
-        return True
+def _copy(path: Path, folder: Path) -> Path:
+    return folder / "plugins" / path.name
 
 
 def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:
     """Write the study of ``loss`` with ``trials`` below ``folder``; return its path.
 
-    Raise ConfigError where no loss has this name, where the field has none at this budget, and for
-    recipes below ``folder``, which would take the place of the field's.
+    Raise ConfigError where no loss has this name, and where the field has no results at this
+    budget or is none.
     """
     from benchmark.losses.catalogue import load_catalogue
 
@@ -95,8 +72,11 @@ def write_challenge(loss: str, trials: int, field: Path, folder: Path) -> Path:
     if trials not in budgets:
         allowed = ", ".join(map(str, study.trials.budgets))
         problems.append(f"the field has no results at --trials {trials} (allowed: {allowed})")
-    if (folder / "recipes").exists():
-        problems.append(f"{folder / 'recipes'} would take the place of the field's; remove it")
+    problems += [
+        f"--field {field} has no folder '{kind}' of frozen results, as results/reference/{FIELD}"
+        for kind in (TRIALS, FINAL)
+        if not field_folder(field.as_posix(), kind).is_dir()
+    ]
     if problems:
         raise ConfigError(f"challenge {loss}", problems)
     data = read_document(find_study(FIELD)).data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,8 @@ from typing import Any
 import yaml
 
 from benchmark.core.errors import ConfigError, RunError
-from benchmark.core.files import copy_file, remove_folder, write_json, write_text
-from benchmark.core.paths import file_below, read_regular
-from benchmark.core.plain import parse_yaml
-from benchmark.core.record_files import read_record, unreadable
+from benchmark.core.files import copy_file, write_json, write_text
+from benchmark.core.record_files import read_record
 from benchmark.core.records import SCHEMA
 from benchmark.study.documents import read_document
 from benchmark.study.model import Block, Study
@@ -72,9 +71,6 @@ class Selection:
     def read(cls, path: Path) -> Selection:
         """Return the record at ``path``; raise RunError when it is absent or damaged."""
         found: Selection = read_record(cls, path, "a selection of settings")
-        for choice in found.choices:
-            if not isinstance(choice.override.get("optimizer", {}), dict):
-                raise unreadable(path, "a selection of settings", "an optimizer is no mapping")
         return found
 
 
@@ -89,10 +85,12 @@ def write_selected(study: Study, selection: Selection, results: Path) -> Path:
     Its recipes that lie beside the study are copied, so that the file stands by itself.
     """
     path = selected_path(study, results)
-    target = file_below(path.parent, "recipes")
+    target = path.parent / "recipes"
     recipes = _recipes(study)
     if all(recipe.parent.resolve() != target.resolve() for recipe in recipes):
-        remove_folder(target)  # what else lies there would take the place of the repository's
+        shutil.rmtree(
+            target, ignore_errors=True
+        )  # what else lies there would take the place of the repository's
     for recipe in recipes:
         copy_file(recipe, target / recipe.name)
     write_text(path, _written(study, selection))
@@ -106,8 +104,8 @@ def is_current(study: Study, results: Path) -> bool:
     try:
         selection = Selection.read(path.parent / FILE)
         found = read_document(path).data
-        copied = {each.name: read_regular(each) for each in path.parent.glob("recipes/*.yaml")}
-        recipes = {each.name: read_regular(each) for each in _recipes(study)}
+        copied = {each.name: each.read_bytes() for each in path.parent.glob("recipes/*.yaml")}
+        recipes = {each.name: each.read_bytes() for each in _recipes(study)}
     except (OSError, ConfigError, RunError):
         return False
     chosen = [
@@ -117,7 +115,7 @@ def is_current(study: Study, results: Path) -> bool:
     asked = [(block.name, *rest) for block, *rest in study.trials.choices]
     if chosen != asked or copied != recipes:
         return False
-    return bool(found == parse_yaml(_written(study, selection))[0])
+    return bool(found == yaml.safe_load(_written(study, selection)))
 
 
 def _recipes(study: Study) -> list[Path]:

@@ -91,19 +91,3 @@ def test_the_workflow_has_ended_when_the_challenge_has(send, number, challenge):
     assert process.wait() == 3, words.read_text()
     assert words.with_name("ended").exists()
     assert words.read_text() == ""
-
-
-def test_a_second_challenge_of_the_loss_changes_nothing_below_the_first(challenge):
-    folder = challenge[1].parent
-    (folder / "mine.py").write_text(LOSS.replace("Mine", "Other"))
-    second = subprocess.run(
-        [sys.executable, "-m", "benchmark", "challenge", "mine.py"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert second.returncode == 2
-    assert second.stderr.startswith("error: another challenge of mine is at work in results; wait")
-    assert (folder / "results" / "challenges" / "mine" / "plugins" / "mine.py").read_text() == LOSS

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import replace
 
 import pytest
 from fabricated import make_epochs, make_spec, make_specs, write_epochs, write_run
@@ -13,20 +11,6 @@ from benchmark.runs.tracking import client as runs
 from benchmark.runs.tracking import content, store
 from benchmark.runs.tracking.importer import Counts, import_runs
 from benchmark.runs.tracking.store import TrackingError
-
-
-@pytest.fixture(scope="module")
-def empty_store(tmp_path_factory):
-    """A prepared store, copied by the tests: making one takes a second."""
-    results = tmp_path_factory.mktemp("prepared")
-    store.prepare("toy", "A toy", results)
-    return (results / store.DATABASE).read_bytes()
-
-
-@pytest.fixture
-def results(tmp_path, empty_store):
-    (tmp_path / store.DATABASE).write_bytes(empty_store)
-    return tmp_path
 
 
 def bring(results, specs) -> Counts:
@@ -151,37 +135,6 @@ def test_an_import_cut_off_after_any_call_is_completed_by_the_next(results, monk
         5,
     ]
     assert len(client.get_metric_history(run.info.run_id, "recall_at_1")) == 1
-
-
-def test_odd_dates_and_durations_keep_no_run_out(results):
-    before, long, well = (make_spec(seed=seed) for seed in range(3))
-    os.utime(write_run(results, before) / RESULT, (-(10**10), -(10**10)))
-    endless = [replace(epoch, seconds=9e14) for epoch in make_epochs(long, 30)]
-    write_epochs(write_run(results, long), endless)
-    write_run(results, well)
-    assert bring(results, [before, long, well]) == Counts(imported=3)
-    assert bring(results, [before, long, well]) == Counts(present=3)
-    starts = {run.data.tags["run_id"]: run.info.start_time for run in stored(results)[1]}
-    assert starts[before.run_id] == runs.EARLIEST < starts[well.run_id]
-
-
-def test_a_run_that_mlflow_refuses_is_named_and_the_others_go_on(results, monkeypatch):
-    specs = [make_spec(seed=seed) for seed in range(3)]
-    for spec in specs:
-        write_run(results, spec)
-    refused = specs[1].run_id
-    points = content.final_points
-
-    def with_a_wrong_name(finished):
-        wrong = [content.Point("@", 1.0, 1)] if finished.result.run_id == refused else []
-        return points(finished) + wrong
-
-    monkeypatch.setattr(content, "final_points", with_a_wrong_name)
-    counts = bring(results, specs)
-    assert counts.imported == 2 and list(counts.refused) == [refused]
-    assert f"1 refused\n  {refused}: " in str(counts) and "Invalid value" in str(counts)
-    monkeypatch.undo()
-    assert bring(results, specs) == Counts(completed=1, present=2)
 
 
 def test_long_runs_travel_in_requests_that_part_no_epoch(results, monkeypatch):

@@ -8,7 +8,7 @@ import fabricated
 import pytest
 from fabricated import make_epochs, make_spec, write_epochs, write_run
 
-from benchmark.runs.tracking import mirror_process, store
+from benchmark.runs.tracking import store
 from benchmark.training import mirror as mirror_module
 from benchmark.training.mirror import CLOSING_SHARE, Mirror
 
@@ -91,15 +91,6 @@ def test_the_end_of_a_short_run_waits_for_a_small_part_of_it_only(
     mirror.close()
     lasted = time.monotonic() - mirror._started
     assert len(allowed) == 1 and 10 * CLOSING_SHARE <= allowed[0] <= lasted * CLOSING_SHARE
-
-
-def test_a_server_that_is_away_is_noticed_before_mlflow_is_imported(
-    tmp_path, monkeypatch, closed_port
-):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{closed_port}")
-    monkeypatch.setattr(mirror_process, "speaking_plainly", None)
-    with pytest.raises(store.TrackingError, match="start the server"):
-        mirror_process.mirror("toy", tmp_path, make_spec(), pipe=0)
 
 
 @pytest.mark.slow

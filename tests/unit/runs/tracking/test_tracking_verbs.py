@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -8,10 +9,7 @@ from mlflow_servers import free_port
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.errors import DataError
-from benchmark.runs.tracking import serving, store
-from benchmark.runs.tracking.client import current_runs
-from benchmark.runs.tracking.importer import Counts
+from benchmark.runs.tracking import store
 from benchmark.runs.tracking.notes import served_at
 
 TOY = {
@@ -67,26 +65,6 @@ def test_strict_makes_an_unreachable_server_a_failure(study, tmp_path, monkeypat
     assert track("import", "toy", "--results", tmp_path, "--strict").exit_code == 1
 
 
-def test_strict_makes_a_refused_run_a_failure(study, tmp_path, monkeypatch):
-    counts = Counts(refused={"a": "odd"})
-    monkeypatch.setattr("benchmark.runs.tracking.importer.import_runs", lambda *_: counts)
-    assert track("import", "toy", "--results", tmp_path).exit_code == 0
-    assert track("import", "toy", "--results", tmp_path, "--strict").exit_code == 1
-
-
-class Pages(list):
-    """A page of runs, behind which there is another."""
-
-    token = "more"
-
-
-@pytest.mark.parametrize("page", [[], [SimpleNamespace(data=SimpleNamespace(tags={}))]])
-def test_a_server_whose_list_of_runs_has_no_end_is_given_up(page):
-    client = SimpleNamespace(search_runs=lambda *_, **__: Pages(page))
-    with pytest.raises(DataError, match="its list of runs has no end"):
-        current_runs(client, "1")
-
-
 def test_the_study_is_described_with_its_report_and_the_ui_serves_it(study, tmp_path, monkeypatch):
     assert track("prepare", "toy", "--results", tmp_path).exit_code == 0
     note = store.connect(tmp_path).get_experiment_by_name("toy").tags["mlflow.note.content"]
@@ -104,7 +82,7 @@ def test_the_study_is_described_with_its_report_and_the_ui_serves_it(study, tmp_
     page.parent.mkdir(parents=True)
     page.write_text("the report")
     commands = []
-    monkeypatch.setattr(serving, "serve", lambda command, environment: commands.append(command))
+    monkeypatch.setattr(os, "execve", lambda path, words, environment: commands.append(words))
     assert track("ui", "--results", tmp_path, "--port", free_port()).exit_code == 0
     (command,) = commands
     assert command[command.index("--host") + 1] == "127.0.0.1"
@@ -112,6 +90,12 @@ def test_the_study_is_described_with_its_report_and_the_ui_serves_it(study, tmp_
         command[command.index("--artifacts-destination") + 1] == (tmp_path / "mlartifacts").as_uri()
     )
     assert (tmp_path / "mlartifacts" / "toy" / "report.html").read_text() == "the report"
+
+
+def test_the_ui_needs_a_store(tmp_path):
+    done = track("ui", "--results", tmp_path)
+    assert done.exit_code != 0
+    assert "mlflow.db does not exist; run a study" in str(done.exception)
 
 
 def test_the_ui_of_a_remote_server_is_named_rather_than_started(tmp_path, monkeypatch):
