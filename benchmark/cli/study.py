@@ -27,7 +27,7 @@ def validate(
     from benchmark.core.errors import BenchmarkError, shown
     from benchmark.core.files import write_text
     from benchmark.papers.fidelity import study_ledger
-    from benchmark.papers.paper import load_papers
+    from benchmark.papers.paper import check_papers
     from benchmark.study import Study, load_study, study_names
     from benchmark.study.format import schema_files
     from benchmark.study.grid import expand
@@ -38,7 +38,7 @@ def validate(
             echo(f"wrote {path}")
     told: set[str] = set()
     names = studies or study_names()
-    checks: list[Callable[[], Any]] = [load_papers, *(partial(load_study, name) for name in names)]
+    checks: list[Callable[[], Any]] = [check_papers, *(partial(load_study, name) for name in names)]
     for check in checks:
         try:
             checked = check()

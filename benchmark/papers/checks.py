@@ -1,15 +1,19 @@
-"""What types cannot check in a paper's files: names of tables, columns, losses, metrics, levels."""
+"""What types cannot check in a paper's files: names of tables, columns, losses, metrics, levels.
+
+A paper of the user's is checked when it is loaded; those of this repository by ``validate``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from benchmark.core.errors import unknown_name
+from benchmark.core.registry import registered_names
 from benchmark.losses.catalogue import LossFacts, load_catalogue
 from benchmark.metrics.names import check_metric
-from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure, FootnoteRule
+from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure
 from benchmark.papers.claims.model import (
     COST_METRICS,
     KEYS,
@@ -24,39 +28,40 @@ from benchmark.papers.vocabulary import Vocabulary
 from benchmark.study.data_files import PAPER
 
 if TYPE_CHECKING:
-    from benchmark.papers.paper import Implied, Outside, Paper
+    from benchmark.papers.paper import Paper
 
 LARGEST_BATCH = 10**6
 _TWICE = [name for name in COLUMNS if name not in ("value", "std", "n_runs", "unit")]
 
 
-class Chosen(Protocol):
-    """An entry that says something about the rows with the values ``rows``."""
+def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
+    """Return what is wrong with a paper whose files are each of the right form.
 
-    @property
-    def rows(self) -> Mapping[str, Any]: ...
+    ``papers`` are all by key: names are shared, and footnotes name the tables of others.
+    """
+    lines = {
+        PAPER: version_problems(paper, papers),
+        "results.csv": number_problems(paper),
+        "implied.yaml": meaning_problems(paper),
+        "outside.yaml": row_problems(paper, "outside", [each.rows for each in paper.outside]),
+        "tables.yaml": table_problems(paper),
+        "footnotes.yaml": footnote_problems(paper, papers),
+        "claims.yaml": claims_problems(paper, papers),
+        "figures.yaml": figures_problems(paper),
+    }
+    found = [
+        f"{paper.folder / name}{',' if name.endswith('csv') else ':'} {line}"
+        for name, part in lines.items()
+        for line in part
+    ]
+    return found + list(shared_file_problems(paper, papers))
 
 
-def folder_problems(
-    paper: Paper, implied: Sequence[Implied], outside: Sequence[Outside]
-) -> list[str]:
-    """Return what is wrong with a paper whose files are each of the right form."""
-    found = [f"results.csv, {line}" for line in number_problems(paper)]
-    found += [f"implied.yaml: {line}" for line in row_problems(paper, "implied", implied)]
-    found += [f"outside.yaml: {line}" for line in row_problems(paper, "outside", outside)]
-    lines = meaning_problems(implied, paper.vocabulary)
-    found += [f"implied.yaml: {line}" for line in lines]
-    found += [f"tables.yaml: {line}" for line in table_problems(paper)]
-    found += [f"footnotes.yaml: {line}" for line in footnote_problems(paper)]
-    for claim in paper.claims:
-        lines = claim_problems(claim, paper.vocabulary, paper.numbers)
-        found += [f"claims.yaml: {line}" for line in lines]
-    tables = {each.table for each in paper.numbers}
-    for figure in paper.figures:
-        name = figure.name.removeprefix(f"{paper.source}_")
-        lines = figure_problems(figure, paper.vocabulary, tables)
-        found += [f"figures.yaml: {name}.{line}" for line in lines]
-    return [f"{paper.folder}/{line}" for line in found]
+def version_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
+    """Yield versions that have the name of another paper, or of a version of it."""
+    for key, other in papers.items():
+        for source in set(paper.names) & set(other.names) if key != paper.key else ():
+            yield f"'{source}' is a version of {key}, too; rename the folder"
 
 
 def number_problems(paper: Paper) -> Iterator[str]:
@@ -111,24 +116,23 @@ def condition_problems(
                 yield unknown_name("condition", key, known)
 
 
-def row_problems(paper: Paper, name: str, entries: Iterable[Chosen]) -> Iterator[str]:
+def row_problems(paper: Paper, name: str, entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield unknown columns, and entries that choose no row at all."""
-    for number, entry in enumerate(entries):
-        lines = chosen_problems(entry.rows, paper.numbers, "results.csv", COLUMNS)
+    for number, rows in enumerate(entries):
+        lines = chosen_problems(rows, paper.numbers, "results.csv", COLUMNS)
         yield from (f"{name}.{number}.rows  {line}" for line in lines)
 
 
-def meaning_problems(entries: Iterable[Implied], words: Vocabulary) -> Iterator[str]:
+def meaning_problems(paper: Paper) -> Iterator[str]:
     """Yield what rows cannot mean: no condition of any run, and batch sizes that are none."""
+    yield from row_problems(paper, "implied", [each.rows for each in paper.implied])
     options = {key for each in load_catalogue().values() for key in each.schema["properties"]}
-    known = {*words.conditions, *options, BATCH_SIZE}
-    for number, entry in enumerate(entries):
+    known = {*paper.vocabulary.conditions, *options, BATCH_SIZE}
+    for number, entry in enumerate(paper.implied):
         place = f"implied.{number}.means"
-        yield from (
-            f"{place}  {unknown_name('condition', key, known)}"
-            for key in entry.means
-            if key not in known
-        )
+        for key in entry.means:
+            if key not in known:
+                yield f"{place}  {unknown_name('condition', key, known)}"
         size = entry.means.get(BATCH_SIZE, 1)
         if type(size) is not int or not 1 <= size <= LARGEST_BATCH:
             yield f"{place}.{BATCH_SIZE}  is {size!r}; give a whole number of images"
@@ -175,40 +179,60 @@ def arrangeable(numbers: Iterable[PublishedNumber]) -> set[str]:
     return {*COLUMNS, *(key for each in numbers for key in each.conditions)}
 
 
-def footnote_problems(paper: Paper) -> Iterator[str]:
-    """Yield footnotes at tables that are not arranged, or at none of their rows."""
+def footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
+    """Yield footnotes at or about tables that are not there, or at none of their rows."""
+    tables: dict[str, list[PublishedNumber]] = {}
+    for each in papers.values():
+        for row in each.numbers:
+            tables.setdefault(f"{row.source}/{row.table}", []).append(row)
     for number, rule in enumerate(paper.footnotes):
+        place = f"footnotes.{number}"
         if rule.at not in paper.tables:
-            yield f"footnotes.{number}.at  {unknown_name('table', rule.at, paper.tables)}"
+            yield f"{place}.at  {unknown_name('table', rule.at, paper.tables)}"
         elif there := paper.table(rule.at):  # else tables.yaml is wrong
             lines = chosen_problems(rule.where, there, rule.at, arrangeable(there))
-            yield from (f"footnotes.{number}.where  {line}" for line in lines)
+            yield from (f"{place}.where  {line}" for line in lines)
+        if rule.also not in tables:
+            yield f"{place}.also  {unknown_name('published table', rule.also, tables)}"
+        else:
+            there = tables[rule.also]
+            lines = chosen_problems(rule.also_where, there, rule.also, arrangeable(there))
+            yield from (f"{place}.also_where  {line}" for line in lines)
 
 
-def shared_footnote_problems(
-    rule: FootnoteRule, tables: Mapping[str, Sequence[PublishedNumber]]
-) -> Iterator[str]:
-    """Yield what is wrong with a footnote's other place; ``tables`` are those of all papers."""
-    if rule.also not in tables:
-        yield f"also  {unknown_name('published table', rule.also, tables)}"
-        return
-    there = tables[rule.also]
-    lines = chosen_problems(rule.also_where, there, rule.also, arrangeable(there))
-    yield from (f"also_where  {line}" for line in lines)
+def shared_file_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
+    """Yield tables and figures whose files others make, too: one would replace the other."""
+    for kind in ("table", "figure"):
+        names = registered_names(f"{kind.upper()}S", f"report/{kind}s")
+        owners = dict.fromkeys(names, "this suite")
+        for other in papers.values():
+            if other.key != paper.key:
+                owners |= dict.fromkeys(other.files(kind), other.key)
+        for name in paper.files(kind):
+            if owner := owners.get(name):
+                place = f"{paper.folder}/{kind}s.yaml: {name.removeprefix(f'{paper.source}_')}"
+                words = f"is written to {name}, as a {kind} of {owner} is"
+                yield f"{place}  {words}; rename one of the folders"
 
 
-def shared_name_problems(paper: Paper, files: dict[tuple[str, str], str]) -> Iterator[str]:
-    """Yield tables and figures whose files others make, too: one would replace the other.
+def claims_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
+    """Yield what is wrong with each claim, and names that claims of other papers have."""
+    owners = {
+        each.name: key for key, other in papers.items() if key != paper.key for each in other.claims
+    }
+    for claim in paper.claims:
+        yield from claim_problems(claim, paper.vocabulary, paper.numbers)
+        if owner := owners.get(claim.name):
+            yield f"{claim.name}  is the name of a claim of {owner}, too"
 
-    ``files`` is {kind and name: the paper's key, or what else makes it}; this paper's are added.
-    """
-    prefix = f"{paper.source}_"
-    names = [("table", f"{prefix}{name}") for name in paper.tables]
-    names += [("figure", each.name) for each in paper.figures]
-    for kind, name in names:
-        if (owner := files.setdefault((kind, name), paper.key)) != paper.key:
-            words = f"is written to {name}, as a {kind} of {owner} is; rename one of the folders"
-            yield f"{paper.folder}/{kind}s.yaml: {name.removeprefix(prefix)}  {words}"
+
+def figures_problems(paper: Paper) -> Iterator[str]:
+    """Yield what is wrong with each figure."""
+    tables = {each.table for each in paper.numbers}
+    for figure in paper.figures:
+        name = figure.name.removeprefix(f"{paper.source}_")
+        for line in figure_problems(figure, paper.vocabulary, tables):
+            yield f"{name}.{line}"
 
 
 def claim_problems(

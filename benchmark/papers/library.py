@@ -9,11 +9,10 @@ from pathlib import Path
 
 from benchmark.core.errors import ReferenceDataError, unknown_name
 from benchmark.papers.arrangements import Figure
-from benchmark.papers.checks import claim_problems, figure_problems
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.numbers import Name, PublishedNumber
-from benchmark.papers.paper import Paper, load_papers, read_figures
-from benchmark.papers.reading import read_yaml
+from benchmark.papers.paper import Paper, load_papers, named_figures
+from benchmark.papers.reading import read_own
 from benchmark.papers.vocabulary import Vocabulary, load_vocabulary
 from benchmark.study.data_files import published_names
 from benchmark.study.documents import JOINT
@@ -77,25 +76,16 @@ def paper_claims() -> tuple[Claim, ...]:
 
 @functools.cache
 def own_claims() -> Mapping[str, tuple[Claim, ...]]:
-    """Return the claims of ``claims.yaml``, which no paper prints, by study.
-
-    Raise ReferenceDataError.
-    """
-    problems: list[str] = []
+    """Return the claims of ``claims.yaml``, which no paper prints, by study."""
     words = load_vocabulary()
-    read = read_yaml(OWN_CLAIMS, dict[str, dict[Name, Claim]], problems) or {}
-    found = {
+    read = read_own(OWN_CLAIMS, dict[str, dict[Name, Claim]])
+    return {
         study: tuple(
             claim.resolved(name, f"{THIS_SUITE}, study {study}", words)
             for name, claim in claims.items()
         )
         for study, claims in read.items()
     }
-    for claim in itertools.chain.from_iterable(found.values()):
-        problems += [f"{OWN_CLAIMS}: {line}" for line in claim_problems(claim, words, ())]
-    if problems:
-        raise ReferenceDataError("\n".join(problems))
-    return found
 
 
 def claims_of(study: str) -> tuple[Claim, ...]:
@@ -110,17 +100,8 @@ def all_claims() -> tuple[Claim, ...]:
 
 @functools.cache
 def sweep_figures() -> tuple[Figure, ...]:
-    """Return the figures of ``sweeps.yaml``, which no paper prints; raise ReferenceDataError."""
-    problems: list[str] = []
-    figures = read_figures(SWEEPS, "", problems)
-    for figure in figures:
-        problems += [
-            f"{SWEEPS}: {figure.name}.{line}"
-            for line in figure_problems(figure, load_vocabulary(), ())
-        ]
-    if problems:
-        raise ReferenceDataError("\n".join(problems))
-    return figures
+    """Return the figures of ``sweeps.yaml``, which no paper prints."""
+    return named_figures(read_own(SWEEPS, dict[Name, Figure]), "")
 
 
 def all_figures() -> tuple[Figure, ...]:

@@ -1,5 +1,6 @@
 """The equivalence margins, which are data: ``margins.yaml`` beside this file."""
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -8,8 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.reading import read_yaml
+from benchmark.papers.reading import read_own
 
 FILE = Path(__file__).parent / "margins.yaml"
 Margin = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]  # percentage points
@@ -24,23 +24,14 @@ def _steps(value: Any) -> Any:
 Steps = Annotated[list[tuple[Height, Margin]], BeforeValidator(_steps)]
 
 
-def load_margins(path: Path = FILE) -> Margins:
-    """Return {metric name or pattern: {score from which on: margin}}; raise ReferenceDataError.
+@functools.cache
+def load_margins() -> Margins:
+    """Return {metric name or pattern: {score from which on: margin}}.
 
     The file has a list of [score, margin] for each metric, or one margin for every score.
     """
-    problems: list[str] = []
-    read = read_yaml(path, dict[str, Steps], problems) or {}
-    margins = {name: dict(steps) for name, steps in read.items()}
-    problems += [
-        f"{path}: {name} has no margin from score 0 on; write [[0, 1.0]]"
-        for name, by_height in margins.items()
-        if 0 not in by_height
-    ]
-    if problems or not margins:
-        words = f"{path} must map metric names to margins in percentage points above 0, such as 1.0"
-        raise ReferenceDataError("\n".join([words, *problems]))
-    return margins
+    read = read_own(FILE, dict[str, Steps])
+    return {name: dict(steps) for name, steps in read.items()}
 
 
 def margin_of(metric: str, margins: Margins, score: float = math.nan) -> float | None:

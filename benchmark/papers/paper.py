@@ -5,8 +5,7 @@ package and in the folders named by ``BENCHMARK_PLUGINS``.
 """
 
 import functools
-import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -14,15 +13,14 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.core.registry import registered_names
 from benchmark.papers.arrangements import Figure, FootnoteRule, PrintedTable
-from benchmark.papers.checks import folder_problems, shared_footnote_problems, shared_name_problems
+from benchmark.papers.checks import paper_problems
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.numbers import Name, PublishedNumber, Text
 from benchmark.papers.reading import Closed, read_csv, read_yaml
 from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
-from benchmark.study.data_files import PAPER, paper_folders
+from benchmark.study.data_files import PACKAGE, PAPER, paper_folders
 
 T = TypeVar("T")
 
@@ -84,6 +82,8 @@ class Paper:
     figures: tuple[Figure, ...]
     footnotes: tuple[FootnoteRule, ...]
     facts: tuple[Fact, ...] = ()
+    implied: tuple[Implied, ...] = ()
+    outside: tuple[Outside, ...] = ()
 
     @property
     def source(self) -> str:
@@ -102,6 +102,12 @@ class Paper:
             self.key: self.about.name
         }
 
+    def files(self, kind: str) -> list[str]:
+        """Return the names of the files of the paper's tables, or of its figures."""
+        if kind == "figure":
+            return [each.name for each in self.figures]
+        return [f"{self.source}_{name}" for name in self.tables]
+
     def table(self, name: str, source: str = "") -> list[PublishedNumber]:
         """Return the numbers of one printed table, in the order of the print."""
         source = source or self.source
@@ -109,8 +115,15 @@ class Paper:
 
 
 def load_papers() -> Mapping[str, Paper]:
-    """Return all papers by key; raise ReferenceDataError with every problem of every folder."""
+    """Return all papers by key; raise ReferenceDataError with every problem of the user's own."""
     return _load(tuple(paper_folders().values()))
+
+
+def check_papers() -> None:
+    """Check all papers, those of this repository as well; raise ReferenceDataError."""
+    papers = load_papers()
+    if lines := [line for each in papers.values() for line in paper_problems(each, papers)]:
+        raise ReferenceDataError("\n".join(lines))
 
 
 @functools.cache
@@ -118,32 +131,9 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
     problems: list[str] = []
     papers = [read_paper(folder, problems) for folder in folders]
     found = {paper.key: paper for paper in papers if paper is not None}
-    tables: dict[str, list[PublishedNumber]] = {}
-    for number in itertools.chain.from_iterable(paper.numbers for paper in found.values()):
-        tables.setdefault(f"{number.source}/{number.table}", []).append(number)
-    owners: dict[str, str] = {}
-    sources: dict[str, str] = {}
-    files = {
-        (kind, name): "this suite"
-        for kind in ("table", "figure")
-        for name in registered_names(f"{kind.upper()}S", f"report/{kind}s")
-    }
-    for key, paper in found.items():
-        for source in paper.names:
-            if (owner := sources.setdefault(source, key)) != key:
-                words = f"'{source}' is a version of {owner}, too; rename the folder"
-                problems.append(f"{paper.folder / PAPER}: {words}")
-        problems += [
-            f"{paper.folder / 'footnotes.yaml'}: footnotes.{at}.{line}"
-            for at, rule in enumerate(paper.footnotes)
-            for line in shared_footnote_problems(rule, tables)
-        ]
-        problems += shared_name_problems(paper, files)
-        problems += [
-            f"{paper.folder / 'claims.yaml'}: {claim.name}  is the name of a claim of {owner}, too"
-            for claim in paper.claims
-            if (owner := owners.setdefault(claim.name, key)) != key
-        ]
+    for paper in found.values():
+        if paper.folder.parent != PACKAGE:
+            problems += paper_problems(paper, found)
     if problems:
         raise ReferenceDataError("\n".join(problems))
     return found
@@ -158,6 +148,7 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
     footnotes = _listed(folder, "footnotes", FootnoteRule, problems)
     claims = read_yaml(folder / "claims.yaml", dict[Name, Claim], problems) or {}
     tables = read_yaml(folder / "tables.yaml", dict[str, PrintedTable], problems) or {}
+    figures = read_yaml(folder / "figures.yaml", dict[Name, Figure], problems) or {}
     versions = ("version",) if about and about.versions else ()
     facts = read_facts(folder, problems)
     numbers = read_csv(folder / "results.csv", PublishedNumber, problems, versions)
@@ -165,21 +156,19 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
         return None
     words = load_vocabulary().extended(about.methods, about.conditions, about.names)
     source = folder.name + (list(about.versions) or [""])[-1]
-    figures = read_figures(folder / "figures.yaml", source, problems)
-    paper = Paper(folder.name, folder, about, words, (), (), tables, (), footnotes, facts)
-    paper = replace(
-        paper,
-        numbers=tuple(_completed(each, paper, implied, outside) for each in numbers),
-        claims=tuple(each.resolved(name, paper.source, words) for name, each in claims.items()),
-        figures=figures,
+    paper = Paper(
+        folder.name, folder, about, words, (), (), tables, (), footnotes, facts, implied, outside
     )
-    problems += folder_problems(paper, implied, outside)
-    return paper
+    return replace(
+        paper,
+        numbers=tuple(_completed(each, paper) for each in numbers),
+        claims=tuple(each.resolved(name, paper.source, words) for name, each in claims.items()),
+        figures=named_figures(figures, source),
+    )
 
 
-def read_figures(path: Path, source: str, problems: list[str]) -> tuple[Figure, ...]:
-    """Return the figures of a file by name; ``source`` is the paper that prints them."""
-    figures: Mapping[str, Figure] = read_yaml(path, dict[Name, Figure], problems) or {}
+def named_figures(figures: Mapping[str, Figure], source: str) -> tuple[Figure, ...]:
+    """Return figures with their names; ``source`` is the paper that prints them."""
     prefix = f"{source}_" if source else ""
     return tuple(
         replace(each, name=f"{prefix}{name}", source=source) for name, each in figures.items()
@@ -193,18 +182,16 @@ def _listed(folder: Path, name: str, kind: type[T], problems: list[str]) -> tupl
     return () if found is None else getattr(found, name)
 
 
-def _completed(
-    number: PublishedNumber, paper: Paper, implied: Iterable[Implied], outside: Iterable[Outside]
-) -> PublishedNumber:
+def _completed(number: PublishedNumber, paper: Paper) -> PublishedNumber:
     """Return a number with what the folder and the vocabulary say about it."""
     method = paper.vocabulary.methods.get(number.method, Method(number.method))
     dataset = paper.vocabulary.datasets.get(number.dataset, number.dataset)
     number = replace(number, source=paper.key + number.version, loss=method.loss, dataset=dataset)
     means = {**method.means}
-    for entry in implied:
+    for entry in paper.implied:
         if number.fits(entry.rows):
             means |= {key: str(word) for key, word in entry.means.items()}
-    reason = next((entry for entry in outside if number.fits(entry.rows)), None)
+    reason = next((entry for entry in paper.outside if number.fits(entry.rows)), None)
     if reason is None:
         return replace(number, means=means)
     words = " ".join(reason.reason.split())

@@ -59,6 +59,11 @@ def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:
         return None
 
 
+def read_own(path: Path, kind: Any) -> Any:
+    """Return a YAML file of this repository, which its tests check, as a ``kind``."""
+    return adapter(kind).validate_python(read_document(path).data)
+
+
 def read_csv(path: Path, kind: Any, problems: list[str], optional: Sequence[str] = ()) -> list[Any]:
     """Return each row of a CSV file as a ``kind`` with its ``line``; add problems.
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.errors import ReferenceDataError
 from benchmark.metrics.names import display_name
-from benchmark.papers.reading import Closed, read_yaml
+from benchmark.papers.reading import Closed, read_own
 
 FILE = Path(__file__).parent / "vocabulary.yaml"
 # Columns of conditions that are no settings of a run.
@@ -142,9 +141,6 @@ def equal(first: str, second: str) -> bool:
 
 @functools.cache
 def load_vocabulary() -> Vocabulary:
-    """Return the shared vocabulary; raise ReferenceDataError with all problems of its file."""
-    problems: list[str] = []
-    found: Vocabulary | None = read_yaml(FILE, Vocabulary, problems)
-    if found is None or problems:
-        raise ReferenceDataError("\n".join(problems or [f"{FILE} does not exist"]))
+    """Return the shared vocabulary."""
+    found: Vocabulary = read_own(FILE, Vocabulary)
     return found

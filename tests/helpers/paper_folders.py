@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.paper import Paper, read_paper
+from benchmark.papers.checks import paper_problems
+from benchmark.papers.paper import Paper, load_papers, read_paper
 
 FILES = {
     "paper.yaml": "name: Toy\ncitation: Nobody et al., 2030\ntitle: A toy\n",
@@ -57,6 +58,8 @@ def load_paper(folder: Path) -> Paper:
     """Return the paper in ``folder``; raise ReferenceDataError with every problem of its files."""
     problems: list[str] = []
     paper = read_paper(folder, problems)
+    if paper is not None:
+        problems += paper_problems(paper, {**load_papers(), paper.key: paper})
     if problems or paper is None:
         raise ReferenceDataError("\n".join(problems))
     return paper

@@ -8,6 +8,7 @@ import pytest
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.papers.checks import claim_problems, figure_problems
 from benchmark.papers.claims.kinds import KINDS
 from benchmark.papers.claims.text import list_text
 from benchmark.papers.library import (
@@ -19,9 +20,11 @@ from benchmark.papers.library import (
     countable_numbers,
     own_claims,
     paper_claims,
+    sweep_figures,
 )
 from benchmark.papers.margins import load_margins, margin_of
-from benchmark.papers.paper import load_papers
+from benchmark.papers.paper import check_papers, load_papers
+from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.study.data_files import published_names
 
 SOURCES = {"fastap2019", "listwise2019", "roadmap2021v2", "smoothap2020"}
@@ -117,20 +120,19 @@ def test_every_judged_published_metric_has_a_margin(numbers):
     assert all(margin_of(each.metric, margins) for each in numbers if each.is_score)
 
 
-def test_margins_are_data_with_patterns_and_exact_names_first(tmp_path):
-    path = tmp_path / "margins.yaml"
-    path.write_text("recall_at_*: 1.0\nrecall_at_1: 0.5\n")
-    margins = load_margins(path)
+def test_margins_are_found_by_exact_name_first_and_then_by_pattern():
+    margins = {"recall_at_*": {0.0: 1.0}, "recall_at_1": {0.0: 0.5}}
     found = [margin_of(name, margins) for name in ("recall_at_1", "recall_at_10", "map")]
     assert found == [0.5, 1.0, None]
+    assert all(0 in heights for heights in load_margins().values())
 
 
-@pytest.mark.parametrize("text", ["map: -1", "map: yes", "map: wide", "[]", "map: .inf", "map: [1"])
-def test_margins_that_are_no_points_are_refused(tmp_path, text):
-    path = tmp_path / "margins.yaml"
-    path.write_text(text)
-    with pytest.raises(ReferenceDataError, match=str(path)):
-        load_margins(path)
+def test_what_the_repository_says_of_papers_is_right():
+    check_papers()
+    words = load_vocabulary()
+    own = [claim for claims in own_claims().values() for claim in claims]
+    assert [line for claim in own for line in claim_problems(claim, words, ())] == []
+    assert [line for each in sweep_figures() for line in figure_problems(each, words, ())] == []
 
 
 def test_63_sentences_of_four_papers_are_tested_by_every_kind():
