@@ -103,13 +103,12 @@ def papers(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark papers roadmap
     """
-    from benchmark.core.errors import derived_files
     from benchmark.core.made_of import recording
     from benchmark.papers.printed.study import compute_printed
 
     loaded = load(study, results)
     folder = loaded.folder(results)
-    with recording(folder, "papers"), derived_files(folder):
+    with recording(folder, "papers"):
         written = compute_printed(loaded, results).write(folder)
     for path in written:
         echo(f"wrote {path}")

@@ -4,98 +4,45 @@ Every single value is kept, never only a mean, so that a later comparison has bo
 has one row per run, split and metric, scores in [0, 1]; a diverged run has one row without a value.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
 
 import pandas as pd
-from pydantic import BeforeValidator, Field
 
 from benchmark.core.cells import CELL_COLUMNS, Cell, Setting
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
-from benchmark.core.paths import open_regular
-from benchmark.papers.numbers import Count, empty_as_none
-from benchmark.papers.reading import read_csv
 from benchmark.runs.table import RunTable
 from benchmark.stats.samples import VERSIONS, Sample, Score
 
+COLUMNS = [*CELL_COLUMNS, "seed", "status", "split", "metric", "value", *VERSIONS]
 _SHOWN = 5
-Value = Annotated[Annotated[float, Field(ge=0, le=1 + 1e-9)] | None, BeforeValidator(empty_as_none)]
 # By cell, split and metric; a cell whose runs all diverged has one entry without these names.
 FrozenRuns = Mapping[Score, Sample]
 
 
-@dataclass(frozen=True)
-class FrozenScore:
-    """One row of the file."""
-
-    dataset: str
-    setting: str
-    loss: str
-    base_loss: str
-    batch_size: Count
-    seed: Count
-    status: Literal["ok", "diverged"]
-    split: str
-    metric: str
-    value: Value
-    spec_digest: str
-    code_version: str
-    platform: str
-    line: int
-
-    @property
-    def cell(self) -> Cell:
-        """The cell of the run."""
-        setting = Setting.from_label(self.setting)
-        return Cell(self.dataset, setting, self.loss, self.base_loss, self.batch_size)
-
-
 def load_frozen(path: Path) -> FrozenRuns:
-    """Return the frozen scores at ``path``; raise ReferenceDataError with all problems."""
-    problems: list[str] = []
-    if not path.is_file():
-        problems.append(f"{path} does not exist; write it with 'python -m benchmark freeze STUDY'")
-    rows = read_csv(path, FrozenScore, problems) if not problems else []
-    groups: dict[Score, dict[int, FrozenScore]] = {}
-    bases: dict[str, tuple[str, int]] = {}
-    for row in rows:
-        if (row.status == "ok") == (row.value is None):
-            problems.append(
-                f"{path}, line {row.line}, column value: a finished run has a score, others none"
-            )
-        group = groups.setdefault((row.cell, row.split, row.metric), {})
-        if row.seed in group:
-            first = group[row.seed].line
-            problems.append(f"{path}, line {row.line} repeats the run of line {first}; keep one")
-        group[row.seed] = row
-        base, line = bases.setdefault(row.loss, (row.base_loss, row.line))
-        if base != row.base_loss:
-            problems.append(f"{path}, line {row.line}: '{row.loss}' is '{base}' in line {line}")
-    if not rows and not problems:
-        problems.append(
-            f"{path} holds no runs; write it again with 'python -m benchmark freeze STUDY'"
-        )
-    if problems:
-        raise ReferenceDataError("\n".join(problems))
-    diverged: dict[Cell, set[int]] = {}
-    for row in rows:
-        if row.status == "diverged":
-            diverged.setdefault(row.cell, set()).add(row.seed)
+    """Return the frozen scores at ``path``."""
+    groups: dict[Score, list[Mapping[str, str]]] = {}
+    diverged: dict[Cell, set[str]] = {}
+    with open(path, newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            setting, size = Setting.from_label(row["setting"]), int(row["batch_size"])
+            cell = Cell(row["dataset"], setting, row["loss"], row["base_loss"], size)
+            groups.setdefault((cell, row["split"], row["metric"]), []).append(row)
+            if row["status"] == "diverged":
+                diverged.setdefault(cell, set()).add(row["seed"])
     samples = {
-        key: _sample(list(group.values()), len(diverged.get(key[0], ())))
-        for key, group in sorted(groups.items())
+        key: _sample(rows, len(diverged.get(key[0], ()))) for key, rows in sorted(groups.items())
     }
     scored = {key[0] for key, each in samples.items() if each.n}
     return {key: each for key, each in samples.items() if each.n or key[0] not in scored}
 
 
-def _sample(rows: list[FrozenScore], diverged: int) -> Sample:
-    ok = [row for row in rows if row.value is not None]
-    versions = {name: tuple(sorted({getattr(row, name) for row in rows})) for name in VERSIONS}
-    values = {row.seed: 100 * row.value for row in ok if row.value is not None}
+def _sample(rows: Sequence[Mapping[str, str]], diverged: int) -> Sample:
+    versions = {name: tuple(sorted({row[name] for row in rows})) for name in VERSIONS}
+    values = {int(row["seed"]): 100 * float(row["value"]) for row in rows if row["value"]}
     return Sample(values, versions, diverged)
 
 
@@ -118,21 +65,12 @@ def freeze(
     about = runs[["run_id", "status", *VERSIONS]]
     scores = table.test_scores("last", metrics).merge(about, on="run_id")
     diverged = runs[runs["status"] == "diverged"].assign(split="", metric="", value=float("nan"))
-    columns = [item.name for item in fields(FrozenScore) if item.name != "line"]
-    frozen = pd.concat([scores, diverged])[columns].sort_values(
+    frozen = pd.concat([scores, diverged])[COLUMNS].sort_values(
         [*CELL_COLUMNS, "seed", "split", "metric"]
     )
     if frozen.empty:
         raise ReferenceDataError(
             "no finished run has a score, nothing was frozen; run the study first"
         )
-    if path.is_file():
-        header = ",".join(columns).encode()
-        with open_regular(path) as stream:
-            before = stream.read(len(header))
-        if before not in (b"", header):
-            raise ReferenceDataError(
-                f"{path} holds something else than frozen runs; choose another"
-            )
     write_text(path, frozen.to_csv(index=False, float_format="%.17g", lineterminator="\n"))
     return len(frozen.drop_duplicates([*CELL_COLUMNS, "seed"]))

@@ -11,15 +11,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
-from benchmark.core.paths import read_regular
-from benchmark.core.records import RESULT, read_json
+from benchmark.core.records import RESULT
 from benchmark.papers.forecast import reached_numbers
 from benchmark.papers.library import claims_of
 from benchmark.papers.margins import load_margins
@@ -41,7 +39,7 @@ class Registration:
     """The record: when it was written, and what decides the verdicts by part and name.
 
     runs_before  runs of the study that had already ended, which other studies may share
-    digest       of all the others: a file that has another one was edited. In schema 1 of ``parts``
+    digest       of all the others; in schema 1 of ``parts``
     """
 
     schema: int
@@ -68,33 +66,9 @@ class Registration:
 
     @classmethod
     def read(cls, folder: Path) -> Registration | None:
-        """Return the registration in a study's folder, or None; raise RunError for another file."""
+        """Return the registration in a study's folder, or None."""
         path = Path(folder) / FILE
-        if not path.is_file():
-            return None
-        data = read_json(path, "a registered analysis")
-        names = {item.name for item in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names or data["schema"] not in (1, SCHEMA):
-            raise RunError(f"{path} is not a registered analysis of schema {SCHEMA}")
-        if not _is_sound(data, folder.name):
-            raise RunError(
-                f"{path} was edited, or is of another study than {folder.name}. What was "
-                "registered is not known any more; put the file back as it was written"
-            )
-        return cls(**data)
-
-
-def _is_sound(data: Mapping[str, Any], study: str) -> bool:
-    said = {name: value for name, value in data.items() if name not in ("schema", "digest")}
-    parts = data["parts"]
-    return (
-        isinstance(parts, dict)
-        and all(isinstance(part, dict) for part in parts.values())
-        and isinstance(data["registered"], str)
-        and type(data["runs_before"]) is int
-        and data["study"] == study
-        and data["digest"] == _digest(said if data["schema"] == SCHEMA else parts)
-    )
+        return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
 def register(study: Study, results: Path) -> Registration:
@@ -142,7 +116,7 @@ def analysis_of(study: Study) -> Parts:
     """Return all that decides the verdicts of a study besides its scores, as plain JSON."""
     comparison, frozen = study.comparison, Path(study.references.frozen or ".")
     numbers = [each for each, _ in reached_numbers(study)]
-    frozen_text = read_regular(frozen).decode(errors="replace") if frozen.is_file() else None
+    frozen_text = frozen.read_bytes().decode() if frozen.is_file() else None
     families = Counter(f"{each.source} {each.table}" for each in numbers)
     recipes: dict[str, list[str]] = {}
     seeds: dict[str, list[int]] = {}

@@ -14,7 +14,6 @@ are the sample. Batch sizes enter as their logarithm to base 2, so that slopes a
 | cost_ratio | first x second x batch size | log of first / second | inside ``between`` |
 """
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +28,6 @@ from benchmark.papers.claims.model import Arm, Claim
 from benchmark.papers.claims.parts import RATIO, Part
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.stats.divergence import diverges
-
-_margins = functools.cache(load_margins)
 
 
 class Source(Protocol):
@@ -53,7 +50,9 @@ class Question:
     def margin(self) -> float:
         """The points that are of no consequence."""
         margin = (
-            margin_of(self.metric, _margins()) if self.claim.margin is None else self.claim.margin
+            margin_of(self.metric, load_margins())
+            if self.claim.margin is None
+            else self.claim.margin
         )
         assert margin is not None, self.metric
         return margin

@@ -10,7 +10,6 @@ from made_up_results import made_up_study
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.errors import RunError
 from benchmark.core.records import RESULT
 from benchmark.papers import registration
 from benchmark.papers.library import paper_claims
@@ -102,47 +101,10 @@ def edit(study, results, changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"parts": {"margins": {"map from 0": 5.0}}},
-        {"runs_before": 0},
-        {"registered": "2020-01-01"},
-        {"study": "another"},
-        {"schema": 1},
-    ],
-    ids=lambda changes: next(iter(changes)),
-)
-def test_an_edited_registration_is_found_out(study, tmp_path, changes):
-    first = next(iter(expand(study).values())).spec.folder
-    (tmp_path / first).mkdir(parents=True)
-    (tmp_path / first / RESULT).write_text("{}")
-    register(study, tmp_path)
-    edit(study, tmp_path, changes)
-    with pytest.raises(RunError, match="was edited"):
-        registration_state(study, tmp_path)
-
-
-@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": 3}'])
-def test_another_file_in_the_place_of_a_registration_is_refused(study, tmp_path, text):
-    register(study, tmp_path)
-    (study.folder(tmp_path) / FILE).write_text(text)
-    with pytest.raises(RunError, match="not a registered analysis"):
-        registration_state(study, tmp_path)
-
-
 def test_a_registration_of_schema_1_whose_digest_was_of_its_parts_is_read(study, tmp_path):
     parts = register(study, tmp_path).parts
     edit(study, tmp_path, {"schema": 1, "digest": registration._digest(parts)})
     assert not changes(study, tmp_path)
-
-
-def test_the_registration_of_another_study_is_refused(study, tmp_path):
-    register(study, tmp_path)
-    other = dataclasses.replace(study, name="other")
-    study.folder(tmp_path).rename(other.folder(tmp_path))
-    with pytest.raises(RunError, match="of another study than other"):
-        registration_state(other, tmp_path)
 
 
 def test_the_numbers_and_families_of_a_papers_study_are_registered():
