@@ -10,6 +10,8 @@ from benchmark.cli import app, echo, file_to_write
 from benchmark.core.errors import ConfigError
 from benchmark.core.plain import YamlError, parse_yaml
 
+WIDTH = 24  # of a check's name
+
 
 @app.command()
 def conform(
@@ -39,12 +41,33 @@ def conform(
     options = _parse(option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
-    from benchmark.losses.conformance import verdict
+    from benchmark.losses.conformance.candidate import load
+    from benchmark.losses.conformance.reference import reference
+    from benchmark.losses.conformance.subject import Subject
+    from benchmark.losses.conformance.verdict import all_findings
 
-    result = verdict.conform(candidate, loss, options, processes=processes, say=echo)
+    formula = reference(loss, options)
+    subject = Subject(load(candidate, loss, options), formula)
+    listed = ", ".join(f"{name}={value}" for name, value in vars(formula.config).items())
+    echo(f"{candidate} as {loss} ({listed})")
+    findings = []
+    for finding in all_findings(subject, processes):
+        findings.append(finding)
+        brief = "" if finding.result == "failed" else finding.note
+        echo(f"  {finding.check:{WIDTH}} {finding.result:15} {brief}".rstrip())
+    failed = [finding for finding in findings if finding.result == "failed"]
+    printed: set[str] = set()
+    for finding in failed:
+        text = finding.shown_case()
+        echo(f"\n{finding.check}: {finding.note}")
+        echo("  (a batch shown above)" if text in printed else text)
+        printed.add(text)
+    echo(f"\n{f'failed: {len(failed)} of {len(findings)} checks' if failed else 'passed'}")
     if json is not None:
-        write_json(json, result.as_json())
-    if not result.passed:
+        result = {"candidate": candidate, "reference": loss, "options": options}
+        checks = [finding.as_json() for finding in findings]
+        write_json(json, {**result, "passed": not failed, "checks": checks})
+    if failed:
         raise typer.Exit(1)
 
 

@@ -132,4 +132,4 @@ def _module(place: str) -> Any:
 
 def in_words(error: Exception) -> str:
     """Return an error of an implementation in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

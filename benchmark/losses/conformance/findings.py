@@ -11,6 +11,7 @@ from benchmark.losses.conformance.subject import Mismatch
 Result = Literal["passed", "failed", "not applicable"]
 # From a batch to what is wrong with the candidate on it, None when nothing is.
 Problem = Callable[[Case], Mismatch | None]
+TENSORS = ("embeddings", "labels", "references", "reference_labels")  # of a case
 MOST_TRIALS = 200  # of smaller batches
 PLAIN = 1000.0  # times what is allowed
 
@@ -28,16 +29,26 @@ class Finding:
         """Return the finding as plain data."""
         plain: dict[str, Any] = {"check": self.check, "result": self.result, "note": self.note}
         if self.case is not None:
-            plain["case"] = {
-                name: None if value is None else value.tolist()
-                for name, value in (
-                    ("embeddings", self.case.embeddings),
-                    ("labels", self.case.labels),
-                    ("references", self.case.references),
-                    ("reference_labels", self.case.reference_labels),
-                )
-            }
+            values = [(name, getattr(self.case, name)) for name in TENSORS]
+            plain["case"] = {name: None if x is None else x.tolist() for name, x in values}
         return plain
+
+    def shown_case(self, most: int = 12) -> str:
+        """Return the batch as Python reads it, its first rows when it is large; "" without one."""
+        lines = []
+        for name in TENSORS:
+            values = getattr(self.case, name, None)
+            if values is None:
+                continue
+            if values.ndim == 1:
+                lines.append(f"  {name} = {values.tolist()}")
+                continue
+            lines.append(f"  {name} = [  # {len(values)} rows, {values.shape[1]} dimensions")
+            for row in values[:most].tolist():
+                lines.append(f"    [{', '.join(f'{value:.5g}' for value in row)}],")
+            more = "    ...  # all rows are in the JSON\n" if len(values) > most else ""
+            lines.append(f"{more}  ]")
+        return "\n".join(lines)
 
 
 def examine(
