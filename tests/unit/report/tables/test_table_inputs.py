@@ -49,14 +49,6 @@ def test_absent_files_are_named_and_give_empty_tables(small_study, tmp_path):
     )
 
 
-def test_a_table_without_the_agreed_columns_is_refused_with_the_cure(small_study, tmp_path):
-    folder = tmp_path / small_study.name
-    folder.mkdir()
-    (folder / "runs.csv").write_text("run_id,value\na,1\n")
-    with pytest.raises(RunError, match=r"lacks the columns dataset.*collect the study again"):
-        read_inputs(small_study, tmp_path)
-
-
 def test_reasons_lose_the_paths_of_the_machine(small_study):
     runs = made_up_runs(small_study, bad={("sup_ap", 32, 0): "failed"})
     runs.loc[runs.status == "failed", "reason"] = "no such folder: /home/someone/data/flowers"
