@@ -77,7 +77,7 @@ ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
 	$(PY) -m benchmark track ui --results $(RESULTS) --port $(PORT)
 
 bench: $(STAMP) ## time and memory beside the alternatives: results/bench/bench.md (BENCH_ARGS=--quick: two minutes)
-	$(PY) -m benchmark bench $(BENCH_ARGS)
+	PYTHONPATH=tests $(PY) -m perf.bench $(BENCH_ARGS)
 
 venv: $(STAMP) ## set up .venv only
 

@@ -1,21 +1,14 @@
 """``python -m benchmark``: every step of the suite as a command, usable without Snakemake."""
 
-import importlib
 import io
 import os
 import re
 import signal
 import sys
-from pathlib import Path
 
 # Until ``main`` begins, Ctrl-C ends the process without a word: there is nothing to say.
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-# This check has to start where torch, timm, numpy, pandas and pillow are, and no typer.
-if __name__ == "__main__" and sys.argv[1:3] == ["bench", "gpu"]:
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    sys.exit(importlib.import_module("perf.gpu.check").main(sys.argv[3:]))
 
 # A step of a workflow is forked from the process that has everything imported, where there is one.
 if __name__ == "__main__" and os.environ.get("BENCHMARK_FORK_SERVER"):

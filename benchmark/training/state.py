@@ -159,6 +159,6 @@ class RunState:
         Raise ValueError or another error of Python for values that no run has left.
         """
         own = {item.name: values[item.name] for item in dataclasses.fields(cls)}
-        with contextlib.suppress(ImportError):  # without pydantic 'bench gpu' reads its own alone
+        with contextlib.suppress(ImportError):  # a GPU is checked without pydantic
             parse_strictly(cls, json.dumps(own).encode())
         return cls(**{**own, "records": [EpochRecord(**record) for record in own["records"]]})

@@ -57,7 +57,6 @@ def test_every_whole_number_of_the_command_line_has_two_ends(path, command):
         "analyse toy_ranking --seed 4294967296",
         "analyse toy_ranking --seed -5",
         "fill small --workers 99999999999",
-        "bench --threads 9999999999999",
         "gallery small --seed -1",
     ],
 )
@@ -72,9 +71,6 @@ def test_a_number_that_nothing_can_hold_is_refused_with_its_ends(words):
     "words",
     [
         "analyse toy_ranking",
-        "bench --quick",
-        "bench losses",
-        "bench gpu",
         "folder init .",
         "train --spec s.json",
     ],

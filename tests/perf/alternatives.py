@@ -1,4 +1,4 @@
-"""What the losses are compared with: the bare score matrix, dense formulas, and the library."""
+"""What the losses are compared with: the bare score matrix, and formulas over all triples."""
 
 from __future__ import annotations
 
@@ -54,13 +54,6 @@ def dense_sup_ap(
     rank_positive = 1 + ((gaps >= 0) * others * positive).sum(2)
     rank_negative = (above * (1 - positive)).sum(2)
     return _mean_loss(rank_positive / (rank_positive + rank_negative), targets)
-
-
-def library(name: str) -> Step:
-    """Return a loss class of pytorch-metric-learning with its defaults."""
-    from pytorch_metric_learning import losses
-
-    return getattr(losses, name)()
 
 
 def _differences(embeddings: Tensor) -> Tensor:

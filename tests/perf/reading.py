@@ -1,87 +1,63 @@
-"""Images per second of the input pipeline, beside torchvision's ImageFolder and DataLoader."""
+"""Images per second of the input pipeline, beside torchvision's ImageFolder and DataLoader: decode,
+resize to 256, random crop to 224, mirror, normalise, batches of 64.
+"""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from PIL import Image
+from torch.utils.data import DataLoader
 
 from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets.base import ImageSet
-from benchmark.datasets.io.images import ReducingOpener, open_pixels
+from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages
 from benchmark.datasets.prepare.pack import pack
 from benchmark.input.create import create_input
-from perf import photographs
-from perf.imagefolder import image_folder_batches
-from perf.interleave import compare, seconds_of
-from perf.rates import machine_rates
-from perf.sections import Measurement, Section
+from benchmark.models.vision_ops import prepare_torchvision
+from perf.timing import Row, compare
 
 MIN_RATIO = 2.0  # of torchvision's images per second
-PACKED_SIDE = 256
-FILES = "images"  # folder of the JPEGs, beside their packed copies
-BATCH = 64
-JUDGED = (500, 400)  # width, height of the JPEGs for which the ratio has a bound, pixels
-LARGE = (1000, 800)
+SIDE, BATCH, PER_CLASS, QUALITY = 256, 64, 8, 90
+JUDGED, LARGE = (500, 400), (1000, 800)  # width, height of the JPEGs; the first has a bound
 # Size and workers: on two cores, one worker leaves a core to the training process, two do not.
 CASES = ((JUDGED, 1), (JUDGED, 2), (LARGE, 2))
 
 
-def section(out: Path, *, quick: bool, show: Callable[[str], None]) -> Section:
+def rows(quick: bool) -> Iterator[Row]:
     """Measure reading of JPEGs, from files and from packed pixels."""
     cases, images, repeats = (CASES[1:2], 128, 2) if quick else (CASES, 256, 5)
-    measurements = []
-    with tempfile.TemporaryDirectory() as folder:
-        for size, workers in cases:
-            root = Path(folder) / _name(size)
-            for measurement in _compare(root, size, workers, images, repeats):
-                measurements.append(measurement)
-                row = measurement.row
-                show(
-                    f"  {row['what']:<43} {row['ours']:7.0f} images/s, {row['ratio']:.2f} x theirs"
-                )
-        paths = sorted((Path(folder) / _name(JUDGED) / FILES).rglob("*.jpg"))[:64]
-        decoding = min(seconds_of(lambda: list(map(open_pixels, paths))) for _ in range(3)) / 64
-    rates = machine_rates()
-    pixels, floats = 3 * PACKED_SIDE * PACKED_SIDE * JUDGED[0] // JUDGED[1], 3 * 4 * 224**2
-    note = (
-        f"Decode, resize to {PACKED_SIDE}, random crop to 224, mirror, normalise, batches of "
-        f"{BATCH}; {images} JPEGs of quality {photographs.QUALITY}; images per second. Physical "
-        f"limits: for files the decoder, {1000 * decoding:.2f} ms of one core for a JPEG of "
-        f"{_name(JUDGED)}, so {1 / decoding:,.0f} images/s for each worker if nothing else took "
-        f"time; for packed pixels memory, for one image {rates.limit(0, pixels + floats)}."
-    )
-    title = "Input pipeline beside torchvision's ImageFolder"
-    return Section("reading", title, note, measurements)
+    for size, workers in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            yield from _compare(Path(folder), size, workers, images, repeats)
 
 
 def _compare(
     root: Path, size: tuple[int, int], workers: int, images: int, repeats: int
-) -> Iterator[Measurement]:
-    """Yield the comparison for files and for packed pixels of one size."""
-    config = InputConfig(augmentation="crop_flip", resize=PACKED_SIDE, workers=workers)
-    jpegs = photographs.write_jpegs(root / FILES, size, images)
-    paths = [f"{FILES}/{path}" for path in jpegs]
-    pack(root, PACKED_SIDE, paths, workers, compressed=False)
-    theirs = image_folder_batches(root / FILES, config, BATCH)
+) -> Iterator[Row]:
+    config = InputConfig(augmentation="crop_flip", resize=SIDE, workers=workers)
+    paths = [f"images/{path}" for path in write_jpegs(root / "images", size, images)]
+    pack(root, SIDE, paths, workers, compressed=False)
+    theirs = image_folder_batches(root / "images", config, BATCH)
     batches = list(np.arange(images).reshape(-1, BATCH))
     for kind, opener in (
         ("files", ReducingOpener(root, paths)),
-        ("packed pixels", PackedImages(root, PACKED_SIDE).opener(paths)),
+        ("packed pixels", PackedImages(root, SIDE).opener(paths)),
     ):
         source = create_input(ImageSet(np.zeros(images, np.int64), paths, opener), config, 3)
         yield compare(
-            f"{kind}, JPEG {_name(size)}, workers: {workers}",
+            f"{kind}, JPEG {size[0]}x{size[1]}, workers: {workers}",
             partial(_speed, partial(source.train_batches, batches, 0, 0), images),
             partial(_speed, theirs, images),
             repeats,
             at_least=MIN_RATIO if size == JUDGED else None,
-            workers=workers,
         )
 
 
@@ -93,5 +69,48 @@ def _speed(batches: Callable[[], Iterable[object]], images: int) -> float:
     return images / (time.perf_counter() - started)
 
 
-def _name(size: tuple[int, int]) -> str:
-    return f"{size[0]}x{size[1]}"
+def write_jpegs(root: Path, size: tuple[int, int], count: int) -> list[str]:
+    """Write made-up photographs (shapes with grain) into class folders; return their paths."""
+    generator, (width, height) = np.random.default_rng(0), size
+    paths = [f"class{number // PER_CLASS:03d}/{number:05d}.jpg" for number in range(count)]
+    for path in paths:
+        patches = generator.integers(0, 256, (height // 16 + 2, width // 16 + 2, 3), dtype=np.uint8)
+        smooth = np.asarray(Image.fromarray(patches).resize(size, Image.Resampling.BICUBIC))
+        grain = generator.normal(0.0, 8.0, (height, width, 1)).astype(np.float32)
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        image = Image.fromarray((smooth + grain).clip(0, 255).astype(np.uint8))
+        image.save(root / path, quality=QUALITY)
+    return paths
+
+
+def image_folder_batches(
+    root: Path, config: InputConfig, batches: int | Sequence[Sequence[str]]
+) -> Callable[[], Iterable[Any]]:
+    """Return what a user would write: a function that gives an epoch of [images, labels].
+
+    ``batches``: a batch size for all images in order, or batches of paths relative to ``root``.
+    """
+    prepare_torchvision()
+    from torchvision import datasets, transforms
+
+    steps = [
+        *([] if config.resize is None else [transforms.Resize(config.resize)]),
+        transforms.RandomResizedCrop(
+            config.image_size, scale=config.crop_area, ratio=config.crop_aspect
+        ),
+        transforms.RandomHorizontalFlip(),
+        transforms.ToTensor(),
+        transforms.Normalize(config.mean, config.std),
+    ]
+    images = datasets.ImageFolder(str(root), transforms.Compose(steps))
+    chosen: dict[str, Any] = {"batch_size": batches}
+    if not isinstance(batches, int):
+        numbers = {
+            Path(path).relative_to(root).as_posix(): number
+            for number, (path, _) in enumerate(images.samples)
+        }
+        chosen = {"batch_sampler": [[numbers[path] for path in batch] for batch in batches]}
+    loader = DataLoader(
+        images, num_workers=config.workers, persistent_workers=config.workers > 0, **chosen
+    )
+    return lambda: loader

@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 
-from perf.sections import Measurement, Row, Target, load
-
+Row = dict[str, Any]
 Measure = Callable[[], float]
+PEAK_RESET = Path("/proc/self/clear_refs")
+
+
+class Target(NamedTuple):
+    """A measured number and its bound: a minimum (of a speed) or a maximum (of a cost)."""
+
+    what: str
+    value: float
+    bound: float
+    unit: str
+    at_least: bool = False
+
+    @property
+    def margin(self) -> float:
+        """The value over the bound, or its inverse: 1 and more keeps it."""
+        return self.value / self.bound if self.at_least else self.bound / max(self.value, 1e-12)
+
+
+def load() -> float:
+    """Return the mean number of running processes of the last minute."""
+    return round(os.getloadavg()[0], 2)
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return the seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
 
 def interleaved(
     methods: Mapping[str, Measure], repeats: int, seconds: float = float("inf")
 ) -> dict[str, list[float]]:
-    """Return up to ``repeats`` measurements of each method.
-
-    A method that has used up ``seconds`` is not repeated further.
-    """
+    """Return up to ``repeats`` measurements of each, and none after ``seconds`` of a method."""
     measured: dict[str, list[float]] = {name: [] for name in methods}
     spent = dict.fromkeys(methods, 0.0)
     for _ in range(repeats):
@@ -32,19 +62,12 @@ def interleaved(
     return measured
 
 
-def seconds_of(call: Callable[[], object], device: torch.device | None = None) -> float:
-    """Return the seconds of one call, with everything that it started on ``device``."""
-    start = _now(device)
-    call()
-    return _now(device) - start
-
-
 def measure_methods(
     methods: Mapping[str, Callable[[], object]],
-    peak_of: Callable[[Callable[[], object]], int | None],
+    peak_of: Callable[[Callable[[], object]], int],
     *,
     floor: str,
-    library: str,
+    library: str = "",
     repeats: int,
     seconds: float = float("inf"),
     count_first: bool = False,
@@ -54,8 +77,7 @@ def measure_methods(
     Each runs once for its peak memory, then interleaved with the others; the time of the first run
     counts with ``count_first``, for a ``peak_of`` that slows nothing.
     """
-    begin = load()
-    peaks: dict[str, int | None] = {}
+    peaks: dict[str, int] = {}
     first = {
         name: seconds_of(lambda name=name, call=call: peaks.update({name: peak_of(call)}))
         for name, call in methods.items()
@@ -69,51 +91,50 @@ def measure_methods(
         {
             "method": name,
             "milliseconds": 1000 * typical[name],
-            "min": 1000 * min(times[name]),
-            "max": 1000 * max(times[name]),
             "times_floor": typical[name] / typical[floor],
             "times_faster": typical[library] / typical[name] if library in typical else None,
-            "peak_mb": None if (peak := peaks[name]) is None else peak / 2**20,
+            "peak_mb": peaks[name] / 2**20,
             "repeats": len(times[name]),
             "threads": torch.get_num_threads(),
-            "load": round(max(begin, load()), 2),
+            "load": load(),
         }
         for name in methods
     ]
 
 
 def compare(
-    what: str,
-    ours: Measure,
-    alternative: Measure,
-    repeats: int,
-    *,
-    at_least: float | None,
-    workers: int = 0,
-) -> Measurement:
-    """Return two speeds (images per second) and their ratio, which may have a bound.
+    what: str, ours: Measure, alternative: Measure, repeats: int, at_least: float | None
+) -> Row:
+    """Return two speeds (images per second) and the median of their ratios, which has a bound.
 
-    The ratio is the median over repeats; the first measurement of either side does not count.
+    The first measurement of either side does not count.
     """
     measured = interleaved({"ours": ours, "alternative": alternative}, repeats + 1)
     pairs = list(zip(measured["ours"], measured["alternative"], strict=True))[1:]
     ratio = statistics.median(one / other for one, other in pairs)
-    row = {
+    bound = [] if at_least is None else [Target(what, ratio, at_least, "x alternative", True)]
+    return {
         "what": what,
         "ours": statistics.median(one for one, _ in pairs),
         "alternative": statistics.median(other for _, other in pairs),
         "ratio": ratio,
-        "repeats": repeats,
-        "workers": workers,
         "threads": torch.get_num_threads(),
-        "load": round(load(), 2),
+        "load": load(),
+        "targets": bound,
     }
-    unit = "times the alternative"
-    bound = [] if at_least is None else [Target(what, ratio, at_least, unit, at_least=True)]
-    return Measurement(row, bound)
 
 
-def _now(device: torch.device | None) -> float:
-    if device is not None and device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
+def peak_of_process(call: Callable[[], object]) -> int:
+    """Return the most bytes by which this process grew during ``call`` (on Linux)."""
+    gc.collect()  # garbage that is collected during the call would hide as much of its growth,
+    with contextlib.suppress(AttributeError):  # and so would what the C library keeps for later
+        ctypes.CDLL(None).malloc_trim(0)
+    PEAK_RESET.write_text("5")
+    before = _status("VmRSS")
+    call()
+    return max(0, _status("VmHWM") - before)
+
+
+def _status(key: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
