@@ -15,6 +15,7 @@ are the sample. Batch sizes enter as their logarithm to base 2, so that slopes a
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -49,13 +50,9 @@ class Question:
     @property
     def margin(self) -> float:
         """The points that are of no consequence."""
-        margin = (
-            margin_of(self.metric, load_margins())
-            if self.claim.margin is None
-            else self.claim.margin
-        )
-        assert margin is not None, self.metric
-        return margin
+        own = self.claim.margin
+        margin = margin_of(self.metric, load_margins()) if own is None else own
+        return math.nan if margin is None else margin
 
     @property
     def sizes(self) -> tuple[int | None, ...]:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -62,63 +62,16 @@ def question(
     ``default_margin`` returns the margin of a metric for a published score. ``unexpected`` are
     words that belong to no option.
     """
-    check = _Check()
-    for word in unexpected:
-        check.problems.append(
-            f"'{word}' belongs to no option: write '--ours {word}' if it is a run"
-        )
-    scores = [check.score("--ours", text) for text in ours]
+    problems = [
+        f"'{word}' belongs to no option: write '--ours {word}' if it is a run"
+        for word in unexpected
+    ]
     if not ours:
-        check.problems.append("--ours is missing: the score that you got, such as --ours 62.4")
-    reference = math.nan
+        problems.append("--ours is missing: the score that you got, such as --ours 62.4")
     if published is None:
-        check.problems.append(
-            "--published is missing: the score in the paper, such as --published 65.9"
-        )
-    else:
-        reference = check.score("--published", published)
-    count = check.count("--n", n) if n is not None else len(ours)
-    if count and len(ours) > 1 and count != len(ours):
-        check.problems.append(
-            f"--n: {count} runs, but {len(ours)} values of --ours; give each run its value, or "
-            "their mean and --n"
-        )
-    asked = {
-        "spread": check.optional("--spread", spread),
-        "published_spread": check.optional("--published-spread", published_spread),
-    }
-    runs = check.count("--published-n", published_n) if published_n is not None else None
-    tests = check.count("--family", family)
-    width = check.optional("--margin", margin)
-    if width is None:
-        width = check.margin(metric, reference, default_margin)
-    if check.problems:
-        raise ConfigError("judge", check.problems)
-    return Question(
-        ours=tuple(scores),
-        n=count,
-        published=reference,
-        margin=width,
-        published_n=runs,
-        rounding=half_of_last_digit(str(published)),
-        family=tests,
-        **asked,
-    )
+        problems.append("--published is missing: the score in the paper, such as --published 65.9")
 
-
-def half_of_last_digit(text: str) -> float:
-    """Return half a unit of the last printed digit: 0.05 for 65.9, 0.5 for 66."""
-    exponent = Decimal(text.strip()).as_tuple().exponent
-    return 0.5 * 10.0 ** int(exponent)
-
-
-class _Check:
-    """Reads numbers and keeps what is wrong with them."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
-    def _number(self, option: str, text: str, example: str) -> float:
+    def number(option: str, text: str, example: str) -> float:
         if NUMBER.fullmatch(text.strip()):
             return float(text)
         advice = f"write a number such as {example}"
@@ -128,49 +81,63 @@ class _Check:
             advice = "the decimal sign is a point, and several runs are several --ours"
         elif "%" in text:
             advice = "leave out the sign %; scores are in percent anyway"
-        self.problems.append(f"{option}: '{text}' is not a number; {advice}")
+        problems.append(f"{option}: '{text}' is not a number; {advice}")
         return math.nan
 
-    def score(self, option: str, text: str) -> float:
-        """Return a score in percent."""
-        value = self._number(option, text, "62.4")
+    def score(option: str, text: str) -> float:
+        value = number(option, text, "62.4")
         if value < 0 or value > 100:
-            self.problems.append(f"{option}: {text} is no score; scores are 0 to 100 percent")
+            problems.append(f"{option}: {text} is no score; scores are 0 to 100 percent")
         elif 0 < value <= 1:
-            self.problems.append(
-                f"{option}: {text} looks like a fraction; scores are in percent, such as "
-                f"{100 * value:g}"
-            )
+            words = f"looks like a fraction; scores are in percent, such as {100 * value:g}"
+            problems.append(f"{option}: {text} {words}")
         return value
 
-    def above_zero(self, option: str, text: str) -> float:
-        """Return a number of points above 0 and up to 100."""
-        value = self._number(option, text, "0.3")
-        if value <= 0 or value > 100:
-            self.problems.append(f"{option}: {text} must be above 0 and at most 100 points")
+    def points(option: str, text: str | None) -> float | None:
+        value = None if text is None else number(option, text, "0.3")
+        if value is not None and (value <= 0 or value > 100):
+            problems.append(f"{option}: {text} must be above 0 and at most 100 points")
         return value
 
-    def optional(self, option: str, text: str | None) -> float | None:
-        """Return a number of points above 0, or None when it was not given."""
-        return None if text is None else self.above_zero(option, text)
-
-    def margin(
-        self, metric: str, reference: float, default: Callable[[str, float], float | None]
-    ) -> float:
-        """Return the margin of a metric, whose name may be written as tables show it."""
-        name = re.sub(r"(?i)^(?:r|recall)@(?=\d)", "recall_at_", metric.strip())
-        name = {"map@r": "map_at_r", "map": "map"}.get(name.lower(), name)
-        found = None if check_metric(name) else default(name, reference)
-        if found is None:
-            self.problems.append(
-                f"--metric: {check_metric(name) or f'{name} has no margin; give --margin'}"
-            )
-            return math.nan
-        return found
-
-    def count(self, option: str, text: str) -> int:
-        """Return a whole number from 1 on; 0 for what is none."""
+    def count(option: str, text: str) -> int:
         if re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1:
             return int(text)
-        self.problems.append(f"{option}: '{text}' must be a whole number: 1, 2, 3, ...")
+        problems.append(f"{option}: '{text}' must be a whole number: 1, 2, 3, ...")
         return 0
+
+    scores = tuple(score("--ours", text) for text in ours)
+    reference = math.nan if published is None else score("--published", published)
+    runs = len(ours) if n is None else count("--n", n)
+    if runs and len(ours) > 1 and runs != len(ours):
+        problems.append(
+            f"--n: {runs} runs, but {len(ours)} values of --ours; give each run its value, or "
+            "their mean and --n"
+        )
+    width = points("--margin", margin)
+    if margin is None:
+        # the name may be written as tables show it
+        name = re.sub(r"(?i)^(?:r|recall)@(?=\d)", "recall_at_", metric.strip())
+        name = {"map@r": "map_at_r", "map": "map"}.get(name.lower(), name)
+        problem = check_metric(name)
+        width = None if problem else default_margin(name, reference)
+        if width is None:
+            problems.append(f"--metric: {problem or f'{name} has no margin; give --margin'}")
+    asked = Question(
+        ours=scores,
+        n=runs,
+        published=reference,
+        margin=math.nan if width is None else width,
+        spread=points("--spread", spread),
+        published_spread=points("--published-spread", published_spread),
+        published_n=None if published_n is None else count("--published-n", published_n),
+        family=count("--family", family),
+    )
+    if problems:
+        raise ConfigError("judge", problems)
+    return replace(asked, rounding=half_of_last_digit(str(published)))
+
+
+def half_of_last_digit(text: str) -> float:
+    """Return half a unit of the last printed digit: 0.05 for 65.9, 0.5 for 66."""
+    exponent = Decimal(text.strip()).as_tuple().exponent
+    return 0.5 * 10.0 ** int(exponent)
