@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.errors import Problem, unknown_name
 from benchmark.core.options import make, problems, sound_part
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
 from benchmark.study.documents import Document
@@ -15,7 +15,6 @@ from benchmark.study.model import Block, DatasetChoice, Variant
 from benchmark.study.recipes import RecipeFile, merge, overlay, read_recipe, without_losses
 
 ALL = "all"  # the batch size of a batch that holds each training image once
-MAX_PROBLEMS = 1000
 TRIPLETS = "mined_triplets"  # the sampler of batches that are laid out as triplets
 
 
@@ -36,10 +35,8 @@ class BlockReader:
         self.recipes: dict[str, RecipeFile] = {}
 
     def add(self, key: str, message: str, runs: str = "") -> None:
-        """Note a problem of the value at ``key``; raise ConfigError where there are too many."""
+        """Note a problem of the value at ``key``."""
         self.problems.append(self.document.locate(Problem(message, key, runs=runs)))
-        if len(self.problems) > MAX_PROBLEMS:  # each may cost a search for the nearest name
-            raise ConfigError(str(self.document.path), self.problems)
 
     def runs_of(self, block: BlockFile, **parts: Any) -> str:
         """Return the words that name the runs of a block with the given parts."""

@@ -8,14 +8,13 @@ A block with fewer seeds than a look asks for keeps those it has.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
-from benchmark.core.records import read_json
 from benchmark.study.model import Study
 
 FILE = "looks.json"
@@ -33,30 +32,16 @@ class LookState:
 
     @classmethod
     def read(cls, folder: Path) -> LookState:
-        """Return the state in a study's folder; raise RunError for a file that is none."""
+        """Return the state in a study's folder."""
         path = Path(folder) / FILE
         if not path.is_file():
             return cls()
-        data = read_json(path, "the present look of a study")
-        look, begun = (data.get(name) for name in ("look", "begun")) if _is_state(data) else (0, ())
-        if look < 1 or len(begun) != look - 1:
-            advice = "delete it to begin with the first look again"
-            raise RunError(f"{path} does not say which look the study is at; {advice}")
-        return cls(look, tuple(begun))
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return cls(data["look"], tuple(data["begun"]))
 
     def write(self, folder: Path) -> None:
         """Write the state into a study's folder."""
         write_json(Path(folder) / FILE, asdict(self))
-
-
-def _is_state(data: Any) -> bool:
-    return (
-        isinstance(data, dict)
-        and set(data) == {"look", "begun"}
-        and type(data["look"]) is int
-        and isinstance(data["begun"], list)
-        and all(isinstance(day, str) for day in data["begun"])
-    )
 
 
 def looks_problem(looks: Sequence[int], seeds: int) -> str:

@@ -16,7 +16,6 @@ from benchmark.study.format import LABEL, ROOT, RecipeKeys, recipe_file_schema
 FILE_KEYS = tuple(item.name for item in fields(RecipeKeys))
 DECIDING = ("losses", "loss_precision", "options")  # those of them that decide numbers
 SCHEMA = schema_of(Recipe)
-MAX_CHAIN = 20  # recipes that extend each other
 
 
 @dataclass(frozen=True)
@@ -55,16 +54,12 @@ def recipes_beside(names: Iterable[str], study_path: Path) -> list[Path]:
     beside, own = _folders(study_path)
     found = set()
     for name in names:
-        base: Any = name
-        for _ in range(MAX_CHAIN + 1):
-            paths = (folder / f"{base}.yaml" for folder in (beside, own))
-            path = next((path for path in paths if path.is_file()), None)
-            if path is None:  # it was sound a moment ago
-                break
+        base: str | None = name
+        while base is not None:
+            paths = [folder / f"{base}.yaml" for folder in (beside, own)]
+            path = next(path for path in paths if path.is_file())
             found |= {path} if path.parent == beside and beside.resolve() != own else set()
             base = read_document(path).data.get("extends")
-            if base is None:
-                break
     return sorted(found)
 
 
@@ -93,9 +88,6 @@ def _resolved(
     base = document.data.get("extends")
     if not isinstance(base, str):
         return document, document.data, found
-    if len(below) == MAX_CHAIN:
-        words = f"the recipe {below[0]} lies over more than {MAX_CHAIN} others"
-        return document, document.data, [*found, *_in_file(document, [Problem(words, "extends")])]
     if base in (*below, name):
         words = f"is a circle: {' -> '.join([*below, name, base])}"
         return document, document.data, [*found, *_in_file(document, [Problem(words, "extends")])]

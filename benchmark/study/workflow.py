@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.core.environment import STUDY
-from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.errors import ConfigError
 from benchmark.core.faults import end_with
 from benchmark.core.files import clear_place, file_in_the_way
-from benchmark.core.paths import read_regular
 from benchmark.core.records import RESULT, RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
@@ -214,21 +213,14 @@ class TrialsFlow(Flow):
 
 @cache
 def _final_runs(path: Path, _: int) -> dict[str, Run]:
-    try:
-        return expand(load_study(path))
-    except ConfigError as error:
-        raise RunError(f"{error}\n  delete {path}, and it is written again") from error
+    return expand(load_study(path))
 
 
 def _content(folder: Path) -> str:
     """Return a digest of the files that lie in a folder."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        try:
-            content = read_regular(path)
-        except OSError as error:  # the page leaves it out, and says why
-            content = str(error).encode()
-        digest.update(os.fsencode(path.name) + b"\0" + content)
+        digest.update(os.fsencode(path.name) + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULT
 from benchmark.study import load_study
 from benchmark.study.grid import expand
-from benchmark.study.looks import FILE, LookState
+from benchmark.study.looks import LookState
 
 STUDY = """\
 study: own
@@ -111,14 +111,3 @@ def test_a_study_without_planned_looks_gets_no_more_seeds(tmp_path):
 def test_looks_that_are_no_plan_are_refused_with_what_is_allowed(study, looks):
     with pytest.raises(ConfigError, match="looks"):
         load_study(study(looks))
-
-
-@pytest.mark.parametrize(
-    "text", ["{}", "[]", '{"look": 3, "begun": ["d"]}', '{"look": 3, "begun": ["d", "e"]}', "{"]
-)
-def test_a_broken_file_of_the_present_look_is_a_clear_error(study, tmp_path, text):
-    path = study()
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / FILE).write_text(text)
-    with pytest.raises(RunError, match=FILE):
-        load_study(path, tmp_path)

@@ -25,22 +25,3 @@ def test_a_place_that_cannot_be_written_is_one_error(place, tmp_path):
     )
     assert done.returncode == 2 and done.stderr.startswith("error: cannot write ")
     assert place in done.stderr and "Traceback" not in done.stderr
-
-
-def test_a_damaged_study_of_final_runs_is_one_error(tmp_path):
-    path = tmp_path / "results" / "reality_check" / "reality_check-selected.yaml"
-    path.parent.mkdir(parents=True)
-    path.write_text("study: [")
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmark", "run", "reality_check", "--dry-run"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2 and "common.smk" not in done.stderr
-    assert (
-        "is not valid YAML" in done.stderr
-        and "selected.yaml, and it is written again" in done.stderr
-    )

@@ -129,17 +129,6 @@ def test_arguments_of_verbs_name_shipped_studies_and_the_paths_of_others(tmp_pat
     assert load_flow({"study": "a b/own.yaml"}).arguments == "'a b/own.yaml' --results results"
 
 
-def test_a_file_of_gigabytes_beside_an_analysis_is_not_read(tmp_path):
-    flow = load_flow({"study": "smoke", "results": str(tmp_path)})
-    folder = tmp_path / "smoke" / "analyses" / "toy"
-    folder.mkdir(parents=True)
-    (folder / "summary.json").write_text("{}")
-    before = flow.analysed()
-    with (folder / "figure.svg").open("wb") as stream:
-        stream.truncate(2**40)
-    assert load_flow({"study": "smoke", "results": str(tmp_path)}).analysed() != before
-
-
 @pytest.mark.parametrize("name", ["a #b", "a ", " ", "a\nb", "x: y", "a:"])
 def test_a_folder_that_yaml_reads_as_another_is_refused(name):
     with pytest.raises(ConfigError, match="cannot be handed to Snakemake"):
