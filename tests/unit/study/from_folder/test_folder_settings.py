@@ -3,13 +3,15 @@ it."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from benchmark.input.samplers import create_sampler
-from benchmark.study.from_folder.look import FROM_SCRATCH, Look, Network
-from benchmark.study.from_folder.settings import settings
+from benchmark.study.from_folder import Look, Network, settings
 
+SCRATCH = Network()
 PRETRAINED = Network("resnet50.tv_in1k", "resnet50", "its weights")
 
 
@@ -18,11 +20,13 @@ def seen(per_class: list[int], *, grey: bool = False, side: int = 200, tests: in
         "train": {"images": sum(per_class), "classes": len(per_class)},
         "test": {"images": tests, "classes": 9},
     }
-    return Look(counts, np.array(per_class), grey, side, 0.001, 64)
+    return Look(counts, np.array(per_class), grey, side, 0.001)
 
 
-def chosen(look: Look, network: Network = FROM_SCRATCH, **wishes):
-    return settings(look, network, **{"gpus": 0, "seeds": None, "side": None, **wishes})
+def chosen(look: Look, network: Network = SCRATCH, **wishes):
+    return SimpleNamespace(
+        **settings(look, network, **{"gpus": 0, "seeds": None, "side": None, **wishes})
+    )
 
 
 SIZES = {
@@ -37,7 +41,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("per_class", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("network", [FROM_SCRATCH, PRETRAINED], ids=["scratch", "pretrained"])
+@pytest.mark.parametrize("network", [SCRATCH, PRETRAINED], ids=["scratch", "pretrained"])
 def test_every_batch_size_fills_batches_with_two_classes_or_more(per_class, network):
     found = chosen(seen(per_class), network)
     labels = np.repeat(np.arange(len(per_class)), per_class)
@@ -55,7 +59,7 @@ def test_every_batch_size_fills_batches_with_two_classes_or_more(per_class, netw
 
 def test_few_large_classes_fill_a_batch_with_more_images_of_each():
     found = chosen(seen([700, 650]))
-    assert (found.samples, found.batch_sizes) == (16, (32,))
+    assert (found.samples, found.batch_sizes) == (16, [32])
 
 
 def test_classes_of_two_images_are_drawn_in_pairs():
@@ -64,11 +68,11 @@ def test_classes_of_two_images_are_drawn_in_pairs():
 
 def test_a_small_dataset_gets_more_epochs_seeds_and_batch_sizes_than_a_large_one():
     small, large = chosen(seen([40] * 50)), chosen(seen([40] * 5000))
-    assert (small.epochs, len(small.seeds), small.batch_sizes) == (20, 5, (16, 64))
-    assert (large.epochs, len(large.seeds), large.batch_sizes) == (2, 3, (128,))
+    assert (small.epochs, len(small.seeds), small.batch_sizes) == (20, 5, [16, 64])
+    assert (large.epochs, len(large.seeds), large.batch_sizes) == (2, 3, [128])
 
 
-@pytest.mark.parametrize(("tests", "recall_at"), [(8, (1, 2)), (60, (1, 10)), (500, (1, 10, 100))])
+@pytest.mark.parametrize(("tests", "recall_at"), [(8, [1, 2]), (60, [1, 10]), (500, [1, 10, 100])])
 def test_recall_is_measured_well_below_the_number_of_test_images(tests, recall_at):
     assert chosen(seen([40] * 50, tests=tests)).recall_at == recall_at
 

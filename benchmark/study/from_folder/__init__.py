@@ -1,1 +1,0 @@
-"""A study of your own images: a look at the class folders, and settings that fit them."""
