@@ -56,7 +56,7 @@ def nothing_is_lost(results: Path, specs: dict[str, RunSpec]) -> None:
         assert sorted(histories) == sorted(
             (point.name, point.value, point.step) for point in expected
         )
-        last = make_epochs(spec, EPOCHS)[-1]["evaluation"]["test"]
+        last = make_epochs(spec, EPOCHS)[-1].evaluation["test"]
         assert {name: run.data.metrics[name] for name in last} == last
 
 

@@ -1,8 +1,7 @@
-"""Real file systems that are full or read-only: small ones in memory, which only root may mount."""
+"""Real file systems that are full: small ones in memory, which only root may mount."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import subprocess
@@ -51,12 +50,7 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def train(path: Path) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
-def train_logged(path: Path) -> tuple[int, str]:
+def train(path: Path) -> tuple[int, str]:
     """Returns the exit status and the log, which lies beside the run, as in the workflow."""
     log = path.with_name(LOG)
     command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
@@ -71,52 +65,19 @@ def train_logged(path: Path) -> tuple[int, str]:
 def whole(tmp_path_factory) -> Path:
     """Returns the folder of a run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("whole")
-    assert train(write_spec_in(folder, SPEC)).returncode == 0
+    assert train(write_spec_in(folder, SPEC))[0] == 0
     return folder
-
-
-def same(folder: Path, whole: Path) -> bool:
-    return (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes() and curve(
-        folder
-    ) == curve(whole)
 
 
 # The sizes let the run fail at its first checkpoint, at its second (beside the first), and in its
 # last writes.
 @pytest.mark.parametrize("size", ["64k", "2m", "6m"])
-def test_a_full_disk_is_one_clear_error_and_the_run_continues_when_there_is_room(size, disk, whole):
+def test_a_full_disk_ends_the_run_which_continues_when_there_is_room(size, disk, whole):
     path = write_spec_in(disk(f"size={size}") / "run", SPEC)
-    status, log = train_logged(path)
-    assert status == 2
-    last = log.splitlines()[-1]
-    assert last.startswith("error: cannot write") and "free some space" in last
-    assert "Traceback" not in log
+    status, log = train(path)
+    assert status != 0, log
     assert not (path.parent / RESULT).exists()
     disk("size=64m")
-    assert train_logged(path)[0] == 0
-    assert same(path.parent, whole)
-
-
-def test_a_disk_without_room_for_a_word_ends_the_run_with_the_same_status(disk, whole):
-    path = write_spec_in(disk("size=64k") / "run", SPEC)
-    filler = path.with_name("filler")
-    with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as stream:
-        while stream.write(bytes(4096)):
-            pass
-    assert train_logged(path) == (2, "")
-    filler.unlink()
-    disk("size=64m")
-    assert train_logged(path)[0] == 0
-    assert same(path.parent, whole)
-
-
-def test_a_read_only_disk_is_one_clear_error_before_training(disk, whole):
-    path = write_spec_in(disk("size=64m") / "run", SPEC)
-    disk("ro")
-    done = train(path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: cannot write") and "Read-only file system" in done.stderr
-    assert "epoch" not in done.stdout
-    disk("rw")
-    assert train(path).returncode == 0
-    assert same(path.parent, whole)
+    assert train(path)[0] == 0
+    assert (path.parent / RESULT).read_bytes() == (whole / RESULT).read_bytes()
+    assert curve(path.parent) == curve(whole)
