@@ -103,18 +103,13 @@ def read_table(
     wanted = [*texts, *numbers]
     try:
         table = pd.read_csv(
-            findings.root / file,
-            dtype=str,
-            usecols=wanted,
-            skipinitialspace=True,
-            index_col=False,
-            encoding_errors="strict",
+            findings.root / file, dtype=str, usecols=wanted, skipinitialspace=True, index_col=False
         )[wanted]
+        if not len(table):
+            raise ValueError("it lists nothing")
     except (OSError, ValueError) as error:  # pandas raises ValueError for any other table
         findings.add(f"cannot read {file}: {error}; get it from its publishers again")
         return pd.DataFrame({name: np.empty(0, object) for name in wanted})
-    if not len(table):
-        findings.add(f"{file} lists nothing; unpack it again")
     values = table[list(numbers)].apply(pd.to_numeric, errors="coerce")
     # a comparison with NaN is false
     wrong = table[list(texts)].isna().any(axis=1) | ~(values.abs() < LARGEST).all(axis=1)
