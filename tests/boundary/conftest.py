@@ -15,7 +15,6 @@ def elsewhere(tmp_path: Path, monkeypatch):
     """Work in an empty folder, in which the corpus tries to make files called ``owned``."""
     (tmp_path / "work" / "in").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "work" / "in")
-    monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
     yield
     assert not list(tmp_path.rglob("*owned*")), "something ran, or landed outside"
     assert not Path("/tmp/owned").exists()
