@@ -203,14 +203,14 @@ def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, 
             raise typer.BadParameter(f"'{key}' is given twice; give it once")
         is_text = "string" in properties.get(key, {}).get("type", ())
         try:
-            # a folder may be called null
-            params[key] = (
-                text if is_text and (text != "null" or key == "root") else yaml.safe_load(text)
-            )
+            value = yaml.safe_load(text)
         except (yaml.YAMLError, ValueError) as error:
-            raise typer.BadParameter(
-                f"'{text}' for '{key}' is not a YAML value: {error}"
-            ) from error
+            if not is_text:
+                words = f"'{text}' for '{key}' is not a YAML value: {error}"
+                raise typer.BadParameter(words) from error
+            value = text
+        # a folder may be called null
+        params[key] = text if is_text and (value is not None or key == "root") else value
     return with_root(name, loader, params)
 
 

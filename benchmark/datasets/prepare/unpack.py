@@ -64,11 +64,11 @@ def unpack(archive: Path, into: Path) -> int:
     Hidden files and what macOS adds are left out. Raise DataError for names that leave, links,
     devices and a full disk, DamagedError for an archive that cannot be read to its end.
     """
-    bar = {"total": archive.stat().st_size, "desc": f"unpacking {archive.name}"}
+    size, label = archive.stat().st_size, f"unpacking {archive.name}"
     try:
         with (
             open(archive, "rb") as file,
-            tqdm.wrapattr(file, "read", **bar, disable=None, leave=False) as stream,
+            tqdm.wrapattr(file, "read", size, desc=label, disable=None, leave=False) as stream,
         ):
             start = file.read(8)
             file.seek(0)
