@@ -21,20 +21,13 @@ ascending_ranks = copy("ascending_ranks", direction=-1.0)
 precision_instead_of_loss = copy("precision_instead_of_loss", finish=lambda value: 1 - value)
 rank_from_zero = copy("rank_from_zero", first=0.0)
 self_counted_twice = copy("self_counted_twice", self_step=1.0)
-half_self_too_much = copy("half_self_too_much", self_step=0.5)
 temperature_multiplied = copy("temperature_multiplied", tau=100.0)
-temperature_of_another_paper = copy("temperature_of_another_paper", tau=0.02)
 query_left_out = copy("query_left_out", include_query=False)
 sum_over_queries = copy("sum_over_queries", reduce=torch.sum)
-median_over_queries = copy("median_over_queries", reduce=torch.median)
 all_images_in_the_mean = copy("all_images_in_the_mean", singles=True)
 half_gradient = copy("half_gradient", scores=lambda e: e @ e.detach().T)
 no_gradient = copy("no_gradient", scores=lambda e: scores_of(e.detach()))
 scores_in_half_precision = copy("scores_in_half_precision", scores=lambda e: scores_of(e).half())
-last_coordinate_forgotten = copy(
-    "last_coordinate_forgotten", scores=lambda e: e[:, :-1] @ e[:, :-1].T
-)
-manhattan_distance = copy("manhattan_distance", scores=lambda e: -torch.cdist(e, e, p=1))
 distance_without_a_gradient_at_zero = copy(
     "distance_without_a_gradient_at_zero",
     scores=lambda e: 1 - (e.unsqueeze(0) - e.unsqueeze(1)).square().sum(2).sqrt().square() / 2,
@@ -44,28 +37,11 @@ gradient_of_ranks_stopped = copy("gradient_of_ranks_stopped", stop_rank=True)
 divided_by_the_batch = copy(
     "divided_by_the_batch", per_query=lambda ap, targets: ap.sum(1) / len(ap)
 )
-divided_by_other_positives = copy(
-    "divided_by_other_positives", per_query=lambda ap, t: ap.sum(1) / (t.sum(1) - 1).clamp(min=1)
-)
-
-
-def first_class_size_for_all(embeddings, labels):
-    size = int((labels == labels[0]).sum())
-    return dense_smooth_ap(embeddings, labels, per_query=lambda ap, targets: ap.sum(1) / size)
 
 
 def classes_by_position(embeddings, labels):
     size = int((labels == labels[0]).sum())
     return dense_smooth_ap(embeddings, torch.arange(len(labels)) // size)
-
-
-def labels_cut_at_ten(embeddings, labels):
-    return dense_smooth_ap(embeddings, labels.clamp(max=10))
-
-
-def last_row_forgotten(embeddings, labels):
-    even = len(labels) - len(labels) % 2
-    return dense_smooth_ap(embeddings[:even], labels[:even])
 
 
 def wrong_beyond_a_block(embeddings, labels):

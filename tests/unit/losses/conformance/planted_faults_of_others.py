@@ -21,7 +21,6 @@ def mean_over_queries(embeddings, labels, formula):
 
 
 sup_ap_without_the_half_step = create_loss("sup_ap", start=0.0)
-sup_ap_flat_beyond_the_margin = create_loss("sup_ap", rho=0.0)
 sup_ap_with_a_jump_at_the_margin = create_loss("sup_ap", offset=1.44)
 
 
@@ -42,7 +41,6 @@ def sup_ap_with_soft_positive_ranks(embeddings, labels):
 
 
 fast_ap_with_the_query_in_its_histogram = create_loss("softbin_ap", bins=11)
-fast_ap_with_a_center_too_few = create_loss("fast_ap", bins=9)
 
 
 def fast_ap_of_distances(embeddings, labels):
@@ -80,4 +78,3 @@ def blackbox_ap_with_ties_in_order(embeddings, labels):
 
 
 roadmap_with_sums = create_loss("roadmap", weights=[1.0, 1.0])
-roadmap_over_pairs_that_are_not_zero = create_loss("roadmap", reduction="nonzero")
