@@ -72,14 +72,14 @@ def _run(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
     process has only its own rows, so that no summing is left to do.
     """
     named = subject.candidate.source, subject.reference.name, subject.reference.options
-    with tempfile.TemporaryDirectory() as folder, held_back_from_workers():
+    with held_back_from_workers():
+        pool = multiprocessing.get_context("spawn").Pool(PROCESSES, leave_interrupts_to_parent)
+    with pool, tempfile.TemporaryDirectory() as folder:
         works = [(rank, half, f"{folder}/meeting", *named) for rank, half in enumerate(halves)]
-        context = multiprocessing.get_context("spawn")
-        with context.Pool(PROCESSES, leave_interrupts_to_parent) as pool:
-            try:
-                found = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
-            except multiprocessing.TimeoutError:
-                return Finding(NAME, "failed", f"no answer within {SECONDS} s in two processes")
+        try:
+            found = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
+        except multiprocessing.TimeoutError:
+            return Finding(NAME, "failed", f"no answer within {SECONDS} s in two processes")
     problem = next((each for each in found if isinstance(each, Finding)), None)
     return problem or [each for each in found if isinstance(each, Answer)]
 
