@@ -1,6 +1,5 @@
 """Weights from a file or another network, fitted to a backbone without classifier."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ EMBEDDING = "embedding."  # before the names of a linear head's weights, beside 
 POWER = "pooling.power"  # of GeM
 # Names in the checkpoints of SoftBinAP's authors (naver/deep-image-retrieval), known by the first.
 RELEASED = {"adpool.p": POWER, "fc.weight": "embedding.weight", "fc.bias": "embedding.bias"}
-SHOWN_KEYS = 8
 
 
 def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
@@ -69,24 +67,15 @@ def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: 
             weights["pos_embed"] = torch.cat([position[:, :1], position[:, 2:]], dim=1)
     _fit_channels(backbone, weights, expected)
     # Files of old versions lack these counters, which nothing reads at a fixed momentum.
-    optional = {key for key in expected if key.endswith("num_batches_tracked")}
-    problems = _listed(f"{source} lacks", expected.keys() - weights.keys() - optional)
-    problems += _listed(f"{source} has unexpected", weights.keys() - expected.keys())
-    problems += [
-        f"{source}: {key} has shape {tuple(weights[key].shape)}, expected {tuple(value.shape)}"
-        for key, value in expected.items()
-        if key in weights and weights[key].shape != value.shape
-    ]
-    problems += [
-        f"{source}: {key} is of type {weights[key].dtype}, expected {value.dtype}"
-        for key, value in expected.items()
-        if key in weights and weights[key].is_floating_point() != value.is_floating_point()
-    ]
-    if problems:
-        raise ConfigError(
-            WHERE, [*problems, "give the weights of this architecture, under timm's names"]
-        )
-    backbone.load_state_dict({**expected, **weights})
+    counters = {k: v for k, v in expected.items() if k.endswith("num_batches_tracked")}
+    _load(backbone, {**counters, **weights}, source, "give the weights of this architecture")
+
+
+def _load(module: nn.Module, weights: dict[str, torch.Tensor], source: str, advice: str) -> None:
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:  # which names every key and shape that does not fit
+        raise ConfigError(WHERE, [f"{source}: {error}; {advice}"]) from error
 
 
 def load_head(head: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
@@ -95,15 +84,8 @@ def load_head(head: nn.Module, weights: dict[str, torch.Tensor], source: str) ->
     Raise ConfigError when they do not fit, or there is no head for them.
     """
     own = {k.removeprefix(EMBEDDING): v for k, v in weights.items() if k.startswith(EMBEDDING)}
-    expected = head.state_dict()
-    if not own:
-        return
-    if {k: v.shape for k, v in own.items()} != {k: v.shape for k, v in expected.items()}:
-        shapes = {f"{EMBEDDING}{k}": tuple(v.shape) for k, v in own.items()}
-        wanted = {f"{EMBEDDING}{k}": tuple(v.shape) for k, v in expected.items()}
-        words = f"{source}: {shapes} do not fit the head, which has {wanted or 'no weights'}"
-        raise ConfigError(WHERE, [f"{words}; set embedding_dim to the width of the file"])
-    head.load_state_dict(own)
+    if own:
+        _load(head, own, source, "set embedding_dim to the width of the file")
 
 
 def load_power(pooling: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
@@ -137,9 +119,3 @@ def _fit_channels(
             and weights[key].shape[1] == 3
         ):
             weights[key] = adapt_input_conv(expected[key].shape[1], weights[key])
-
-
-def _listed(words: str, keys: Iterable[str]) -> list[str]:
-    keys = sorted(keys)
-    more = f", ... ({len(keys) - SHOWN_KEYS} more)" if len(keys) > SHOWN_KEYS else ""
-    return [f"{words} {', '.join(keys[:SHOWN_KEYS])}{more}"] if keys else []

@@ -92,8 +92,8 @@ def _receive(url: str, part: Path) -> None:
         if state != 206:
             size = 0
             part.unlink(missing_ok=True)
-            version = answer.get("ETag", "")  # a weak one cannot be used to resume
-            version = version if version.startswith('"') else answer.get("Last-Modified")
+            tag = answer.get("ETag", "")  # a weak one cannot be used to resume
+            version = tag if tag.startswith('"') else answer.get("Last-Modified")
             write_json(_record(part), {"url": url, "version": version})
         total = int(answer["Content-Length"]) + size if "Content-Length" in answer else None
         bar = tqdm(
