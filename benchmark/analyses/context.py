@@ -1,20 +1,117 @@
-"""What an analysis may ask for: the study, its seeds, and embeddings of runs trained as in it."""
+"""What an analysis may ask for: the study, its seeds, and embeddings of runs trained as in it.
+
+Runs leave no weights behind, so an analysis trains what it looks at, once per specification and
+code version: the batches of the last epoch and the test set after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmark.analyses.recording import Recording, recorded
-from benchmark.core.errors import ConfigError, unknown_name
+import numpy as np
+
+from benchmark.core.code_version import code_version
+from benchmark.core.errors import ConfigError, RunError, unknown_name
+from benchmark.core.files import replacing
 from benchmark.core.options import defaults_of
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.labels import dataset_name
 from benchmark.report.numbers import listed
 from benchmark.study.model import Block, Study, Variant
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Float32 embeddings with unit rows and int64 labels of one run.
+
+    batches, batch_labels     (T, D), (T,): what the loss saw in the last epoch, batch after batch
+    sizes                     (S,): images of each of the S batches, T in all
+    query, query_labels       (Q, D), (Q,): the first protocol, after training
+    gallery, gallery_labels   (G, D), (G,); empty when the queries are searched among themselves
+    """
+
+    batches: np.ndarray
+    batch_labels: np.ndarray
+    sizes: np.ndarray
+    query: np.ndarray
+    query_labels: np.ndarray
+    gallery: np.ndarray
+    gallery_labels: np.ndarray
+
+    def steps(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield embeddings (B, D) and labels (B,) of each training step of the epoch, in order."""
+        ends = np.cumsum(self.sizes)
+        for start, end in zip(ends - self.sizes, ends, strict=True):
+            yield self.batches[start:end], self.batch_labels[start:end]
+
+
+def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recording:
+    """Return the recording of ``spec`` from ``folder``, training it first where it is missing.
+
+    The file is named by run, specification and code version; processes that train the same run at
+    one time do double work, and each leaves a whole file.
+    """
+    version = re.sub(r"[^\w.]", "-", code_version())
+    path = Path(folder) / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"
+    if path.is_file():
+        with np.load(path) as stored:
+            return Recording(**stored)
+    say(f"training {spec.run_id} ({spec.recipe.training.epochs} epochs) to look at its embeddings")
+    recording = _train(spec)
+    with replacing(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, **vars(recording))
+    return recording
+
+
+def _train(spec: RunSpec) -> Recording:
+    from benchmark.training.components import build_components
+    from benchmark.training.interrupt import StopRequest
+    from benchmark.training.loop import Trainer
+    from benchmark.training.numerics import prepare_numerics
+    from benchmark.training.progress import Progress
+    from benchmark.training.step import DivergedError
+
+    training = spec.recipe.training
+    components = build_components(spec, prepare_numerics(training))
+    seen: deque[tuple[np.ndarray, np.ndarray]] = deque(
+        maxlen=len(components.sampler.epoch(training.epochs - 1))
+    )
+
+    def note(module: Any, inputs: tuple) -> None:
+        seen.append(tuple(tensor.detach().cpu().numpy().copy() for tensor in inputs[:2]))
+
+    hook = components.loss.register_forward_pre_hook(note)
+    try:
+        with StopRequest() as stop, tempfile.TemporaryDirectory() as scratch:
+            trainer = Trainer(components, Path(scratch), Progress(spec.run_id, training.epochs))
+            embedded = trainer.run(stop).embedded
+    except DivergedError as error:
+        raise RunError(
+            f"{spec.run_id} diverged ({error}), so its embeddings cannot be analysed"
+        ) from error
+    finally:
+        hook.remove()
+    item = next(iter(embedded.values()))
+    gallery, gallery_labels = np.zeros((0, item.query.shape[1]), np.float32), np.zeros(0, np.int64)
+    if item.gallery is not None and item.protocol.gallery is not None:
+        gallery, gallery_labels = item.gallery, item.protocol.gallery.labels
+    return Recording(
+        batches=np.concatenate([rows for rows, _ in seen]).astype(np.float32),
+        batch_labels=np.concatenate([labels for _, labels in seen]).astype(np.int64),
+        sizes=np.array([len(labels) for _, labels in seen]),
+        query=item.query,
+        query_labels=item.protocol.query.labels,
+        gallery=gallery,
+        gallery_labels=gallery_labels,
+    )
+
 
 QUICK_DATASET = "glyphs_tiny"
 DEFAULT_SEEDS = 3

@@ -7,9 +7,9 @@ import pandas as pd
 
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, decided, finding, rising
-from benchmark.analyses.context import Context, doubled
-from benchmark.analyses.exact_ap import average_precision
-from benchmark.analyses.gap_bounds import (
+from benchmark.analyses.context import Context, Recording, doubled
+from benchmark.analyses.gap import (
+    average_precision,
     calibrated_bound,
     draw_batches,
     gap,
@@ -17,7 +17,6 @@ from benchmark.analyses.gap_bounds import (
     worst_calibrated_bound,
 )
 from benchmark.analyses.gap_report import CALIBRATED, LOSSES, PLAIN, TITLE, gap_figure, gap_table
-from benchmark.analyses.recording import Recording
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
 from benchmark.papers.printed.gap import GAP

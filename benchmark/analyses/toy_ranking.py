@@ -9,7 +9,7 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, cells, finding, numeric
 from benchmark.analyses.context import Context
-from benchmark.analyses.exact_ap import average_precision
+from benchmark.analyses.gap import average_precision
 from benchmark.core.seeding import derive
 from benchmark.report.drawing.drawing import Drawing, new_figure
 from benchmark.report.drawing.style import DOUBLE, FAINT, INK, STYLES, styled

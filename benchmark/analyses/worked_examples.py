@@ -9,8 +9,7 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, cells, finding, listed, numeric
 from benchmark.analyses.context import Context
-from benchmark.analyses.exact_ap import average_precision
-from benchmark.analyses.gap_bounds import Batch, gap, plain_bound
+from benchmark.analyses.gap import Batch, average_precision, gap, plain_bound
 from benchmark.analyses.toy_ranking import value_and_gradient
 from benchmark.report.drawing.drawing import Drawing, new_figure
 from benchmark.report.drawing.style import DOUBLE, FAINT, STYLES, styled

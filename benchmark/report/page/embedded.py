@@ -1,4 +1,4 @@
-"""What the page embeds of other steps: the retrieval gallery as far as it fits, the analyses."""
+"""What the page embeds of other steps: downloads, the gallery as far as it fits, analyses."""
 
 import base64
 from collections.abc import Mapping
@@ -8,7 +8,6 @@ from pathlib import Path
 from benchmark.report.drawing.drawing import inline_svg
 from benchmark.report.gallery.choose import REASONS
 from benchmark.report.labels import dataset_label, metric_label
-from benchmark.report.page.files import Download, download
 from benchmark.report.records import (
     GALLERY_FILE,
     SIDES,
@@ -18,6 +17,29 @@ from benchmark.report.records import (
     PairQueries,
     Query,
 )
+
+EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
+
+
+@dataclass(frozen=True)
+class Download:
+    """A link: what it says, the name to save under, and the address."""
+
+    label: str
+    name: str
+    address: str
+
+
+def download(label: str, study: Path, file: str, name: str = "") -> Download:
+    """Return the link to ``file`` of a study's folder, saved as ``name`` (default: its own)."""
+    path = study / file
+    content = path.read_bytes()
+    address = f"../{file}"
+    if len(content) <= EMBEDDED:
+        kind = "text/csv" if path.suffix == ".csv" else "text/plain"
+        address = f"data:{kind};charset=utf-8;base64,{base64.b64encode(content).decode()}"
+    return Download(label, name or path.name, address)
+
 
 LIMIT = 2_500_000  # bytes of pictures and curves in one page
 

@@ -21,11 +21,14 @@ from benchmark.report.page.answer import (
     verdict_counts,
 )
 from benchmark.report.page.embedded import FOLDER as ANALYSES
-from benchmark.report.page.embedded import load_analyses, load_gallery
-from benchmark.report.page.files import Download, download
-from benchmark.report.page.methods import methods, recipe_deviations, recipe_sources
+from benchmark.report.page.embedded import Download, download, load_analyses, load_gallery
+from benchmark.report.page.methods import (
+    methods,
+    provenance_facts,
+    recipe_deviations,
+    recipe_sources,
+)
 from benchmark.report.page.notices import notices
-from benchmark.report.page.provenance import provenance_facts
 from benchmark.report.records import CONTENTS, GALLERY, Artefact, read_artefacts
 from benchmark.report.render.html import environment, to_html
 from benchmark.report.render.table import TONES

@@ -86,20 +86,6 @@ class Table:
     sections: list[Section]
     notes: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        widths = {len(row) for section in self.sections for row in section.rows}
-        if widths - {len(self.columns)}:
-            raise ValueError(
-                f"'{self.title}': {len(self.columns)} columns, but rows of {sorted(widths)} cells"
-            )
-        for row in (row for section in self.sections for row in section.rows):
-            for column, cell in zip(self.columns, row, strict=True):
-                if column.parts and len(cell.numbers) not in (0, len(column.parts)):
-                    raise ValueError(
-                        f"'{self.title}': {len(cell.numbers)} numbers in a cell of the column "
-                        f"{column.header}, which has {', '.join(column.parts)}"
-                    )
-
     @property
     def rows(self) -> int:
         """Return the number of rows over all sections."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.analyses.gap_bounds import gap, plain_bound
+from benchmark.analyses.gap import gap, plain_bound
 from benchmark.analyses.worked_examples import (
     BATCHES,
     calibration,

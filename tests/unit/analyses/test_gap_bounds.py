@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from benchmark.analyses.gap_bounds import (
+from benchmark.analyses.gap import (
     Batch,
     calibrated_bound,
     draw_batches,

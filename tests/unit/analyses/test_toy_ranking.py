@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.analyses.exact_ap import average_precision, batch_ap
+from benchmark.analyses.gap import average_precision, batch_ap
 from benchmark.analyses.toy_ranking import (
     POSITIVE,
     SCORES,

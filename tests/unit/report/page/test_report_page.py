@@ -16,9 +16,9 @@ from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.report.page.answer import answer, run_counts, verdict_counts
+from benchmark.report.page.methods import provenance_facts
 from benchmark.report.page.notices import notices
 from benchmark.report.page.page import build_page
-from benchmark.report.page.provenance import provenance_facts
 from benchmark.study.model import References
 
 FIGURE = ("seed_differences",)  # one is enough where the rest of the page is what matters

@@ -14,8 +14,7 @@ from made_up_results import made_up_runs, made_up_study
 
 from benchmark.report.page.answer import answer, claim_counts, claims_heading
 from benchmark.report.page.embedded import load_analyses
-from benchmark.report.page.methods import recipe_sources
-from benchmark.report.page.provenance import provenance_facts
+from benchmark.report.page.methods import provenance_facts, recipe_sources
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),

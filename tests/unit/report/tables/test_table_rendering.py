@@ -139,11 +139,6 @@ def test_html_page_of_a_table_stands_alone():
     assert page.startswith("<!doctype html>") and "http" not in page
 
 
-def test_a_row_of_the_wrong_width_is_refused():
-    with pytest.raises(ValueError, match="2 columns, but rows of"):
-        Table("t", "c", [text_column("a"), text_column("b")], [Section("", [[TableCell("x")]])])
-
-
 def test_marks_share_equal_values_and_leave_lone_values_unmarked():
     assert marks([0.5, 0.7, None, 0.7, 0.6]) == ["", "best", "", "best", "second"]
     assert marks([0.5, 0.7], higher_is_better=False) == ["best", "second"]
