@@ -1,12 +1,14 @@
 """``python -m benchmark train | fill``: one run, as the workflow calls it; and many short ones."""
 
+import ctypes
+import json
 import os
 import signal
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +29,7 @@ from benchmark.core.interrupts import held_back_from_workers, ignore_interrupts
 from benchmark.core.records import LOG, RESULTS, SPEC
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PR_SET_PDEATHSIG = 1  # of prctl
 
 
 @app.command()
@@ -38,12 +41,6 @@ def train(
             help="folder of the result; default: beside the spec", callback=folder_to_write
         ),
     ] = None,
-    gpus: Annotated[
-        int,
-        typer.Option(
-            help="GPUs; with several, a process for each trains the run", min=0, max=MAX_PROCESSES
-        ),
-    ] = 0,
     started: Annotated[float | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Train and evaluate one run, or continue it from its checkpoint.
@@ -55,19 +52,6 @@ def train(
     started = time.monotonic() if started is None else started
     _check(spec)
     _limit_threads(spec)
-    from benchmark.core.environment import is_one_of_several
-    from benchmark.training.launch import launch, take_part
-
-    if is_one_of_several():
-        from benchmark.training.interrupt import attempt
-
-        raise typer.Exit(take_part(lambda: attempt(spec, out, started)))
-    if gpus > 1:
-        from benchmark.core.records import RunSpec
-
-        RunSpec.read(spec)  # what is wrong with it is said before any process is started
-        folder = [] if out is None else ["--out", str(out)]
-        raise typer.Exit(launch(["train", "--spec", str(spec), *folder], gpus))
     from benchmark.training.fork_server.client import train_forked
 
     status = train_forked(spec, out, started)
@@ -131,12 +115,13 @@ def fill(
 
 
 def _leave_signals_to_the_parent(parent: int) -> None:
-    """Let a worker end its run, which takes seconds; the parent starts no other."""
-    from benchmark.training.launch import die_with_parent
-
+    """Let a worker end its run, which takes seconds, unless the parent itself is killed."""
     ignore_interrupts()
     # by a signal: a thread that waits for it would be there when a run forks its loaders
-    die_with_parent(signal.SIGKILL, parent)
+    with suppress(AttributeError, OSError):  # Linux alone has it
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before this process asked
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _train_quietly(spec: Path) -> str:
@@ -152,9 +137,9 @@ def _train_quietly(spec: Path) -> str:
         except BenchmarkError as error:
             print(f"error: {shown(error)}", file=log)
             return shown(error)
-        except (Exception, SystemExit) as error:  # of a loss from elsewhere: the other runs go on
+        except Exception as error:  # the other runs go on
             traceback.print_exc(file=log)
-            return "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
+            return f"{type(error).__name__}: {error}"
     return ""
 
 
@@ -173,14 +158,7 @@ def _check(spec: Path) -> None:
 
 def _limit_threads(spec: Path) -> None:
     """Set the thread variables before numpy and torch are imported: they are read only once."""
-    from benchmark.core.paths import MAX_RECORD, read_regular
-    from benchmark.core.plain import parse_json
-
-    try:
-        threads = parse_json(read_regular(spec, MAX_RECORD))["recipe"]["training"]["threads"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return  # reading the specification properly reports what is wrong with it
-    if not isinstance(threads, int):
-        return
-    for variable in THREAD_VARIABLES:
-        os.environ.setdefault(variable, str(threads))
+    with suppress(ValueError, KeyError, TypeError):  # reading it properly reports what is wrong
+        threads = json.loads(spec.read_bytes())["recipe"]["training"]["threads"]
+        for variable in THREAD_VARIABLES:
+            os.environ.setdefault(variable, str(threads))

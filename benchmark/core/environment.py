@@ -69,12 +69,6 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def is_one_of_several() -> bool:
-    """Whether torchrun started this process, to train a run with others."""
-    names = ("RANK", "WORLD_SIZE", "MASTER_ADDR")
-    return all(name in os.environ for name in names) and os.environ["WORLD_SIZE"] != "1"
-
-
 def cache_folder() -> Path:
     """Return the folder of things that are computed once per machine."""
     return Path(CACHE.value() or RESULTS / "cache")

@@ -1,20 +1,12 @@
 """The interface of an input."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 
 from benchmark.core.recipe_input import InputConfig
-
-# Which of a number of things are wanted: consecutive ones.
-Share = Callable[[int], slice]
-
-
-def everything(total: int) -> slice:
-    """Return all of ``total`` things."""
-    return slice(0, total)
 
 
 class Input(ABC):
@@ -22,30 +14,19 @@ class Input(ABC):
 
     @abstractmethod
     def train_batches(
-        self,
-        batches: Sequence[np.ndarray],
-        seed: int,
-        epoch: int,
-        start: int = 0,
-        share: Share = everything,
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
-        """Yield the augmented tensors of ``batches[start:]``, and of each the ``share``.
+        """Yield the augmented tensors of ``batches[start:]``.
 
         An image depends only on (seed, epoch, number of the batch, place in it).
         """
 
     @abstractmethod
-    def eval_batches(
-        self, batch_size: int, scale: float = 1.0, share: Share = everything
-    ) -> Iterator[torch.Tensor]:
-        """Yield the ``share`` of batches of all images in order, without augmentation.
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
+        """Yield batches of all images in order, without augmentation.
 
         ``scale``: of their sides.
         """
-
-    def eval_size(self, batch_size: int) -> int:
-        """Return the size of the batches of ``eval_batches``."""
-        return batch_size
 
 
 def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -18,7 +18,7 @@ from benchmark.core.recipe_input import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Picture
-from benchmark.input.base import Input, Share, everything, normalisation
+from benchmark.input.base import Input, normalisation
 from benchmark.input.pictures import Size
 from benchmark.input.views import View, eval_view, train_view
 
@@ -57,27 +57,17 @@ class FileInput(Input):
         self._plan = _Plan()
 
     def train_batches(
-        self,
-        batches: Sequence[np.ndarray],
-        seed: int,
-        epoch: int,
-        start: int = 0,
-        share: Share = everything,
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
         """Yield the augmented tensors of ``batches[start:]``."""
-        yield from self._tensors(batches[start:], start, seed, epoch, share=share)
+        yield from self._tensors(batches[start:], start, seed, epoch)
 
-    def eval_batches(
-        self, batch_size: int, scale: float = 1.0, share: Share = everything
-    ) -> Iterator[torch.Tensor]:
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
         """Yield all images in order; images of native size come one by one."""
-        size, images = self.eval_size(batch_size), np.arange(len(self.image_set))
+        size = 1 if self.config.native_size else batch_size
+        images = np.arange(len(self.image_set))
         batches = [images[at : at + size] for at in images[::size]]
-        yield from self._tensors(batches[share(len(batches))], scale=scale)
-
-    def eval_size(self, batch_size: int) -> int:
-        """Return 1 for images of native size, which differ."""
-        return 1 if self.config.native_size else batch_size
+        yield from self._tensors(batches, scale=scale)
 
     def _tensors(
         self,
@@ -86,25 +76,16 @@ class FileInput(Input):
         seed: int | None = None,
         epoch: int = 0,
         scale: float = 1.0,
-        share: Share = everything,
     ) -> Iterator[torch.Tensor]:
         """Yield float tensors (B, C, H, W) of these batches; ``first`` numbers the first one."""
-        parts = [share(len(batch)) for batch in batches]
         self._plan.jobs = [
-            Job(
-                tuple(batch[at : min(at + PIECE, part.stop)].tolist()),
-                at,
-                number,
-                seed,
-                epoch,
-                scale,
-            )
-            for number, (batch, part) in enumerate(zip(batches, parts, strict=True), first)
-            for at in range(part.start, part.stop, PIECE)
+            Job(tuple(batch[at : at + PIECE].tolist()), at, number, seed, epoch, scale)
+            for number, batch in enumerate(batches, first)
+            for at in range(0, len(batch), PIECE)
         ]
         pieces = iter(self._loader_of_pieces())
-        for part in parts:
-            yield self._batch(part.stop - part.start, pieces)
+        for batch in batches:
+            yield self._batch(len(batch), pieces)
 
     def _batch(self, size: int, pieces: Iterator[torch.Tensor | str]) -> torch.Tensor:
         """Return the next ``size`` images, uint8 in ``pieces``, as floats (B, C, H, W)."""

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from benchmark.core.recipe_input import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
-from benchmark.input.base import Input, Share, everything, normalisation
+from benchmark.input.base import Input, normalisation
 from benchmark.input.pictures import resize
 
 
@@ -27,32 +27,22 @@ class PixelInput(Input):
         self._coordinates = _coordinates(*self._pixels.shape[-2:])
 
     def train_batches(
-        self,
-        batches: Sequence[np.ndarray],
-        seed: int,
-        epoch: int,
-        start: int = 0,
-        share: Share = everything,
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
         """Yield the augmented tensors of ``batches[start:]``."""
         generator = torch.Generator()
         for number in range(start, len(batches)):
-            size = len(batches[number])
-            part = share(size)
-            pixels = self._pixels.index_select(0, torch.from_numpy(batches[number][part]))
+            pixels = self._pixels.index_select(0, torch.from_numpy(batches[number]))
             images = pixels.float().div_(255.0)
             if self.config.augmentation == "affine_noise":
                 generator.manual_seed(derive(seed, "augmentation", epoch, number))
-                images = self._augment(images, generator, size, part)
+                images = self._augment(images, generator)
             yield self._normalise(images)
 
-    def eval_batches(
-        self, batch_size: int, scale: float = 1.0, share: Share = everything
-    ) -> Iterator[torch.Tensor]:
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
         """Yield all images in order."""
         height, width = (max(1, int(0.5 + scale * side)) for side in self._pixels.shape[-2:])
-        starts = range(0, len(self._pixels), batch_size)
-        for at in starts[share(len(starts))]:
+        for at in range(0, len(self._pixels), batch_size):
             rows = self._pixels[at : at + batch_size].permute(0, 2, 3, 1)
             images = resize(rows, (width, height)).permute(0, 3, 1, 2)
             yield self._normalise(images.float().div_(255.0))
@@ -61,15 +51,10 @@ class PixelInput(Input):
         """Normalise in place: the images are copies already."""
         return images.sub_(self._mean).div_(self._std).contiguous(memory_format=torch.channels_last)
 
-    def _augment(
-        self, images: torch.Tensor, generator: torch.Generator, size: int, part: slice
-    ) -> torch.Tensor:
-        """Apply one random affine map per image, then noise; both come from ``generator``.
-
-        The images are a ``part`` of a batch of ``size``; numbers are drawn for the whole batch.
-        """
+    def _augment(self, images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Apply one random affine map per image, then noise; both come from ``generator``."""
         config = self.config
-        uniform = torch.rand(4, size, generator=generator)[:, part] * 2 - 1
+        uniform = torch.rand(4, len(images), generator=generator) * 2 - 1
         angle = uniform[0] * math.radians(config.degrees)
         low, high = config.scale
         zoom = 1 / (low + (high - low) * (uniform[1] + 1) / 2)
@@ -81,8 +66,8 @@ class PixelInput(Input):
         grid = grid.view(-1, 2, *images.shape[-2:]).permute(0, 2, 3, 1)
         moved = F.grid_sample(images, grid, align_corners=False)
         if config.noise:
-            noise = torch.randn(size, *moved.shape[1:], generator=generator)
-            moved = moved.add_(noise[part], alpha=config.noise)
+            noise = torch.randn(moved.shape, generator=generator)
+            moved = moved.add_(noise, alpha=config.noise)
         return moved
 
 

@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses.kernels.autograd import differentiated
-from benchmark.losses.kernels.fused import OfEmbeddings, Together, full_precision, row_tiles
+from benchmark.losses.kernels.fused import OfEmbeddings, full_precision, row_tiles
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Positives, Relation
 
@@ -130,14 +130,6 @@ class ScoreLoss(ComparingLoss):
     # (``benchmark.losses.kernels.fused``), beyond that as many as have TILE_ENTRIES.
     rows_per_tile: int | None = None
 
-    # The processes that all have this batch, and of whose rows of scores this one has its share.
-    together: Together | None = None
-
-    @property
-    def draws(self) -> bool:
-        """Whether rows of scores meet random numbers, which are drawn for all in their order."""
-        return False
-
     @property
     def needs_totals(self) -> bool:
         """Whether the derivative of a row depends on ``totals`` of all rows."""
@@ -163,14 +155,9 @@ class ScoreLoss(ComparingLoss):
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         positives = Positives.from_labels(labels, other_labels, embeddings.device, own=own)
         positives.require_positives()
-        own_rows = slice(0, len(labels))
-        if self.together is not None:
-            own_rows = self.together.rows(len(labels))
-        first, size = own_rows.start, own_rows.stop - own_rows.start
-        tiles = row_tiles(size, len(positives.order), self.rows_per_tile)
-        tiles = [(first + start, first + stop) for start, stop in tiles]
+        tiles = row_tiles(len(labels), len(positives.order), self.rows_per_tile)
         return OfEmbeddings.apply(
-            embeddings, others, self.components(), positives, tiles, generator, self.together
+            embeddings, others, self.components(), positives, tiles, generator
         )
 
 

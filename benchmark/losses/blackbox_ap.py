@@ -54,10 +54,6 @@ class BlackBoxAP(RankingLoss):
             False, help="add half the margin itself, not random amounts of that scale"
         )
 
-    @property
-    def draws(self) -> bool:
-        return self.config.margin > 0.0 and not self.config.fixed_margin
-
     def rank(self, scores, relation, scale, gradient, generator):
         include, step = self.config.include_query, self.config.lambda_val
         ranked = relation.references - (relation.own and not include)

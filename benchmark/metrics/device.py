@@ -5,20 +5,20 @@ from collections.abc import Iterator
 import torch
 
 from benchmark.metrics.checks import EmbeddedSet
-from benchmark.metrics.ranks import EVERY_BLOCK, BlockRanks, block_starts
+from benchmark.metrics.ranks import BlockRanks, block_starts
 
 _MATMUL = "highest"
 
 
 def positive_ranks_on(
-    device: str, query: EmbeddedSet, gallery: EmbeddedSet, part: slice = EVERY_BLOCK
+    device: str, query: EmbeddedSet, gallery: EmbeddedSet
 ) -> Iterator[BlockRanks]:
     """Yield the blocks of ``positive_ranks``, computed on ``device``; ties rank by index."""
     rows, classes = _to(device, query)
     items, item_classes = (rows, classes) if gallery is query else _to(device, gallery)
     starts = block_starts(query, gallery)
     size = starts.step
-    for start in starts[part]:
+    for start in starts:
         scores = _product(rows[start : start + size], items)
         excluded = 0
         if gallery is query:

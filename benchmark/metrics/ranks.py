@@ -18,7 +18,6 @@ from benchmark.metrics.checks import EmbeddedSet
 from benchmark.metrics.rows import rank_rows
 
 BLOCK_BYTES = 128 * 2**20
-EVERY_BLOCK = slice(None)
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,9 @@ class ClassIndex:
 
 
 def positive_ranks(
-    query: EmbeddedSet,
-    gallery: EmbeddedSet,
-    threads: int | None = None,
-    part: slice = EVERY_BLOCK,
+    query: EmbeddedSet, gallery: EmbeddedSet, threads: int | None = None
 ) -> Iterator[BlockRanks]:
-    """Yield the ranks of all positives, block by block of queries; ``part`` chooses blocks.
+    """Yield the ranks of all positives, block by block of queries.
 
     ``gallery is query`` means that each item queries all the others. Memory: one block of scores.
     """
@@ -67,7 +63,7 @@ def positive_ranks(
     buffer = np.empty((size, items), dtype=np.float32)
     threads = threads or default_threads()
     with ThreadPoolExecutor(threads) as pool:
-        for start in starts[part]:
+        for start in starts:
             stop = min(start + size, len(query.embeddings))
             scores = buffer[: stop - start]
             np.matmul(query.embeddings[start:stop], gallery.embeddings.T, out=scores)

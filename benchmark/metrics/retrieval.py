@@ -1,19 +1,16 @@
 """Recall@K, mAP@R and mAP of a set of embeddings, in one pass over blocks of scores."""
 
-import itertools
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 import numpy as np
 
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.query_scores import QueryScores
 from benchmark.metrics.checks import checked_sets
-from benchmark.metrics.ranks import EVERY_BLOCK, BlockRanks, block_starts, positive_ranks
+from benchmark.metrics.ranks import BlockRanks, positive_ranks
 
-T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -26,20 +23,6 @@ class Retrieval:
     queries: int
     skipped: int
     scores: QueryScores
-
-
-class Workers(Protocol):
-    """Processes that rank together."""
-
-    @property
-    def main(self) -> bool:
-        """Whether this one speaks for all."""
-
-    def rows(self, total: int) -> slice:
-        """Return this one's part of ``total`` items: consecutive, in the order of the processes."""
-
-    def of_all(self, value: T) -> list[T]:
-        """Return each process's value, in their order."""
 
 
 @dataclass(frozen=True)
@@ -89,28 +72,22 @@ def evaluate_retrieval(
     *,
     device: str | None = None,
     threads: int | None = None,
-    workers: Workers | None = None,
 ) -> Retrieval:
     """Return the metrics with the scores of the queries they rest on.
 
-    Arguments as in ``retrieval_metrics``. ``workers``: processes that all call this with the same
-    embeddings; each ranks some blocks of queries, and all return the same bits as one alone.
+    Arguments as in ``retrieval_metrics``.
     """
     _check_recall_at(recall_at)
     queries, items = checked_sets(query, query_labels, gallery, gallery_labels)
-    part = workers.rows(len(block_starts(queries, items))) if workers else EVERY_BLOCK
     if device is None:
-        ranks = positive_ranks(queries, items, threads, part)
+        ranks = positive_ranks(queries, items, threads)
     else:
         # torch is imported only where a device is asked for.
         from benchmark.metrics.device import positive_ranks_on
 
-        ranks = positive_ranks_on(device, queries, items, part)
-    blocks: Iterable[_Block] = map(_by_query, ranks)
-    if workers:
-        blocks = itertools.chain.from_iterable(workers.of_all(list(blocks)))
-    found = _averages(blocks, [int(k) for k in recall_at], np.asarray(query_labels))
-    if found.skipped and (workers is None or workers.main):
+        ranks = positive_ranks_on(device, queries, items)
+    found = _averages(map(_by_query, ranks), list(recall_at), np.asarray(query_labels))
+    if found.skipped:
         total = found.queries + found.skipped
         logger.warning(
             "%d of %d queries have no positive and are left out of the means", found.skipped, total

@@ -49,7 +49,7 @@ class DatasetFile:
 class Resources:
     """What the scheduler sets aside for one run; no part of its specification."""
 
-    gpus: int = option(0, at_least=0, at_most=1_000, help="GPUs")
+    gpus: int = option(0, at_least=0, at_most=1, help="GPUs")
     mem_mb: int = option(2000, at_least=1, at_most=10**9, help="memory, MB")
     minutes: int = option(60, at_least=1, at_most=10**7, help="longest run time, minutes")
 

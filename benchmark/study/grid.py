@@ -64,8 +64,8 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """CPU threads of the training: the recipe's for each of its processes."""
-        return self.spec.recipe.training.threads * max(1, self.resources.gpus)
+        """CPU threads of the training."""
+        return self.spec.recipe.training.threads
 
 
 def expand(study: Study) -> dict[str, Run]:

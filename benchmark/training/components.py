@@ -31,7 +31,6 @@ from benchmark.training.checkpoint import Identity
 from benchmark.training.evaluate import Evaluator
 from benchmark.training.features import FrozenFeatures
 from benchmark.training.micro_batches import check_micro_batch
-from benchmark.training.processes import ALONE, Processes
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,6 @@ class Components:
     model: EmbeddingModel
     loss: Loss
     evaluator: Evaluator
-    processes: Processes = ALONE
 
     @property
     def recipe(self) -> Recipe:
@@ -67,10 +65,7 @@ class Components:
 
 
 def build_components(
-    spec: RunSpec,
-    device: torch.device,
-    report: Callable[[str], None] = print,
-    processes: Processes = ALONE,
+    spec: RunSpec, device: torch.device, report: Callable[[str], None] = print
 ) -> Components:
     """Return the components of ``spec``; raise ConfigError or DataError with what to change.
 
@@ -106,7 +101,7 @@ def build_components(
     # torch's annotations of ``to`` leave the memory format out
     place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
     model = create_model(recipe.model, spec.seed_of("weights")).to(**place)
-    check_micro_batch(model, recipe.training.micro_batch, spec.batch_size, processes.count)
+    check_micro_batch(model, recipe.training.micro_batch, spec.batch_size)
     loss = create_loss(
         spec.loss.name,
         embedding_dim=model.embedding_dim,
@@ -132,6 +127,5 @@ def build_components(
         train_input=make_input(train),
         model=model,
         loss=loss,
-        evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim, processes),
-        processes=processes,
+        evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim),
     )

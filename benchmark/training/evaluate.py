@@ -13,7 +13,6 @@ from benchmark.input.base import Input
 from benchmark.metrics import learn_whitening
 from benchmark.models import EmbeddingModel
 from benchmark.training.measure import EmbeddedProtocol, Measured
-from benchmark.training.processes import ALONE, Processes
 
 # Training images that whitening is learnt on: some ten per dimension of the widest embeddings.
 WHITENING_IMAGES = 20_000
@@ -28,11 +27,9 @@ class Evaluator:
         make_input: Callable[[ImageSet], Input],
         config: EvaluationConfig,
         embedding_dim: int,
-        processes: Processes = ALONE,
     ):
         """Raise ConfigError when whitening is to keep more dimensions than the embeddings have."""
         self.dataset, self.config, self._make_input = dataset, config, make_input
-        self._processes = processes
         self._inputs: dict[int, Input] = {}
         self._sample: ImageSet | None = None
         if config.whitening is None:
@@ -48,9 +45,7 @@ class Evaluator:
     def embed(self, model: EmbeddingModel, device: torch.device) -> dict[str, EmbeddedProtocol]:
         """Return the embeddings of every protocol, whitened if the recipe says so.
 
-        They are float32. The model is left in its mode. Of several processes each embeds some of
-        the batches, and all get all that they rank together: not those of judged lists, which the
-        main one ranks.
+        They are float32. The model is left in its mode.
         """
         protocols = self.dataset.protocols
         unique = {id(part): part for item in protocols.values() for part in item.image_sets()}
@@ -61,20 +56,10 @@ class Evaluator:
             sample = None if self._sample is None else self._embed(self._sample, model, device)
         finally:
             model.train(training)
-        if self._processes.main and sample is not None and self.config.whitening is not None:
+        if sample is not None and self.config.whitening is not None:
             whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
             # one copy at a time
             rows = {key: whiten(rows.pop(key)) for key in list(rows)}
-        return self._for_all(rows)
-
-    def _for_all(self, rows: dict[int, np.ndarray]) -> dict[str, EmbeddedProtocol]:
-        """Return the protocols of the main process's rows that this process has to rank."""
-        protocols, processes = self.dataset.protocols, self._processes
-        if processes.count > 1:
-            ranked = {name: item for name, item in protocols.items() if item.judgements is None}
-            for key in {id(part): 0 for item in ranked.values() for part in item.image_sets()}:
-                rows[key] = processes.given(rows[key] if processes.main else None)
-            protocols = protocols if processes.main else ranked
         return {name: EmbeddedProtocol.of(item, rows) for name, item in protocols.items()}
 
     def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> Measured:
@@ -84,10 +69,9 @@ class Evaluator:
         """
         # counting ranks in numpy is faster on a CPU than sorting there
         ranker = str(device) if device.type == "cuda" else None
-        workers = self._processes if self._processes.count > 1 else None
         found = Measured()
         for name, item in embedded.items():
-            measured = item.measure(name, self.config, ranker, workers)
+            measured = item.measure(name, self.config, ranker)
             found.scores.update(measured.scores)
             found.queries.update(measured.queries)
         return found
@@ -101,7 +85,7 @@ class Evaluator:
 
         def seen(scale: float = 1.0) -> np.ndarray:
             size, count = config.batch_size, len(image_set)
-            return embed_images(model, images, count, size, device, self._processes, scale)
+            return embed_images(model, images, count, size, device, scale)
 
         return seen() if config.scales is None else pooled(map(seen, config.scales), config)
 
@@ -113,29 +97,21 @@ def embed_images(
     count: int,
     batch_size: int,
     device: torch.device,
-    processes: Processes = ALONE,
     scale: float = 1.0,
 ) -> np.ndarray:
     """Return the embeddings (count, D) float32 of all ``images``, seen as test images.
 
     ``scale``: of their sides.
-    Of several processes each embeds some of the batches, and the main one alone gets all rows.
     """
-    size = images.eval_size(batch_size)
-    bounds = [
-        slice(min(part.start * size, count), min(part.stop * size, count))
-        for part in processes.shares(-(-count // size))
-    ]
-    own = bounds[processes.rank]
-    rows, start = np.empty((own.stop - own.start, 0), np.float32), 0
+    rows, start = np.empty((count, 0), np.float32), 0
     # filled in place: a million images fit once
-    for batch in images.eval_batches(batch_size, scale, processes.rows):
+    for batch in images.eval_batches(batch_size, scale):
         part = model(batch.to(device)).float().cpu().numpy()
         if start == 0:
-            rows = np.empty((len(rows), part.shape[1]), np.float32)
+            rows = np.empty((count, part.shape[1]), np.float32)
         rows[start : start + len(part)] = part
         start += len(part)
-    return processes.collected(torch.from_numpy(rows), bounds).numpy()
+    return rows
 
 
 def pooled(scales: Iterable[np.ndarray], config: EvaluationConfig) -> np.ndarray:

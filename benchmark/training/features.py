@@ -21,7 +21,7 @@ from benchmark.core.environment import cache_folder
 from benchmark.core.files import cannot_write, replacing
 from benchmark.core.recipe import Recipe
 from benchmark.datasets.base import ImageSet, fingerprint_of
-from benchmark.input.base import Input, Share, everything
+from benchmark.input.base import Input
 from benchmark.input.create import create_input
 from benchmark.models.embedding import FrozenBackbone
 from benchmark.training.evaluate import embed_images
@@ -40,24 +40,15 @@ class FeatureInput(Input):
         self._features = features
 
     def train_batches(
-        self,
-        batches: Sequence[np.ndarray],
-        seed: int,
-        epoch: int,
-        start: int = 0,
-        share: Share = everything,
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
         """Yield the features (B, F) of ``batches[start:]``."""
         for numbers in batches[start:]:
-            own = numbers[share(len(numbers))]
-            yield self._features.index_select(0, torch.from_numpy(own))
+            yield self._features.index_select(0, torch.from_numpy(numbers))
 
-    def eval_batches(
-        self, batch_size: int, scale: float = 1.0, share: Share = everything
-    ) -> Iterator[torch.Tensor]:
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
         """Yield all features in order; they have no sides to scale."""
-        parts = self._features.split(batch_size)
-        yield from parts[share(len(parts))]
+        yield from self._features.split(batch_size)
 
 
 class FrozenFeatures:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.environment import is_one_of_several
-from benchmark.core.errors import RunError
 from benchmark.core.gpus import take_gpus
 from benchmark.core.interrupts import handling_stop_signals
 
@@ -35,8 +32,7 @@ class StopRequest(contextlib.ExitStack):
 
     def _note(self, number: int, _: Any) -> None:
         self.requested = True
-        # of several processes each has the signal of the terminal and that of its launcher
-        if number == signal.SIGINT and not is_one_of_several():
+        if number == signal.SIGINT:
             signal.signal(number, self._before[number])
 
 
@@ -48,19 +44,12 @@ def attempt(spec: Path, out: Path | None, started: float) -> int:
     """
     from benchmark.training.run import train
 
-    if not is_one_of_several():
-        take_gpus(1)
+    take_gpus(1)
     try:
         train(spec, out, started=started)
     except Interrupted as event:
-        if not is_one_of_several() or os.environ["RANK"] == "0":
-            print(event)
+        print(event)
         return EXIT_INTERRUPTED
-    except SystemExit as error:
-        raise RunError(
-            f"the run ended the program (SystemExit: {error}), which no loss, dataset or sampler "
-            "may do; raise another error there, then start the same command again"
-        ) from error
     except KeyboardInterrupt:
         print("stopped at once; the same command continues from the last checkpoint")
         return EXIT_INTERRUPTED

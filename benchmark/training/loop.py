@@ -4,25 +4,22 @@ import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from benchmark.core import provenance
-from benchmark.core.errors import RunError, printable
 from benchmark.core.files import require_folder
 from benchmark.core.records import METRICS
 from benchmark.core.results import EpochRecord, Scores
-from benchmark.training.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
+from benchmark.input.create import create_input
+from benchmark.training.checkpoint import load_checkpoint, save_checkpoint
 from benchmark.training.components import Components
+from benchmark.training.evaluate import embed_images
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.measure import EmbeddedProtocol, Measured
-from benchmark.training.mining import mine
-from benchmark.training.optimizer import set_learning_rate
+from benchmark.training.optimizer import learning_rate_factor, set_learning_rate
 from benchmark.training.progress import Progress
-from benchmark.training.schedule import learning_rate_factor
-from benchmark.training.sound_state import place_problems
 from benchmark.training.state import RunState
 from benchmark.training.step import DivergedError, Stepper
 
@@ -43,10 +40,9 @@ class Trainer:
     def __init__(self, components: Components, folder: Path, progress: Progress):
         self.components, self.folder, self.progress = components, folder, progress
         self.recipe, self.identity = components.recipe, components.identity()
-        self.processes = components.processes
         self.epochs = self.recipe.training.epochs
         self.state = RunState(
-            machines=[machine(self.processes.count)],
+            machines=[machine()],
             package_digests=[provenance.packages_digest()],
         )
         self.stepper = Stepper.create(components)
@@ -78,24 +74,16 @@ class Trainer:
         """Take the steps that are left of the epoch; return its last learning rate."""
         state, components, stepper = self.state, self.components, self.stepper
         batches = self._batches()
-        if state.position > len(batches):
-            words = f"step {state.position} of an epoch of {len(batches)}"
-            raise RunError(f"{self.folder / CHECKPOINT} continues at {words}; delete it")
         self.progress.start_epoch(state.epoch, len(batches), state.position)
         components.model.train()
         clock = time.perf_counter()
         stream = components.train_input.train_batches(
-            batches,
-            components.spec.seed_of("augmentation"),
-            state.epoch,
-            start=state.position,
-            share=self.processes.rows,
+            batches, components.spec.seed_of("augmentation"), state.epoch, start=state.position
         )
         for images in stream:
             indices = batches[state.position]
             if state.hashes_batch:
-                whole = self.processes.collected(images, self.processes.shares(len(indices)))
-                state.hash_batch(indices, whole)
+                state.hash_batch(indices, images)
             share = state.position / len(batches)
             set_learning_rate(stepper.optimizer, self._rate(share))
             started = state.epoch + share >= self.recipe.memory.start_epoch
@@ -109,7 +97,7 @@ class Trainer:
             self.progress.step()
             if state.step % DRAIN_EVERY == 0:
                 self._check_losses()
-            if self.processes.any(stop.requested):
+            if stop.requested:
                 self._checkpoint()
                 raise Interrupted(
                     f"stopped on request at epoch {state.epoch + 1}, step {state.position}"
@@ -126,11 +114,27 @@ class Trainer:
         if state.mined:
             return [np.array(batch) for batch in state.mined]
         clock = time.perf_counter()
-        # each process mines, and the last bits of one decide for all
-        batches, embedded = self.processes.told(mine(self.components, state.epoch))
+        batches, embedded = self._mine()
         if embedded:
             state.count_mining(batches, embedded, time.perf_counter() - clock)
         return batches
+
+    def _mine(self) -> tuple[list[np.ndarray], int]:
+        """Return the batches of the epoch and how many images were embedded to make them.
+
+        The images of a pool are seen as test images are, and the network is left in its mode.
+        """
+        components, epoch = self.components, self.state.epoch
+        sampler, recipe, model = components.sampler, self.recipe, components.model
+        if not sampler.pooled:
+            return sampler.epoch(epoch), 0
+        pool = components.dataset.train.part(sampler.pool(epoch))
+        images = create_input(pool, recipe.input, recipe.model.channels)
+        size, training = recipe.evaluation.batch_size, model.training
+        model.eval()
+        rows = embed_images(model, images, len(pool), size, components.device)
+        model.train(training)
+        return sampler.mined(epoch, rows), len(pool)
 
     def _rate(self, share: float) -> float:
         """Return the learning rate of the backbone at ``share`` of the epoch under way."""
@@ -157,22 +161,19 @@ class Trainer:
     def _evaluate(self) -> Evaluated:
         started, components = time.perf_counter(), self.components
         embedded = components.evaluator.embed(components.model, components.device)
-        # the main process has more splits than the others, which measure with it or not at all
-        broken = self.processes.told([key for key, item in embedded.items() if not item.finite])
+        broken = [key for key, item in embedded.items() if not item.finite]
         if broken:
             done = min(self.state.epoch + 1, self.epochs)
             where = f"of {broken[0]} are not finite after epoch {done}"
             raise DivergedError(f"embeddings {where}")
         measured = components.evaluator.measure(embedded, components.device)
-        scores = self.processes.told(measured.scores)
         self.state.eval_seconds += time.perf_counter() - started
-        return Evaluated(embedded, Measured(scores, measured.queries))
+        return Evaluated(embedded, measured)
 
     def _finish_epoch(self, rate: float, scores: Scores | None) -> None:
         state = self.state
         record = state.finish_epoch(rate, scores)
-        if self.processes.main:
-            write_metrics(self.folder, state.records)
+        write_metrics(self.folder, state.records)
         spent = state.train_seconds + state.eval_seconds
         self.progress.finish_epoch(record, spent / state.epoch * (self.epochs - state.epoch))
         if time.perf_counter() - self._saved >= self.recipe.training.checkpoint_seconds:
@@ -183,38 +184,17 @@ class Trainer:
         now = time.perf_counter()
         self.state.total_seconds += now - self._started
         self._started = now
-        if self.processes.main:  # all others have the same
-            content = {**self.stepper.state_dict(), **self.state.as_dict()}
-            save_checkpoint(self.folder, self.identity, content)
+        content = {**self.stepper.state_dict(), **self.state.as_dict()}
+        save_checkpoint(self.folder, self.identity, content)
         self._saved = time.perf_counter()
 
     def _resume(self) -> None:
         content, message = load_checkpoint(self.folder, self.identity)
-        self._read_alike(content)
         if message:
             self.progress.say(message)
-        if content is None:
-            return
-        try:
+        if content is not None:
             self.stepper.load_state_dict(content)
             self.state = self.state.continuing(RunState.from_dict(content))
-            for problem in place_problems(self.state, self.recipe, self.components.sampler):
-                raise ValueError(problem)
-        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            words = printable(str(error))[:500]
-            raise RunError(
-                f"{self.folder / CHECKPOINT} names this run but does not fit it ({words}); "
-                "delete it and start the same command again"
-            ) from error
-
-    def _read_alike(self, content: dict[str, Any] | None) -> None:
-        """Raise RunError when another process than the main one sees another checkpoint."""
-        place = None if content is None else (content.get("epoch"), content.get("position"))
-        if self.processes.told(place) != place:
-            raise RunError(
-                f"the processes read different states in {self.folder / CHECKPOINT}; is the folder "
-                "on a file system that all of them see? Start the same command again"
-            )
 
     def total_seconds(self) -> float:
         """Return the seconds of this attempt and of all earlier ones that left a checkpoint."""
@@ -227,11 +207,7 @@ def write_metrics(folder: Path, records: list[EpochRecord]) -> None:
     EpochRecord.write_all(folder / METRICS, records)
 
 
-def machine(processes: int = 1) -> str:
-    """Return the models of processor and GPUs, on which the last bits of a number may depend.
-
-    So may the number of processes that trained together, which is named if there are several.
-    """
+def machine() -> str:
+    """Return the models of processor and GPUs, on which the last bits of a number may depend."""
     hardware = provenance.hardware()
-    together = [f"{processes} processes"] if processes > 1 else []
-    return ", ".join([f"{hardware.cpu} ({provenance.instructions()})", *hardware.gpus, *together])
+    return ", ".join([f"{hardware.cpu} ({provenance.instructions()})", *hardware.gpus])

@@ -22,7 +22,7 @@ from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.metrics.landmarks import ranks_behind
 from benchmark.metrics.ranks import ClassIndex
-from benchmark.metrics.retrieval import Retrieval, Workers
+from benchmark.metrics.retrieval import Retrieval
 from benchmark.metrics.rows import rank_rows
 from benchmark.metrics.search import nearest_in_blocks
 
@@ -68,24 +68,17 @@ class EmbeddedProtocol:
             return False
         return bool(np.isfinite(self.query).all() and np.isfinite(self._items).all())
 
-    def measure(
-        self,
-        name: str,
-        config: EvaluationConfig,
-        device: str | None = None,
-        workers: Workers | None = None,
-    ) -> Measured:
+    def measure(self, name: str, config: EvaluationConfig, device: str | None = None) -> Measured:
         """Return the metrics and the scores of the queries of the split ``name``.
 
         A second split ``name+aqe`` has expanded queries, where the protocol judges by lists and the
         recipe expands them. ``device``: a torch device ("cuda") that ranks by labels instead of the
-        processor; lists are always ranked by the processor. ``workers``: processes that all call
-        this, and divide the ranking by labels.
+        processor; lists are always ranked by the processor.
         """
         judgements, expansion = self.protocol.judgements, config.query_expansion
         if judgements is None:
             recall_at = tuple(config.recall_at)
-            rank = partial(evaluate_retrieval, recall_at=recall_at, device=device, workers=workers)
+            rank = partial(evaluate_retrieval, recall_at=recall_at, device=device)
             return self._by_labels(name, rank)
         queries = {name: self.query}
         if expansion is not None:

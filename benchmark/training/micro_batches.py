@@ -50,31 +50,19 @@ class MicroBatches:
         return self.embed(self.images[part])
 
 
-def check_micro_batch(
-    model: nn.Module, micro_batch: int | None, batch_size: int, processes: int = 1
-) -> None:
+def check_micro_batch(model: nn.Module, micro_batch: int | None, batch_size: int) -> None:
     """Raise ConfigError where batch norms would see parts in place of the batch.
 
     They would normalise with other statistics, so that the gradient would be that of another
     network than the recipe's.
     """
-    problems = []
-    if processes > batch_size:
-        problems.append(f"batch_size  {batch_size} images are too few for {processes} processes")
-    if processes == 1 and (micro_batch is None or micro_batch >= batch_size):
+    if micro_batch is None or micro_batch >= batch_size:
         return
     count = sum(isinstance(layer, _BatchNorm) and layer.training for layer in model.modules())
-    if count and processes > 1:
-        problems.append(
-            f"processes  {processes} of them divide batches of {batch_size}, and {count} batch "
-            "norms of this network use the statistics of what they are given; set "
-            "model.freeze_batch_norm: true, or give the run one GPU"
-        )
-    elif count:
-        problems.append(
+    if count:
+        problem = (
             f"micro_batch  {micro_batch} splits batches of {batch_size}, and {count} batch norms "
             "of this network use the statistics of what they are given; set "
             "model.freeze_batch_norm: true, or micro_batch: null"
         )
-    if problems:
-        raise ConfigError("recipe section training", problems)
+        raise ConfigError("recipe section training", [problem])

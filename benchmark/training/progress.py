@@ -6,36 +6,27 @@ import sys
 
 from tqdm import tqdm
 
-from benchmark.core.errors import printable
-from benchmark.core.files import cannot_write
 from benchmark.core.results import EpochRecord
 
 HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
 
 
 class Progress:
-    """Shows steps on a terminal and one line per epoch everywhere; nothing at all if ``quiet``."""
+    """Shows steps on a terminal and one line per epoch everywhere."""
 
-    def __init__(self, title: str, epochs: int, quiet: bool = False):
+    def __init__(self, title: str, epochs: int):
         self.title = title
         self.epochs = epochs
-        self.quiet = quiet
         self._bar: tqdm | None = None
 
     def say(self, text: str) -> None:
-        """Print one line; raises RunError when it finds no room."""
-        if self.quiet:
-            return
-        try:
-            words = printable(" ".join(text.splitlines()))  # a checkpoint's may steer a terminal
-            tqdm.write(f"{self.title}  {words}", file=sys.stdout)
-            sys.stdout.flush()
-        except OSError as error:
-            raise cannot_write("the log", error) from error
+        """Print one line."""
+        tqdm.write(f"{self.title}  {text}", file=sys.stdout)
+        sys.stdout.flush()
 
     def start_epoch(self, epoch: int, steps: int, start: int) -> None:
         """Open the bar of one epoch (from 0), at step ``start`` of ``steps``."""
-        if sys.stderr.isatty() and not self.quiet:
+        if sys.stderr.isatty():
             label = f"epoch {epoch + 1}/{self.epochs}"
             self._bar = tqdm(total=steps, initial=start, desc=label, leave=False, unit="batch")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from pathlib import Path
 
@@ -17,10 +16,8 @@ from benchmark.training.components import build_components
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.loop import Evaluated, Trainer, write_metrics
 from benchmark.training.mirror import Mirror
-from benchmark.training.neighbours import write_neighbours
 from benchmark.training.numerics import prepare_numerics
-from benchmark.training.outcome import write_outcome
-from benchmark.training.processes import Processes
+from benchmark.training.outcome import write_neighbours, write_outcome
 from benchmark.training.progress import Progress
 from benchmark.training.step import DivergedError
 
@@ -42,17 +39,13 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     started = time.monotonic() if started is None else started
     spec = RunSpec.read(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
-    processes = Processes.join()
-    progress = Progress(spec.run_id, spec.recipe.training.epochs, quiet=not processes.main)
-    finished = processes.told(_finished_result(folder, spec) if processes.main else None)
+    progress = Progress(spec.run_id, spec.recipe.training.epochs)
+    finished = _finished_result(folder, spec)
     if finished is not None:
         progress.say("already finished; delete result.json to train again")
-        if processes.main:
-            remove_checkpoint(folder)  # the last thing that a run does: it may have been kept from
-        processes.leave()
+        remove_checkpoint(folder)  # the last thing that a run does: it may have been kept from it
         return finished
-    if processes.main:
-        prepare_folder(folder)
+    prepare_folder(folder)
     abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
     with StopRequest() as stop:
 
@@ -62,10 +55,10 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
                 raise Interrupted("stopped on request; finished features are kept")
 
         device = prepare_numerics(spec.recipe.training)
-        components = build_components(spec, device, report, processes)
+        components = build_components(spec, device, report)
         startup = time.monotonic() - started
         trainer = Trainer(components, folder, progress)
-        with Mirror.start(spec, folder) if processes.main else contextlib.nullcontext():
+        with Mirror.start(spec, folder):
             reason, last = "", None
             try:
                 last = trainer.run(stop)
@@ -74,13 +67,10 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
                 progress.say(f"diverged: {reason}")
             finally:
                 progress.close()
-            result = _write(trainer, last, startup, reason) if processes.main else None
-        if processes.main:
-            for path in abandoned:  # still there after a whole run: nobody writes them any more
-                path.unlink(missing_ok=True)
-            remove_checkpoint(folder)
-        result = processes.told(result)
-        processes.leave()
+            result = _write(trainer, last, startup, reason)
+        for path in abandoned:  # still there after a whole run: nobody writes them any more
+            path.unlink(missing_ok=True)
+        remove_checkpoint(folder)
     return result
 
 

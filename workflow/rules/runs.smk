@@ -66,7 +66,7 @@ rule train:
         gpu=lambda wildcards: FLOW.run(wildcards.run).resources.gpus,
     # Without 'exec' a SIGTERM to the job would end the shell, and with it the job, before the run has saved its state.
     shell:
-        "exec python -m benchmark train --spec {input.spec:q} --gpus {resources.gpu} > {log:q} 2>&1"
+        "exec python -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
 
 
 rule import_runs:

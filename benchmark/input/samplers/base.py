@@ -66,10 +66,6 @@ class Sampler(ABC):
         """Return the batches of epoch ``number``, given the rows (N, D) of its pool."""
         raise NotImplementedError
 
-    def mined_sizes(self) -> list[int] | None:
-        """Return how many images each mined batch has, where that is known before; else None."""
-        return None
-
     def epoch(self, number: int) -> list[np.ndarray]:
         """Return the batches of epoch ``number`` (from 0)."""
         return self.batches(np.random.default_rng(derive(self.seed, "sampler", number)))

@@ -72,10 +72,6 @@ class MinedTripletsSampler(Sampler):
             chosen.append(triplets[generator.integers(allowed)])
         return list(pool[np.array(chosen)].reshape(-1, OF_TRIPLET * self.batch_size))
 
-    def mined_sizes(self) -> list[int]:
-        """Return the images of each batch: all have as many triplets."""
-        return [OF_TRIPLET * self.batch_size] * (self.config.triplets // self.batch_size)
-
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of an epoch whose pool is all alike, which no training takes."""
         return self.mined(0, np.zeros((len(self.pool(0)), 1), np.float32))

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,28 +37,17 @@ def row_tiles(queries: int, references: int, rows: int | None) -> list[tuple[int
     return [(start, min(start + rows, queries)) for start in range(0, queries, max(1, rows))]
 
 
-class Together(Protocol):
-    """Processes that all have the embeddings of a batch; each works on some rows of its scores."""
-
-    def rows(self, total: int) -> slice:
-        """Return the rows of this process."""
-
-    def sum_(self, values: Tensor) -> Tensor:
-        """Add up the values of all processes, in place."""
-
-
 class OfEmbeddings(torch.autograd.Function):
     """Weighted sum of score losses of queries (B, D) and references (M, D), or queries alone.
 
     In an own relation the references are a memory, which the queries rank behind themselves. The
     gradient with respect to the embeddings is worked out in the forward pass, so that only (B, D)
     and (M, D) are kept; the backward pass scales it. A tile holds whole rows of scores, all that
-    the loss of a query needs, so that one sweep gives the loss and its derivative. ``together``:
-    the tiles are those of one of several processes, and their sums are those of all.
+    the loss of a query needs, so that one sweep gives the loss and its derivative.
     """
 
     @staticmethod
-    def forward(ctx, embeddings, references, components, positives, tiles, generator, together):
+    def forward(ctx, embeddings, references, components, positives, tiles, generator):
         needs = ctx.needs_input_grad[:2]
         with torch.autocast(embeddings.device.type, enabled=False):
             queries = full_precision(embeddings)
@@ -66,8 +55,8 @@ class OfEmbeddings(torch.autograd.Function):
             inside = len(queries) if positives.own and references is not None else 0
             if inside:
                 pool = torch.cat([queries, pool.to(queries.dtype)])
-            rows = Rows(queries, pool, components, positives, any(needs), generator, together)
-            if len(tiles) == 1 and together is None:
+            rows = Rows(queries, pool, components, positives, any(needs), generator)
+            if len(tiles) == 1:
                 value, *gradients = _at_once(rows, references is None, inside, needs)
             else:
                 value, *gradients = _in_tiles(rows, tiles, references is None, inside, needs)
@@ -82,7 +71,7 @@ class OfEmbeddings(torch.autograd.Function):
     def backward(ctx, upstream):
         pairs = zip(ctx.saved_tensors, ctx.types, strict=True)
         grads = [None if grad is None else (grad * upstream).to(dtype) for grad, dtype in pairs]
-        return *grads, None, None, None, None, None
+        return *grads, None, None, None, None
 
 
 @dataclass(frozen=True)
@@ -95,7 +84,6 @@ class Rows:
     positives: Positives
     gradient: bool
     generator: torch.Generator | None
-    together: Together | None = None
 
     def sums(self, start: int, stop: int, totals: Mapping[int, Tensor]) -> WeightedSum:
         """Return the share of the loss of these rows, and its derivatives."""
@@ -139,11 +127,7 @@ class Rows:
                 cosines = _cosines(scores, queries, self.pool) if loss.cosine else scores
                 part = loss.totals(cosines, relation)
                 result[number] = result[number] + part if number in result else part
-        return {number: self.of_all(part) for number, part in result.items()}
-
-    def of_all(self, values: Tensor) -> Tensor:
-        """Return the sum of the values over all processes."""
-        return values if self.together is None else self.together.sum_(values)
+        return result
 
 
 def _at_once(
@@ -213,10 +197,6 @@ def _in_tiles(
         if radial is not None:
             of_pool -= radial[1][pulled].unsqueeze(1) * pool[pulled]
             of_queries[start:stop] -= radial[0].unsqueeze(1) * part
-    value = rows.of_all(value)
-    rows.of_all(of_pool)
-    if needs[0] and not own:  # else they are a part of the pool's
-        rows.of_all(of_queries)
     of_references = of_pool[own - pulled.start :] if needs[1] else None
     return value, of_queries if needs[0] else None, of_references
 
