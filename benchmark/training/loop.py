@@ -114,27 +114,10 @@ class Trainer:
         if state.mined:
             return [np.array(batch) for batch in state.mined]
         clock = time.perf_counter()
-        batches, embedded = self._mine()
+        batches, embedded = batches_of(self.components, state.epoch)
         if embedded:
             state.count_mining(batches, embedded, time.perf_counter() - clock)
         return batches
-
-    def _mine(self) -> tuple[list[np.ndarray], int]:
-        """Return the batches of the epoch and how many images were embedded to make them.
-
-        The images of a pool are seen as test images are, and the network is left in its mode.
-        """
-        components, epoch = self.components, self.state.epoch
-        sampler, recipe, model = components.sampler, self.recipe, components.model
-        if not sampler.pooled:
-            return sampler.epoch(epoch), 0
-        pool = components.dataset.train.part(sampler.pool(epoch))
-        images = create_input(pool, recipe.input, recipe.model.channels)
-        size, training = recipe.evaluation.batch_size, model.training
-        model.eval()
-        rows = embed_images(model, images, len(pool), size, components.device)
-        model.train(training)
-        return sampler.mined(epoch, rows), len(pool)
 
     def _rate(self, share: float) -> float:
         """Return the learning rate of the backbone at ``share`` of the epoch under way."""
@@ -199,6 +182,23 @@ class Trainer:
     def total_seconds(self) -> float:
         """Return the seconds of this attempt and of all earlier ones that left a checkpoint."""
         return self.state.total_seconds + time.perf_counter() - self._started
+
+
+def batches_of(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
+    """Return the batches of ``epoch`` (from 0) and how many images were embedded to mine them.
+
+    The images of the pool are seen as test images are, and the network is left in its mode.
+    """
+    sampler, recipe, model = components.sampler, components.recipe, components.model
+    if not sampler.pooled:
+        return sampler.epoch(epoch), 0
+    pool = components.dataset.train.part(sampler.pool(epoch))
+    images = create_input(pool, recipe.input, recipe.model.channels)
+    size, training = recipe.evaluation.batch_size, model.training
+    model.eval()
+    rows = embed_images(model, images, len(pool), size, components.device)
+    model.train(training)
+    return sampler.mined(epoch, rows), len(pool)
 
 
 def write_metrics(folder: Path, records: list[EpochRecord]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 
 import pytest
 from checkout import Checkout, block, study
@@ -54,28 +52,6 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
     assert trained[with_gpu["JobId"]]["CUDA_VISIBLE_DEVICES"] in ("0", "1")
     others = [record for record in checkout.records() if "train" not in record["command"]]
     assert others and all(record["SLURM_JOB_ID"] is None for record in others)
-
-
-def test_a_run_on_two_gpus_is_one_job_of_one_task_whose_processes_have_them(checkout: Checkout):
-    checkout.change_profile({"retries": 0})
-    needs = {"gpus": 2, "mem_mb": 3000, "minutes": 40}
-    frozen = {"model": {"freeze_batch_norm": True}}  # others are refused
-    checkout.write(
-        study(block("two", ["smooth_ap"], resources=needs, option="frozen", override=frozen))
-    )
-    assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
-
-    (job,) = checkout.jobs()
-    asked = ("NumNodes", "NumTasks", "NumCPUs", "MinMemoryNode", "TimeLimit")
-    assert [job[key] for key in asked] == ["1", "1", "2", "3000M", "00:40:00"]
-    assert re.fullmatch(r"(gres[:/])?gpu[:=]2", job["TresPerJob"])
-    trained = [record for record in checkout.records() if "train" in record["command"]]
-    assert {record["SLURM_JOB_ID"] for record in trained} == {job["JobId"]}
-    assert {record["CUDA_VISIBLE_DEVICES"] for record in trained} == {"0,1"}
-    folder = checkout.run_folder()
-    assert json.loads((folder / "result.json").read_text())["status"] == "ok"
-    (machine,) = json.loads((folder / "provenance.json").read_text())["machines"]
-    assert "2 processes" in machine
 
 
 def test_no_fork_server_is_started_for_jobs_that_run_elsewhere(checkout: Checkout):

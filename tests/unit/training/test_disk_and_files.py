@@ -3,18 +3,13 @@ clean recovery."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import json
 import os
-import pickle
 import resource
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
-import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.core.errors import RunError
@@ -23,8 +18,6 @@ from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RES
 from benchmark.training.checkpoint import (
     CHECKPOINT,
     Identity,
-    load_checkpoint,
-    save_checkpoint,
 )
 from benchmark.training.interrupt import Interrupted
 from benchmark.training.progress import Progress
@@ -72,15 +65,6 @@ def same(folder, whole) -> bool:
     ) == curve(whole)
 
 
-def damage(path) -> None:
-    """Changes one byte in the largest part of a checkpoint, as a failing disk would."""
-    with zipfile.ZipFile(path) as archive:
-        part = max(archive.infolist(), key=lambda item: item.file_size)
-    content = bytearray(path.read_bytes())
-    content[part.header_offset + part.file_size // 2 + 200] ^= 0x10
-    path.write_bytes(content)
-
-
 def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(
     stopped, whole, full_disk
 ):
@@ -95,31 +79,6 @@ def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(
     )
     train(stopped)
     assert same(stopped.parent, whole)
-
-
-def test_a_failed_checkpoint_gives_its_room_back_before_the_error_is_told(tmp_path, full_disk):
-    def unlinked() -> dict[int, int]:  # the room of each open file that no folder names
-        held = [os.stat(place) for place in Path("/proc/self/fd").iterdir() if place.exists()]
-        return {found.st_ino: found.st_blocks for found in held if found.st_nlink == 0}
-
-    before = unlinked()  # of other tests
-    full_disk(100_000)
-    try:
-        save_checkpoint(tmp_path, IDENTITY, {"weights": torch.zeros(1_000_000)})
-    except RunError:  # the failed writer is still part of it, and may hold the file open
-        assert sum(room for file, room in unlinked().items() if file not in before) == 0
-
-
-def test_a_log_without_room_is_a_clear_error(monkeypatch):
-    # closing it fails, too, as what it could not write is still in its buffer
-    with (
-        contextlib.suppress(OSError),
-        open("/dev/full", "w") as log,
-        monkeypatch.context() as patch,
-    ):
-        patch.setattr("sys.stdout", log)
-        with pytest.raises(RunError, match=r"cannot write the log: No space left.*free some space"):
-            Progress("run", 1).say("a word")
 
 
 def test_a_disk_without_any_room_is_noticed_before_training(stopped, full_disk, monkeypatch):
@@ -190,62 +149,6 @@ def test_an_edited_specification_does_not_continue_the_checkpoint_of_the_old_one
     result = train(stopped)
     assert "has spec digest" in capsys.readouterr().out
     assert result.spec_digest == RunSpec.read(stopped).digest
-
-
-def test_a_checkpoint_with_a_changed_byte_is_a_fresh_start(stopped, whole, capsys):
-    damage(stopped.parent / CHECKPOINT)
-    train(stopped)
-    assert "is damaged" in capsys.readouterr().out
-    assert same(stopped.parent, whole)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        [],
-        torch.zeros(3),
-        {"identity": dataclasses.asdict(IDENTITY)},
-        {"identity": None, "state": {}},
-        {"identity": dataclasses.asdict(IDENTITY), "state": {"epoch": "one"}},
-        {"identity": dataclasses.asdict(IDENTITY), "state": torch.zeros(2)},
-    ],
-    ids=["list", "tensor", "no state", "no identity", "no numbers", "tensor as state"],
-)
-def test_a_checkpoint_that_holds_something_else_is_a_fresh_start(content, tmp_path):
-    path = tmp_path / CHECKPOINT
-    path.parent.mkdir()
-    torch.save(content, path)
-    state, message = load_checkpoint(tmp_path, IDENTITY)
-    assert state is None and "starting from the beginning" in message
-
-
-@pytest.mark.parametrize("legacy", [False, True], ids=["zip", "legacy"])
-def test_objects_in_a_checkpoint_are_not_executed(legacy, stopped, whole, tmp_path, monkeypatch):
-    class Evil:
-        def __reduce__(self):
-            return os.mkdir, (str(tmp_path / "executed"),)
-
-    content = torch.load(stopped.parent / CHECKPOINT, weights_only=True)
-    content["state"]["records"] = [Evil()]
-    torch.save(
-        content,
-        stopped.parent / CHECKPOINT,
-        pickle_module=pickle,
-        _use_new_zipfile_serialization=not legacy,
-    )
-    train(stopped)
-    assert not (tmp_path / "executed").exists()
-    assert same(stopped.parent, whole)
-
-
-def test_a_checkpoint_that_names_this_run_but_does_not_fit_says_what_to_do(stopped):
-    path = stopped.parent / CHECKPOINT
-    content = torch.load(path, weights_only=True)
-    name = next(iter(content["state"]["model"]))
-    content["state"]["model"][name] = torch.zeros(7, 7)
-    save_checkpoint(stopped.parent, Identity(**content["identity"]), content["state"])
-    with pytest.raises(RunError, match=r"does not fit it (?s:.*)delete it and start"):
-        train(stopped)
 
 
 def test_a_run_continued_on_another_kind_of_machine_names_both(stopped, monkeypatch):

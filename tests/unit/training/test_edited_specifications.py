@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 from tiny_runs import tiny_spec, write_spec_in
 
-from benchmark.cli.train import THREAD_VARIABLES, _limit_threads
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import SPEC, RunSpec
 from benchmark.study import load_study
@@ -88,13 +86,3 @@ def test_a_specification_under_a_name_that_is_not_its_own_starts_nothing(changes
 def test_specifications_that_studies_write_are_accepted(name, tmp_path):
     for spec in {run.spec.setting: run.spec for run in expand(load_study(name)).values()}.values():
         assert RunSpec.read(write_spec_in(tmp_path, spec)) == spec
-
-
-@pytest.mark.parametrize("threads", ["a\0b", [1], None, "$(x)"])
-def test_odd_threads_reach_no_variable(tmp_path, monkeypatch, threads):
-    for variable in THREAD_VARIABLES:
-        monkeypatch.delenv(variable, raising=False)
-    path = tmp_path / "spec.json"
-    path.write_text(json.dumps({"recipe": {"training": {"threads": threads}}}))
-    _limit_threads(path)
-    assert not set(THREAD_VARIABLES) & set(os.environ)

@@ -122,30 +122,6 @@ def test_two_sets_of_one_dataset_never_share_features(dataset, cache):
     assert not torch.equal(rows(made, nameless[0])[:50], rows(made, nameless[1])[:50])
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "short", "pickle", "narrow", "endless"])
-def test_damaged_features_are_computed_again(dataset, cache, damage):
-    first = rows(make(dataset), dataset.train)
-    path = min(cache.rglob("*.npz"))
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    elif damage == "changed":
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    else:
-        there = np.load(path)["features"]
-        values = {
-            "short": there[:3],
-            "pickle": np.array([{}]),
-            "narrow": there[:, :5],
-            "endless": np.full_like(there, np.inf),
-        }
-        np.savez(path, features=values[damage])
-    said = []
-    assert torch.equal(rows(make(dataset, said), dataset.train), first)
-    assert len(said) == 1
-
-
 def test_a_part_that_another_run_computes_is_waited_for_last(dataset, cache, monkeypatch):
     """The other run holds the lock of the first part, and gives it back when it is waited for."""
     monkeypatch.setattr(features, "WAIT", 0.05)

@@ -21,7 +21,6 @@ from benchmark.cli import train
 from benchmark.cli.train import _train_quietly
 from benchmark.core.errors import RunError
 from benchmark.training import run
-from benchmark.training.interrupt import attempt
 
 
 @pytest.mark.parametrize(
@@ -113,12 +112,3 @@ def test_the_processes_of_a_killed_fill_end():
         except subprocess.TimeoutExpired:
             os.kill(worker, signal.SIGKILL)
             pytest.fail("the worker has outlived its parent")
-
-
-def test_a_plugin_that_ends_the_program_has_not_finished_its_run(tmp_path, monkeypatch):
-    def leaving(*_, **__):
-        raise SystemExit
-
-    monkeypatch.setattr(run, "train", leaving)
-    with pytest.raises(RunError, match="ended the program"):
-        attempt(tmp_path / "spec.json", None, 0.0)

@@ -12,11 +12,9 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 from benchmark.core.errors import RunError
 from benchmark.core.records import PROVENANCE, RESULT
 from benchmark.losses import create_loss
-from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.components import build_components
 from benchmark.training.interrupt import Interrupted
-from benchmark.training.loop import Trainer
-from benchmark.training.mining import mine
+from benchmark.training.loop import Trainer, batches_of
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress
 from benchmark.training.run import train
@@ -36,7 +34,7 @@ def components(**sections):
 
 def test_mined_triplets_are_hard_for_the_network_of_now():
     parts = components()
-    batches, embedded = mine(parts, 0)
+    batches, embedded = batches_of(parts, 0)
     assert embedded == 100 and [len(batch) for batch in batches] == [96] * 3
     assert parts.model.training
     train_set = parts.dataset.train
@@ -85,7 +83,7 @@ def test_parts_of_a_batch_go_through_once_and_give_the_gradient_of_the_whole(tmp
         training = {"micro_batch": micro_batch}
         parts = components(training=training, model={"freeze_batch_norm": True})
         stepper = Stepper.create(parts)
-        batches, _ = mine(parts, 0)
+        batches, _ = batches_of(parts, 0)
         images = next(iter(parts.train_input.train_batches(batches, 0, 0)))
         assert stepper.passes(len(images)) == 1
         stepper(images, parts.labels[torch.from_numpy(batches[0])], 0)
@@ -108,24 +106,3 @@ def test_the_loss_is_that_of_the_paper_and_refuses_other_batches():
     assert loss(rows, labels).item() == pytest.approx(sum(expected) / 2, rel=1e-12)
     with pytest.raises(RunError, match="sampler 'mined_triplets'"):
         loss(rows, torch.tensor([0, 0, 0, 1, 1, 2]))
-
-
-EDITS = {
-    "an epoch of many batches": lambda mined: mined * 1000,
-    "a batch too few": lambda mined: mined[:-1],
-    "a long batch": lambda mined: [*mined[:-1], mined[-1] * 5000],
-}
-
-
-@pytest.mark.parametrize("edit", EDITS.values(), ids=list(EDITS))
-def test_mined_batches_of_other_sizes_are_not_continued(edit, tmp_path, monkeypatch):
-    path = write_spec_in(tmp_path, spec())
-    with monkeypatch.context() as patch:
-        stop_after(4, patch)
-        with pytest.raises(Interrupted):
-            train(path)
-    content = torch.load(tmp_path / CHECKPOINT, weights_only=True)
-    content["state"]["mined"] = edit(content["state"]["mined"])
-    torch.save(content, tmp_path / CHECKPOINT)
-    with pytest.raises(RunError, match="mined batches of other sizes"):
-        train(path)

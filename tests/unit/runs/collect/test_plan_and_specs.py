@@ -48,11 +48,11 @@ def test_plan_of_a_finished_study_has_nothing_left(study, results, runs, finish)
 
 
 def test_plan_says_the_gpu_hours_that_the_runs_to_do_ask_for(study, results, runs, finish):
-    asked = replace(study, resources=Resources(gpus=2, mem_mb=1, minutes=90))
+    asked = replace(study, resources=Resources(gpus=1, mem_mb=1, minutes=90))
     assert "GPU-hours" not in as_text(plan(study, results))
-    assert "4 to do, at most 12 GPU-hours" in as_text(plan(asked, results))
+    assert "4 to do, at most 6 GPU-hours" in as_text(plan(asked, results))
     finish(next(iter(runs.values())))
-    assert plan(asked, results).gpu_hours == 9.0
+    assert plan(asked, results).gpu_hours == 4.5
 
 
 def test_sources_of_each_recipe_are_listed_once():
