@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from benchmark.metrics.checks import EmbeddedSet
-from benchmark.metrics.ranks import BlockRanks, block_starts
+from benchmark.metrics.ranks import BlockRanks, EmbeddedSet, block_starts
 
 _MATMUL = "highest"
 

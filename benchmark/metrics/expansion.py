@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmark.metrics.checks import unit_rows
+from benchmark.metrics.ranks import unit_rows
 from benchmark.metrics.search import nearest_in_blocks, nearest_neighbours
 
 SPLIT_SUFFIX = "+aqe"  # of the splits whose queries were expanded
@@ -21,9 +21,9 @@ def expand_queries(
     The query itself has similarity and so weight 1 (Radenovic et al., PAMI 2019; Revaud et al.,
     ICCV 2019, section 4.4, take alpha 2 and k 10). A negative similarity counts as 0. Equal scores
     come in the order of their index. ``distractors`` (N, D) are searched, in blocks, after the
-    gallery. Raises DataError for rows that do not fit.
+    gallery.
     """
-    rows, items = unit_rows(query, "query"), unit_rows(gallery, "gallery")
+    rows, items = unit_rows(query), unit_rows(gallery)
     every = np.arange(len(rows))
     if distractors is None:
         neighbours, scores = nearest_neighbours(rows, every, k, items)
@@ -36,7 +36,7 @@ def expand_queries(
     ):  # one neighbour of every query at a time: memory O(Q x D)
         chosen = _chosen(neighbours[:, place], items, distractors)
         expanded += weights[:, place, None] * chosen
-    return unit_rows(expanded, "expanded query")
+    return unit_rows(expanded)
 
 
 def _chosen(indices: np.ndarray, items: np.ndarray, distractors: np.ndarray | None) -> np.ndarray:
@@ -47,5 +47,5 @@ def _chosen(indices: np.ndarray, items: np.ndarray, distractors: np.ndarray | No
     rows = np.empty((len(indices), items.shape[1]), np.float32)
     rows[own] = items[indices[own]]
     if not own.all():
-        rows[~own] = unit_rows(distractors[indices[~own] - len(items)], "distractor")
+        rows[~own] = unit_rows(distractors[indices[~own] - len(items)])
     return rows

@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmark.core.errors import DataError
 from benchmark.core.query_scores import QueryScores
-from benchmark.metrics.checks import unit_rows
-from benchmark.metrics.ranks import block_size
-from benchmark.metrics.rows import rank_rows
+from benchmark.metrics.ranks import block_size, rank_rows, unit_rows
 from benchmark.metrics.search import count_above
 
 if TYPE_CHECKING:
     from benchmark.datasets.base import Judgements
-
-SHOWN = 5  # problems named in a message
 
 
 def landmark_map(
@@ -49,17 +44,9 @@ def landmark_scores(
     of i / r_i that ``retrieval_metrics`` calls map). Equal scores rank in the order of their index.
     ``distractors`` (N, D) are searched after the gallery, in blocks, and relevant to no query.
     ``labels`` (Q,) are the queries' classes; without them each query is its own.
-    Memory: one block of scores. Raises DataError for embeddings that do not fit, and for judgements
-    that miss a query, name an item that is not there, name one twice or as relevant and ignored, or
-    have nothing to find.
+    Memory: one block of scores. Each query has a relevant item, and none is named twice.
     """
-    rows, items = unit_rows(query, "query"), unit_rows(gallery, "gallery")
-    if rows.shape[1] != items.shape[1]:
-        raise DataError(
-            f"landmarks: query embeddings have {rows.shape[1]} dimensions and gallery embeddings "
-            f"{items.shape[1]}; both must come from the same model"
-        )
-    _check(judgements, len(rows), len(items))
+    rows, items = unit_rows(query), unit_rows(gallery)
     size = block_size(len(items))
     total, found = 0.0, []
     for start in range(0, len(rows), size):
@@ -107,37 +94,3 @@ def _average_precision(ranks: np.ndarray) -> float:
     found = np.arange(len(ranks))
     before = np.where(ranks > 1, found / np.maximum(ranks - 1, 1), 1.0)
     return float(np.mean((before + (found + 1) / ranks) / 2))
-
-
-def _check(judgements: Judgements, queries: int, items: int) -> None:
-    if len(judgements.relevant) != queries:
-        raise DataError(
-            f"landmarks: {len(judgements.relevant)} judgements for {queries} queries; needed: one "
-            "each"
-        )
-    found = [
-        f"query {number}: {problem}"
-        for number, (relevant, ignored) in enumerate(
-            zip(judgements.relevant, judgements.ignored, strict=True)
-        )
-        if (problem := _problem(relevant, ignored, items))
-    ]
-    if found:
-        more = f"\n  ... and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        raise DataError(
-            "\n  ".join(["landmarks: judgements do not fit the gallery", *found[:SHOWN]]) + more
-        )
-
-
-def _problem(relevant: np.ndarray, ignored: np.ndarray, items: int) -> str | None:
-    """Return what is wrong with the judgements of one query, or None."""
-    if len(relevant) == 0:
-        return "no relevant item; leave the query out"
-    named = np.concatenate([relevant, ignored])
-    outside = named[(named < 0) | (named >= items)]
-    if len(outside):
-        return f"item {outside[0]} is not in the gallery of {items}; allowed: 0 to {items - 1}"
-    if len(np.unique(relevant)) < len(relevant):
-        return "a relevant item is named twice"
-    both = np.intersect1d(relevant, ignored)
-    return f"item {both[0]} is both relevant and ignored" if len(both) else None

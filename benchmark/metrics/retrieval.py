@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.errors import DataError
 from benchmark.core.query_scores import QueryScores
-from benchmark.metrics.checks import checked_sets
-from benchmark.metrics.ranks import BlockRanks, positive_ranks
+from benchmark.metrics.ranks import BlockRanks, embedded_sets, positive_ranks
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +54,8 @@ def retrieval_metrics(
     at ranks r_1 < ... < r_P, precision at the i-th is i / r_i and mAP = mean_i i / r_i, mAP@R =
     sum_{r_i <= P} i / r_i / P (Musgrave et al., ECCV 2020, section 2.1). ``device``: a torch device
     ("cuda") that ranks instead of the processor. ``threads``: for counting ranks; None means
-    OMP_NUM_THREADS, else all processors. Raises DataError for embeddings or labels that do not fit
-    together or are not finite.
+    OMP_NUM_THREADS, else all processors. Raises DataError for embeddings that are not finite, and
+    where no query has a positive.
     """
     return evaluate_retrieval(
         query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads
@@ -77,8 +76,7 @@ def evaluate_retrieval(
 
     Arguments as in ``retrieval_metrics``.
     """
-    _check_recall_at(recall_at)
-    queries, items = checked_sets(query, query_labels, gallery, gallery_labels)
+    queries, items = embedded_sets(query, query_labels, gallery, gallery_labels)
     if device is None:
         ranks = positive_ranks(queries, items, threads)
     else:
@@ -133,15 +131,3 @@ def _by_query(block: BlockRanks) -> _Block:
     average = np.add.reduceat(precision, starts) / counts
     average_at_r = np.add.reduceat(within_r, starts) / counts
     return _Block(block.counts, nearest, average_at_r, average)
-
-
-def _check_recall_at(recall_at: Sequence[int]) -> None:
-    wrong = [
-        k for k in recall_at if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1
-    ]
-    if wrong:
-        problem = (
-            f"recall_at  {wrong} not allowed; allowed: whole numbers from 1 on, for example "
-            "(1, 10, 100)"
-        )
-        raise ConfigError("retrieval metrics", [problem])

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.core.errors import DataError
-from benchmark.metrics.checks import unit_rows
+from benchmark.metrics.ranks import unit_rows
 
 BLOCK = 16_384  # rows of a large gallery that are searched at once
 
@@ -22,21 +21,11 @@ def nearest_neighbours(
     among the other rows of ``query`` (each query is left out by its index). Equal scores come in
     the order of their index.
 
-    K is ``neighbours``, or all there are. Raises DataError for rows or shapes that do not exist or
-    fit.
+    K is ``neighbours``, or all there are.
     """
-    rows = unit_rows(query, "query")
-    items = rows if gallery is None else unit_rows(gallery, "gallery")
+    rows = unit_rows(query)
+    items = rows if gallery is None else unit_rows(gallery)
     queries = np.asarray(queries, dtype=np.int64).reshape(-1)
-    if len(queries) and not (queries.min() >= 0 and queries.max() < len(rows)):
-        raise DataError(
-            f"neighbours: query rows {queries.tolist()} not allowed; allowed: 0 to {len(rows) - 1}"
-        )
-    if items.shape[1] != rows.shape[1]:
-        raise DataError(
-            f"neighbours: query embeddings have {rows.shape[1]} dimensions and gallery embeddings "
-            f"{items.shape[1]}; both must come from the same model"
-        )
     wanted = max(0, min(neighbours, len(items) - (gallery is None)))
     if len(queries) == 0 or wanted == 0:
         return np.empty((len(queries), wanted), np.int64), np.empty(
@@ -74,7 +63,7 @@ def count_above(
     """
     counts = [np.zeros(len(values), np.int64) for values in limits]
     for _, block in _blocks([items]):
-        scores = np.sort(rows @ unit_rows(block, "distractor").T, axis=1)
+        scores = np.sort(rows @ unit_rows(block).T, axis=1)
         for count, row, values in zip(counts, scores, limits, strict=True):
             count += len(row) - np.searchsorted(row, values, side="right")
     return counts

@@ -44,15 +44,12 @@ def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Wh
     ECCV 2012), 0.25 is what the published commands of Revaud et al., ICCV 2019, ask for. Axes come
     by falling variance, each with its largest component positive, so that equal rows give equal
     bits. An axis along which the rows do not vary, as when there are fewer rows than dimensions,
-    gives zeros and a warning in the log. Non-finite rows give NaN. Raise DataError for no rows, or
-    for more dimensions than there are.
+    gives zeros and a warning in the log. Non-finite rows give NaN. Raise DataError for fewer than
+    two rows.
     """
     count, width = rows.shape
-    if count < 2 or not 1 <= dimensions <= width:
-        raise DataError(
-            f"whitening: {dimensions} dimensions cannot be learnt from embeddings of shape "
-            f"{rows.shape}; needed: two images or more, and 1 to {width} dimensions"
-        )
+    if count < 2:
+        raise DataError(f"whitening needs two training images or more, and there are {count}")
     if not np.isfinite(rows).all():
         return Whitening(np.full(width, np.nan), np.full((width, dimensions), np.nan))
     mean = rows.mean(axis=0, dtype=np.float64)

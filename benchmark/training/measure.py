@@ -18,12 +18,10 @@ from benchmark.metrics import (
     landmark_scores,
     nearest_neighbours,
 )
-from benchmark.metrics.checks import unit_rows
 from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.metrics.landmarks import ranks_behind
-from benchmark.metrics.ranks import ClassIndex
+from benchmark.metrics.ranks import ClassIndex, rank_rows, unit_rows
 from benchmark.metrics.retrieval import Retrieval
-from benchmark.metrics.rows import rank_rows
 from benchmark.metrics.search import nearest_in_blocks
 
 
@@ -153,8 +151,8 @@ class EmbeddedProtocol:
         if not len(queries):
             return []
         judgements = self.protocol.judgements
-        rows = unit_rows(self.query, "query")[queries]
-        scores = rows @ unit_rows(self._items, "gallery").T
+        rows = unit_rows(self.query)[queries]
+        scores = rows @ unit_rows(self._items).T
         if judgements is None:
             own = queries if self.gallery is None else None
             if own is not None:

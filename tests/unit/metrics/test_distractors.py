@@ -88,5 +88,5 @@ def test_distractors_that_are_not_finite_are_noticed(made):
     (query, gallery, others), judgements = made
     others[70, 3] = np.nan
     assert not EmbeddedProtocol(protocol_of(judgements), query, gallery, others).finite
-    with pytest.raises(DataError, match="distractor"):
+    with pytest.raises(DataError, match="not finite"):
         landmark_map(query, gallery, judgements, others)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.core.errors import DataError
 from benchmark.datasets.base import Judgements
 from benchmark.metrics import landmark_map, ranks, retrieval_metrics
 
@@ -112,30 +111,3 @@ def test_trapezoids_are_never_above_the_mean_precision():
     judgements = judged(*((np.flatnonzero(items == label), []) for label in labels))
     plain = retrieval_metrics(query, labels, gallery, items)["map"]
     assert plain - 0.05 < landmark_map(query, gallery, judgements) < plain
-
-
-@pytest.mark.parametrize(
-    ("lists", "message"),
-    [
-        ([([0], []), ([], [1])], "query 1: no relevant item"),
-        ([([0], []), ([4], [])], "item 4 is not in the gallery of 4; allowed: 0 to 3"),
-        ([([0], []), ([1], [-1])], "item -1 is not in the gallery"),
-        ([([0, 0], []), ([1], [])], "query 0: a relevant item is named twice"),
-        ([([0], []), ([1, 2], [3, 2])], "query 1: item 2 is both relevant and ignored"),
-        ([([0], [])], "1 judgements for 2 queries"),
-    ],
-)
-def test_judgements_that_do_not_fit_are_refused(lists, message):
-    with pytest.raises(DataError, match=message):
-        landmark_map(on_circle(0, 5), on_circle(10, 20, 30, 40), judged(*lists))
-
-
-def test_all_wrong_judgements_are_named_up_to_a_limit():
-    with pytest.raises(DataError, match=r"query 0(.|\n)*query 4(.|\n)*and 3 more") as caught:
-        landmark_map(on_circle(*range(8)), on_circle(10), judged(*[([1], [])] * 8))
-    assert "query 5" not in str(caught.value)
-
-
-def test_embeddings_of_two_models_are_refused():
-    with pytest.raises(DataError, match="2 dimensions and gallery embeddings 3"):
-        landmark_map(on_circle(0), np.ones((2, 3)), judged(([0], [])))

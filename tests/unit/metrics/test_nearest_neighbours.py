@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.core.errors import DataError
 from benchmark.metrics import nearest_neighbours
 
 
@@ -48,10 +47,3 @@ def test_a_small_gallery_gives_all_it_has():
     assert nearest_neighbours(query, np.array([0, 1]), 10)[0].shape == (2, 3)
     assert nearest_neighbours(query, np.array([], dtype=int), 10)[0].shape == (0, 3)
     assert nearest_neighbours(query[:1], np.array([0]), 10)[0].shape == (1, 0)
-
-
-def test_rows_and_shapes_that_do_not_exist_are_an_error():
-    with pytest.raises(DataError, match="allowed: 0 to 3"):
-        nearest_neighbours(random_rows(4, 0), np.array([4]), 2)
-    with pytest.raises(DataError, match="8 dimensions and gallery embeddings 2"):
-        nearest_neighbours(random_rows(4, 0), np.array([1]), 2, np.eye(2))
