@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.core.errors import DataError
-from benchmark.metrics import evaluate_retrieval, ranks, retrieval_metrics, rows
+from benchmark.metrics import evaluate_retrieval, ranks, retrieval_metrics
 
 
 def on_circle(*degrees: float) -> np.ndarray:
@@ -155,14 +155,16 @@ def test_ranks_by_counting_and_by_sorting_follow_score_then_index(
         expected += sorted(rank[own].tolist())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "COUNTED_ITEMS", counted)
-        got = rows.rank_rows(scores, np.array([len(own) for own in chosen]), np.concatenate(chosen))
+        got = ranks.rank_rows(
+            scores, np.array([len(own) for own in chosen]), np.concatenate(chosen)
+        )
     assert got.tolist() == expected
 
 
 @pytest.mark.parametrize("items", [1023, 1024, 1025, 5000])
 def test_counting_is_right_around_the_width_of_its_words(items):
     scores = np.linspace(0, 1, items, dtype=np.float32)[None]
-    got = rows.rank_rows(scores, np.array([3]), np.array([0, items // 2, items - 1]))
+    got = ranks.rank_rows(scores, np.array([3]), np.array([0, items // 2, items - 1]))
     assert got.tolist() == [1, items - items // 2, items]
 
 

@@ -103,18 +103,3 @@ def test_what_is_remembered_has_no_graph_and_does_not_follow_the_batch():
     remembered, _ = memory.others(np.array([5]))
     assert not remembered.requires_grad
     assert (remembered == 1.0).all()
-
-
-@pytest.mark.parametrize("name", ["embeddings", "images", "written"])
-def test_the_state_of_another_memory_is_refused(name):
-    labels = torch.arange(6)
-    memory = Memory(MemoryConfig(size=4), labels, 2, torch.device("cpu"))
-    state = {key: value.clone() for key, value in memory.state_dict().items()}
-    memory.load_state_dict(state)
-    with pytest.raises(ValueError, match="another one"):
-        memory.load_state_dict({**state, name: state[name][:1]})
-    with pytest.raises(ValueError, match="another one"):
-        memory.load_state_dict({**state, "images": torch.tensor([0, 1, 2, 6])})
-    state["embeddings"].requires_grad_()
-    with pytest.raises(ValueError, match="another one"):
-        memory.load_state_dict(state)
