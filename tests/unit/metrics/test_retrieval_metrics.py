@@ -154,10 +154,9 @@ def test_ranks_by_counting_and_by_sorting_follow_score_then_index(
         rank[np.lexsort((np.arange(items), -row))] = np.arange(1, items + 1)
         expected += sorted(rank[own].tolist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "COUNTED_ITEMS", counted)
-        got = ranks.rank_rows(
-            scores, np.array([len(own) for own in chosen]), np.concatenate(chosen)
-        )
+        patch.setattr(ranks, "COUNTED_ITEMS", counted)
+        counts = np.array([len(own) for own in chosen])
+        got = ranks.rank_rows(scores, counts, np.concatenate(chosen))
     assert got.tolist() == expected
 
 
