@@ -28,7 +28,6 @@ from benchmark.training import run
     [
         (RunError("no room"), "no room", "error: no room"),
         (ZeroDivisionError("of a plugin"), "ZeroDivisionError: of a plugin", "Traceback"),
-        (SystemExit("of a plugin"), "SystemExit: of a plugin", "Traceback"),
     ],
 )
 def test_any_error_of_a_run_is_its_own(error, told, logged, tmp_path, monkeypatch):
