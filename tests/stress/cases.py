@@ -20,7 +20,9 @@ SAMPLER_PARAMS = {
     "m_per_class": {"samples_per_class": 4},
     "category_pairs": {"samples_per_class": 8, "batches_per_pair": 2},
     "random": {},
-    "category_and_rest": {"samples_per_class": 4},
+    "class_windows": {},
+    "category_windows": {},
+    "category_and_rest": {},
     "mined_triplets": {"pool": 60, "triplets": 64},
 }
 # Glyphs have no category of the classes without one: those of the folder ``plugins`` beside this

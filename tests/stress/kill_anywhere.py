@@ -1,8 +1,6 @@
 """Kills training runs with SIGKILL at random moments, resumes them, and compares with runs that
 nothing disturbed.
 
-    python tests/stress/kill_anywhere.py --kills 20 --seed 0 --losses all --start mixed
-
 Each attempt is killed in one phase (start, step, evaluation, checkpoint write, final write), a
 random moment after the run has entered it (``hooks`` say when that is). A run that ends is
 compared, bit for bit, with one that was left alone: result.json, the loss curve, the neighbours.
@@ -11,7 +9,6 @@ Then the case starts anew, until it has had its kills.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -20,24 +17,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+from cases import with_pictures
+from tiny_runs import curve, write_spec_in
+
+from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC, RunSpec
+from benchmark.training.fork_server.protocol import OFF, VARIABLE
+from benchmark.training.fork_server.starter import ForkServer
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
-
-import numpy as np  # noqa: E402
-from cases import cases, with_pictures  # noqa: E402
-from tiny_runs import curve, write_spec_in  # noqa: E402
-
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC, RunSpec  # noqa: E402
-from benchmark.training.fork_server.protocol import OFF, VARIABLE  # noqa: E402
-from benchmark.training.fork_server.starter import ForkServer  # noqa: E402
-
 HOOKS, PLUGINS = (Path(__file__).parent / name for name in ("hooks", "plugins"))
 # Each phase with the longest time, in seconds, that is waited in it before the kill.
 PHASES = {
@@ -148,8 +141,8 @@ def differences(run: Path, whole: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def killers_in(folder: Path, start: str, seed: int) -> Iterator[list[Killer]]:
-    """Yields one killer for each kind of start: processes of their own, forks, or both."""
+def killers_in(folder: Path, seed: int) -> Iterator[list[Killer]]:
+    """Yields one killer of processes of their own, and one of forks."""
     phase_file = folder / "phase"
     phase_file.touch()
     path = os.pathsep.join([str(HOOKS), str(ROOT)])
@@ -160,68 +153,10 @@ def killers_in(folder: Path, start: str, seed: int) -> Iterator[list[Killer]]:
     os.environ.pop(VARIABLE, None)
     server = ForkServer()
     try:
-        found = []
-        if start in ("process", "mixed"):
-            found.append(Killer(phase_file, {**os.environ, VARIABLE: OFF}, random.Random(seed)))
-        if start in ("fork", "mixed"):
-            server.start()
-            found.append(Killer(phase_file, dict(os.environ), random.Random(seed + 1)))
-        yield found
+        cold = Killer(phase_file, {**os.environ, VARIABLE: OFF}, random.Random(seed))
+        server.start()
+        yield [cold, Killer(phase_file, dict(os.environ), random.Random(seed + 1))]
     finally:
         server.stop()
         os.environ.clear()
         os.environ.update(before)
-
-
-def as_table(tallies: dict[str, Tally], seconds: float) -> str:
-    """Returns what happened, a line for each case."""
-    whole = Tally(sum((tally.kills for tally in tallies.values()), Counter()))
-    whole.finished = sum(tally.finished for tally in tallies.values())
-    whole.lost = [reason for tally in tallies.values() for reason in tally.lost]
-    lines = [f"{'case':24}{'kills':>7}" + "".join(f"{phase:>18}" for phase in (*PHASES, "other"))]
-    lines[0] += f"{'runs':>7}{'lost':>6}"
-    for name, tally in {**tallies, "all": whole}.items():
-        other = tally.kills.total() - sum(tally.kills[phase] for phase in PHASES)
-        counts = "".join(
-            f"{count:18}" for count in (*(tally.kills[phase] for phase in PHASES), other)
-        )
-        lines.append(
-            f"{name:24}{tally.kills.total():7}{counts}{tally.finished:7}{len(tally.lost):6}"
-        )
-    return "\n".join([*lines, *whole.lost, f"{seconds:.0f} s"])
-
-
-def main() -> None:
-    """Runs the command of the module's docstring; exit status 1 when a run was lost."""
-    parser = argparse.ArgumentParser(
-        description="kill training anywhere, resume, compare bit for bit"
-    )
-    parser.add_argument("--kills", type=int, default=20, help="kills of each case")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the moments")
-    parser.add_argument(
-        "--losses", nargs="+", default=["all"], help="names of losses or other cases, or all"
-    )
-    parser.add_argument(
-        "--start", choices=("process", "fork", "mixed"), default="mixed", help="kind of processes"
-    )
-    given = parser.parse_args()
-    known = cases()
-    chosen = known if given.losses == ["all"] else {name: known[name] for name in given.losses}
-    started = time.monotonic()
-    tallies = {}
-    with (
-        tempfile.TemporaryDirectory() as place,
-        killers_in(Path(place), given.start, given.seed) as killers,
-    ):
-        for number, (name, spec) in enumerate(chosen.items()):
-            tallies[name] = endure(name, spec, given.kills, killers, Path(place) / str(number))
-            phases = ", ".join(
-                f"{phase} {count}" for phase, count in sorted(tallies[name].kills.items())
-            )
-            print(f"{name}: killed in {phases}; {len(tallies[name].lost)} lost", flush=True)
-    print(as_table(tallies, time.monotonic() - started))
-    sys.exit(1 if any(tally.lost for tally in tallies.values()) else 0)
-
-
-if __name__ == "__main__":
-    main()

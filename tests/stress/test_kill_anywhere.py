@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.stress, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def killers(tmp_path_factory):
     """Yields a cold and a warm killer."""
-    with killers_in(tmp_path_factory.mktemp("killers"), "mixed", seed=0) as found:
+    with killers_in(tmp_path_factory.mktemp("killers"), seed=0) as found:
         yield found
 
 
