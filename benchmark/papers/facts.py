@@ -3,7 +3,6 @@
 The file lies in a paper's folder. The one beside this module holds values of no paper.
 """
 
-import os
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -67,7 +66,7 @@ class Fact:
 def read_facts(folder: Path, problems: list[str]) -> tuple[Fact, ...]:
     """Return the facts of a folder, none without a file; add what is wrong to ``problems``."""
     path = folder / FACTS
-    return tuple(read_csv(path, Fact, problems)) if os.path.lexists(path) else ()
+    return tuple(read_csv(path, Fact, problems)) if path.exists() else ()
 
 
 def common_facts() -> tuple[Fact, ...]:

@@ -3,7 +3,6 @@
 import csv
 import dataclasses
 import io
-import os
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +43,7 @@ Distinct = AfterValidator(_distinct)
 
 def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:
     """Return the file as a ``kind``; None for no file, or one with problems, which are added."""
-    if not os.path.lexists(path):
+    if not path.exists():
         return None
     try:
         document = read_document(path)

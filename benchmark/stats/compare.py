@@ -113,15 +113,6 @@ def load_runs(name: str, results: Path, problems: list[str]) -> ComparedRuns | N
         problems.append(f"no run '{name}' below {root}{_near(name, root)}")
         return None
     specs = {path: RunSpec.read(path / SPEC) for path in folders}
-
-    foreign = [
-        path for path, spec in specs.items() if not path.as_posix().endswith(f"/{spec.run_id}")
-    ]
-    problems += [
-        f"{path / SPEC} is of '{specs[path].run_id}'; remove that folder, or write the file again "
-        "with 'python -m benchmark specs STUDY'"
-        for path in foreign
-    ]
     return ComparedRuns(
         name,
         {spec.seed: spec for spec in specs.values()},

@@ -5,13 +5,11 @@ follow from, so that a changed claim judges no published number again.
 """
 
 import csv
-import io
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.core.paths import read_regular
 from benchmark.core.registry import data_folders
 from benchmark.study.format import ROOT
 
@@ -40,11 +38,10 @@ def named_papers(published: Iterable[str]) -> set[str]:
 def _names_by_paper() -> dict[str, set[str]]:
     names: dict[str, set[str]] = {}
     for key, folder in paper_folders().items():
-        try:
-            text = read_regular(folder / "results.csv").decode()
-            rows = list(csv.DictReader(io.StringIO(text, newline="")))
-        except (OSError, ValueError, csv.Error):
-            continue  # reported where the paper is loaded
+        if not (folder / "results.csv").is_file():
+            continue  # said where the paper is loaded
+        with open(folder / "results.csv", newline="", encoding="utf-8", errors="replace") as stream:
+            rows = list(csv.DictReader(stream))
         for row in rows:
             table = row.get("table") or ""
             if table.startswith("table") and row.get("provenance") in REPRODUCIBLE:

@@ -38,7 +38,6 @@ TORCH_FREE = {  # one process each
     "command line": ["cli", "__main__"],
 }
 PACKAGES = 14
-LARGEST = 300  # lines
 
 
 def allowed_imports(part: str) -> set[str]:
@@ -112,18 +111,6 @@ for part in sys.argv[1:]:
 def test_the_training_side_of_tracking_does_not_import_mlflow():
     code = "import sys, benchmark.training.mirror; sys.exit('mlflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
-
-
-def test_no_file_outgrows_one_purpose():
-    python = [
-        path
-        for path in tracked_files()
-        if path.suffix in (".py", ".smk") or path.name == "Snakefile"
-    ]
-    lengths = {
-        path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in python
-    }
-    assert {name: length for name, length in lengths.items() if length > LARGEST} == {}
 
 
 def test_no_committed_file_names_a_folder_of_the_machine_it_was_written_on():

@@ -79,8 +79,7 @@ def printed_of(
 
 
 def _read(path: Path, study: Study) -> pd.DataFrame:
-    try:
-        return guess_csv(path)
-    except (OSError, ValueError) as error:
-        advice = f"write it with 'python -m benchmark verdicts {study.name}'"
-        raise RunError(f"{path} cannot be read ({error}); {advice}") from error
+    if not path.is_file():
+        advice = f"run 'python -m benchmark verdicts {study.name}'"
+        raise RunError(f"{path} does not exist: {advice}")
+    return guess_csv(path)

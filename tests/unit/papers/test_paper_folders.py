@@ -232,17 +232,6 @@ def test_a_number_that_nothing_counts_is_refused(old, new, column, tmp_path):
     assert f"column {column}: " in text
 
 
-@pytest.mark.parametrize(
-    "name", ["implied.yaml", "tables.yaml", "claims.yaml", "figures.yaml", "fidelity.csv"]
-)
-def test_a_pipe_or_a_link_to_nothing_is_no_absent_file(name, tmp_path):
-    for number, make in enumerate((os.mkfifo, lambda place: os.symlink("nowhere", place))):
-        folder = write_paper(tmp_path / str(number), **{name.partition(".")[0]: None})
-        make(folder / name)
-        with pytest.raises(ReferenceDataError, match=name):
-            load_paper(folder)
-
-
 def test_a_folder_named_like_a_version_of_another_paper_is_refused(tmp_path, monkeypatch):
     write_paper(tmp_path / "mine", "roadmap2021v2")
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))

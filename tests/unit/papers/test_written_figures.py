@@ -19,16 +19,6 @@ PANELS = FILES["figures.yaml"].partition("  panels:")
     ("old", "new", "words"),
     [
         (PANELS[1] + PANELS[2], "  panels: []\n", "fig2.panels (line"),
-        (
-            PANELS[2],
-            f"\n    - &p {PANELS[2].strip()[2:]}\n" + "    - *p\n" * 30,
-            "fig2.panels (line",
-        ),
-        (
-            "[{dataset: cub}]",
-            f"[{', '.join(f'{{dataset: d{number}}}' for number in range(31))}]",
-            "fig2.panels.0.test_sets (line",
-        ),
         ("[{dataset: cub}]", "[]", "fig2.panels.0.test_sets (line"),
         ("[{dataset: cub}]", "[{dataset: cub}, {dataset: cub}]", "comes twice; keep one"),
         ("x: tau", "x: batch_size, baseline: sup_ap", "fig2.panels.0.baseline  is the loss of"),

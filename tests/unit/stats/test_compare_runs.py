@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 
 import numpy as np
 import pytest
@@ -78,13 +77,6 @@ def test_results_that_collecting_leaves_out_are_named_and_left_out(cells):
     assert "  seed 1 is stale: the result is of specification 0123456789abcdef" in text
     assert "  seed 2 is failed: " in text and "it is of run 'foo'" in text
     assert "same first batches in 1 of 1 common seeds" in text
-
-
-def test_a_folder_with_the_specification_of_another_run_is_refused(cells):
-    cell = cells / "runs" / "glyphs_1k" / "r10" / "sup_ap" / "bs32"
-    shutil.copytree(cell / "seed0", cell / "seed7")
-    with pytest.raises(ConfigError, match=r"seed7/spec\.json is of 'glyphs_1k/.*/seed0'"):
-        compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
 
 
 def test_other_vector_instructions_are_named(cells):
