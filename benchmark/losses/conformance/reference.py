@@ -78,9 +78,8 @@ def reference(name: str, options: Mapping[str, Any]) -> Reference:
 
     Raises ConfigError for a name without a formula, or naming every wrong hyperparameter.
     """
-    known = [*_per_query(), "roadmap"]
-    if name not in known:
-        raise ConfigError("--as", [unknown_name("reference", name, known)])
+    if name not in reference_names():
+        raise ConfigError("--as", [unknown_name("reference", name, reference_names())])
     config = create_loss(name, **options).config  # it may refuse more than its Config says
     if getattr(config, "simix", False):
         raise ConfigError("--option", ["simix  makes images of its own (allowed here: false)"])
