@@ -54,7 +54,7 @@ class FileInput(Input):
             values.view(-1).numpy() for values in normalisation(config, channels)
         )
         self._loader: DataLoader | None = None
-        self._plan = _Plan()
+        self._jobs: list[Job] = []  # of now; the loader reads them at each start
 
     def train_batches(
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
@@ -78,7 +78,7 @@ class FileInput(Input):
         scale: float = 1.0,
     ) -> Iterator[torch.Tensor]:
         """Yield float tensors (B, C, H, W) of these batches; ``first`` numbers the first one."""
-        self._plan.jobs = [
+        self._jobs[:] = [
             Job(tuple(batch[at : at + PIECE].tolist()), at, number, seed, epoch, scale)
             for number, batch in enumerate(batches, first)
             for at in range(0, len(batch), PIECE)
@@ -107,13 +107,13 @@ class FileInput(Input):
         return batch.permute(0, 3, 1, 2)
 
     def _loader_of_pieces(self) -> DataLoader:
-        """Return the loader of the planned jobs; its workers live from one use to the next."""
+        """Return the loader of the jobs; its workers live from one use to the next."""
         if self._loader is None:
             workers = self.config.workers
             self._loader = DataLoader(
                 _Views(self.image_set, self.config, self.channels),
                 batch_size=None,
-                sampler=self._plan,
+                sampler=self._jobs,
                 num_workers=workers,
                 persistent_workers=workers > 0,
                 prefetch_factor=AHEAD if workers else None,
@@ -125,19 +125,6 @@ class FileInput(Input):
 def _leave_interrupts_to_parent(_worker: int) -> None:
     """Ignore a terminal's signals: the training still needs batches to save its state."""
     ignore_interrupts()
-
-
-class _Plan:
-    """The jobs of the current epoch, read by the loader at each start: workers outlive epochs."""
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-
-    def __iter__(self) -> Iterator[Job]:
-        return iter(self.jobs)
-
-    def __len__(self) -> int:
-        return len(self.jobs)
 
 
 class _Views(Dataset):
