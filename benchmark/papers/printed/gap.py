@@ -29,12 +29,16 @@ class GapDecrease:
 def gap_decreases(folder: Path) -> list[GapDecrease]:
     """Return the decreases below a study's results folder, one a dataset, batch size and seed.
 
-    Quick trials, analyses of another study and files of another schema are left out.
+    Quick trials, analyses of another study, files of another schema and files that cannot be read
+    are left out.
     """
     found: dict[tuple[str, int, int], GapDecrease] = {}
     # a dataset that was asked for ("decomposability_gap-cub") goes before the study's first
     for summary in sorted(folder.glob(FILES)):
-        found |= {(each.dataset, each.batch_size, each.seed): each for each in _read(summary)}
+        try:
+            found |= {(each.dataset, each.batch_size, each.seed): each for each in _read(summary)}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            continue
     return list(found.values())
 
 
