@@ -50,12 +50,6 @@ def made(tmp_path, form, members=None):
     return tar_file(path, members, f"w:{form[4:]}")
 
 
-def link(kind, target):
-    info = tarfile.TarInfo()
-    info.type, info.linkname = kind, target
-    return info
-
-
 def refused(path, into, words):
     with pytest.raises(DataError, match=words):
         unpack(path, into)

@@ -22,7 +22,7 @@ def read_matlab(path: Path, *names: str) -> list[Any]:
 def whole_numbers(values: Any) -> np.ndarray:
     """Return int64 (N,) of values that are whole, however stored; raise ValueError for others."""
     array = np.array(list(values), dtype=np.float64)
-    if not ((np.abs(array) < LARGEST_WHOLE) & (array % 1 == 0)).all():
+    if not ((np.abs(array) < LARGEST_WHOLE) & (np.floor(array) == array)).all():
         raise ValueError("its numbers are not whole ones")
     return array.astype(np.int64)
 
