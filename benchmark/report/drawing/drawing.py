@@ -16,7 +16,7 @@ from benchmark.report.drawing.style import FAINT, GRID, INK, styled
 POINTS = 72  # in an inch
 KINDS = ("svg", "pdf", "csv")
 TICK = "$\\mathdefault"  # of the numbers that matplotlib writes at an axis
-_STYLE = re.compile(r'\bstyle="([^"]*)"')
+_STYLE = re.compile(r'(?<=\s)style="([^"]*)"')
 _SIZE = re.compile(r'class="wide-(\d+)"')
 _ON_THE_PAGE = {
     INK: "currentColor",
