@@ -30,7 +30,7 @@ class Memory:
         dtype: torch.dtype = torch.float32,
     ):
         """Make an empty memory for images with ``labels`` (N,) and embeddings of ``width``."""
-        size = len(labels) if config.size == -1 else config.size
+        size = len(labels) if config.size is None or config.size == -1 else config.size
         self._by_image = config.key == "image"
         self.write_first = config.write_first
         if self._by_image:

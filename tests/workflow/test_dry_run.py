@@ -65,15 +65,14 @@ def test_a_run_on_a_gpu_is_one_job_on_one_node(fresh: Workplace, dry_run):
     words = re.findall(r"resources: (.*)", rule)[-1].split(", ")
     resources = dict(word.split("=", 1) for word in words)
     numbers = {key: int(value) for key, value in resources.items() if value.isdigit()}
-    threads = int(re.findall(r"threads: (\d+)", rule)[-1])
     asked = ("gpu", "mem_mb", "runtime", "nodes")
     assert [numbers[name] for name in asked] == [1, 64000, 90, 1] and "tasks" not in numbers
-    job = SimpleNamespace(resources=Needs(numbers), threads=threads)
+    job = SimpleNamespace(resources=Needs(numbers), threads=1)
     names = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "workdir"), "x")
     call = get_submit_command(job, {**names, "account": "", "partition": ""})
     call += set_gres_string(job)
     assert "--gpus=1" in call and "--nodes=1" in call and "--mem 64000" in call
-    assert "--cpus-per-task=1" in call and "ntasks" not in call
+    assert "ntasks" not in call
 
 
 class Needs(dict):
