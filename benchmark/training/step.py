@@ -108,8 +108,9 @@ class Stepper:
 
         Micro-batches give the embeddings without a graph, and go forward again to go backward.
         """
-        if self.passes(len(images)) > 1:
-            batch = MicroBatches(self._embed, images, self.config.micro_batch, seed)
+        size = self.config.micro_batch
+        if size is not None and self.passes(len(images)) > 1:
+            batch = MicroBatches(self._embed, images, size, seed)
             return batch.embeddings(), batch.backward
         embeddings = self._embed(images)
         return embeddings, embeddings.backward
@@ -128,19 +129,21 @@ class Stepper:
         """
         leaves = embeddings.detach().requires_grad_()
         memory = None if remembered is None else self.memory
+        images = np.empty(0, np.int64) if remembered is None else remembered
         if memory is not None and memory.write_first:
-            memory.store(leaves, remembered)
+            memory.store(leaves, images)
         with self.stopwatch.running():
             with autocast(self.config, self.device):
                 if memory is not None and reads:
-                    others, other_labels = memory.references(remembered)
+                    others, other_labels = memory.references(images)
                     pools = leaves, labels, others, self._for_loss(other_labels)
                     value = self.loss.with_memory(*pools, generator=self._generator)
                 else:
                     value = self.loss(leaves, labels, generator=self._generator)
             self.scaler.scale(value).backward()
         if memory is not None and not memory.write_first:
-            memory.store(leaves, remembered)
+            memory.store(leaves, images)
+        assert leaves.grad is not None  # given by backward
         return value.detach(), leaves.grad
 
     def passes(self, images: int) -> int:
