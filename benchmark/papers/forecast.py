@@ -84,11 +84,11 @@ def choices(study: Study) -> tuple[int, ...]:
 
 def gpu_hours(study: Study) -> dict[int, float]:
     """Return the GPU-hours that the whole study asks for at most, by number of seeds."""
-    hours: Counter[int] = Counter()
-    for price, planned in _prices(study).values():
-        for n in choices(study):
-            hours[n] += price * (min(n, planned) if study.looks else n)
-    return hours
+    prices = _prices(study).values()
+    return {
+        n: sum(price * (min(n, planned) if study.looks else n) for price, planned in prices)
+        for n in choices(study)
+    }
 
 
 def _prices(study: Study) -> dict[Cell, tuple[float, int]]:

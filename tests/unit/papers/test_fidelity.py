@@ -89,10 +89,8 @@ HEADER = "recipe,item,paper,stated_in,code,effect,reason\n"
 @pytest.mark.parametrize("column", ["paper", "code"])
 @pytest.mark.parametrize(
     "text",
-    ["lr: 0.1: cosine", "[1", "@ 256", "10: %", "!!python/object/apply:os.system [id]", "\x01",
-     "# of steps", "a\tb: [", "0x10", "9" * 5000, "[" * 3000],
-    ids=lambda text: text[:12],
-)  # fmt: skip
+    ["lr: 0.1: cosine", "[1", "@ 256", "10: %", "!!python/object/apply:os.system [id]"],
+)
 def test_a_text_that_no_recipe_could_hold_is_named_by_file_line_and_column(tmp_path, text, column):
     cells = {"paper": "", "code": "", column: text}
     rows = f'r,a.b,1,,2,none,\nr,optimizer.lr,"{cells["paper"]}",,"{cells["code"]}",none,\n'
