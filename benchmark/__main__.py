@@ -19,8 +19,7 @@ if __name__ == "__main__" and os.environ.get("BENCHMARK_FORK_SERVER"):
 
 from benchmark.cli import app
 from benchmark.cli.imports import import_verbs
-from benchmark.core.errors import RunError
-from benchmark.core.faults import end_with, watch_files
+from benchmark.core.errors import BenchmarkError, RunError, print_error
 from benchmark.core.interrupts import keep_interrupts
 
 import_verbs()
@@ -29,13 +28,6 @@ import_verbs()
 # was called.
 PROGRAM = "ranking-benchmark"
 COMPLETION = ("--install-completion", "--show-completion")
-
-
-def open_closed_streams() -> None:
-    """Lead streams that a shell has closed (``>&-``) nowhere: a file would get their number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def check_call() -> None:
@@ -49,24 +41,20 @@ def check_call() -> None:
 
 
 def main() -> None:
-    """Run the command line; an error becomes one message and an exit status."""
-    open_closed_streams()
+    """Run the command line; a BenchmarkError becomes one message and exit status 2."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without a letter shows its escape
             stream.reconfigure(errors="backslashreplace")
-    watch_files()
     keep_interrupts()
     try:
         check_call()
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-    except SystemExit:
-        raise
-    except BaseException as error:  # plugins may raise what is no Exception
-        sys.exit(end_with(error))
+    except BenchmarkError as error:
+        sys.exit(print_error(error))
 
 
 if __name__ == "__main__":

@@ -51,10 +51,10 @@ MAX_SIDE = 100_000  # pixels
 
 def folder_to_write(path: Path | None) -> Path | None:
     """Return the folder of an option; raise BadParameter when a file is in its place."""
-    from benchmark.core.files import file_in_the_way
-
-    if path is not None and (there := file_in_the_way(path)) is not None:
-        raise typer.BadParameter(f"'{there}' is not a folder; choose another place")
+    if path is not None:
+        there = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+        if not there.is_dir():
+            raise typer.BadParameter(f"'{there}' is not a folder; choose another place")
     return path
 
 
@@ -80,16 +80,10 @@ def file_to_write(path: Path | None) -> Path | None:
 
 
 def load(study: str, results: Path) -> Study:
-    """Return the study of this name or path; its problems are printed, all at once.
-
-    Raise RunError for links in its folder of results, through which a step would write elsewhere.
-    """
-    from benchmark.core.files import refuse_links
+    """Return the study of this name or path; its problems are printed, all at once."""
     from benchmark.study import load_study
 
-    loaded = load_study(study, results)
-    refuse_links(loaded.folder(Path(results)))
-    return loaded
+    return load_study(study, results)
 
 
 def echo(text: object, *, err: bool = False) -> None:

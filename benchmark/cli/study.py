@@ -24,7 +24,7 @@ def validate(
 
     Example: python -m benchmark validate embedded
     """
-    from benchmark.core.errors import BenchmarkError, shown
+    from benchmark.core.errors import BenchmarkError
     from benchmark.core.files import write_text
     from benchmark.papers.fidelity import study_ledger
     from benchmark.papers.paper import check_papers
@@ -46,7 +46,7 @@ def validate(
                 study_ledger(checked)
                 echo(f"{checked.path}: valid, {len(expand(checked))} runs")
         except BenchmarkError as error:
-            if (message := shown(error)) not in told:  # the ledger reads the papers, too
+            if (message := str(error)) not in told:  # the ledger reads the papers, too
                 echo(f"error: {message}", err=True)
             told.add(message)
     if told:

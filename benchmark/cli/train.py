@@ -126,17 +126,15 @@ def _leave_signals_to_the_parent(parent: int) -> None:
 
 def _train_quietly(spec: Path) -> str:
     """Train one run with its words in its own log; return why it failed, or ""."""
-    from benchmark.core.errors import BenchmarkError, shown
-    from benchmark.core.files import clear_place
+    from benchmark.core.errors import BenchmarkError
     from benchmark.training.run import train as train_run
 
-    clear_place(spec.with_name(LOG))
     with open(spec.with_name(LOG), "a", encoding="utf-8") as log, redirect_stdout(log):
         try:
             train_run(spec)
         except BenchmarkError as error:
-            print(f"error: {shown(error)}", file=log)
-            return shown(error)
+            print(f"error: {error}", file=log)
+            return str(error)
         except Exception as error:  # the other runs go on
             traceback.print_exc(file=log)
             return f"{type(error).__name__}: {error}"

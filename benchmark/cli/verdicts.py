@@ -26,7 +26,6 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark verdicts embedded
     """
-    from benchmark.core.made_of import recording
     from benchmark.papers.verdicts.judge import frozen_path, judge_study
     from benchmark.papers.verdicts.records import table_of
     from benchmark.runs.table import RunTable
@@ -36,10 +35,9 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     if frozen and not frozen.is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
         echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
-    with recording(folder, "verdicts"):
-        table = RunTable.read(folder)
-        for name, selection in (("verdicts.csv", "paper"), ("verdicts_other.csv", "other")):
-            _write(folder / name, table_of(judge_study(loaded, table, selection)))
+    table = RunTable.read(folder)
+    for name, selection in (("verdicts.csv", "paper"), ("verdicts_other.csv", "other")):
+        _write(folder / name, table_of(judge_study(loaded, table, selection)))
 
 
 @app.command()
@@ -78,7 +76,6 @@ def claims(
 
     Example: python -m benchmark claims sweeps
     """
-    from benchmark.core.made_of import recording
     from benchmark.papers.claims.judge import judge_study_claims
     from benchmark.papers.claims.text import list_text, summary_text
     from benchmark.papers.library import all_claims
@@ -90,10 +87,9 @@ def claims(
         raise typer.BadParameter("give the name of a study, or --list")
     loaded = load(study, results)
     folder = loaded.folder(results)
-    with recording(folder, "claims"):
-        judged, parts = judge_study_claims(loaded, folder)
-        _write(folder / "claims.csv", judged)
-        _write(folder / "claims_parts.csv", parts)
+    judged, parts = judge_study_claims(loaded, folder)
+    _write(folder / "claims.csv", judged)
+    _write(folder / "claims_parts.csv", parts)
     echo(summary_text(judged))
 
 
@@ -103,14 +99,11 @@ def papers(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark papers roadmap
     """
-    from benchmark.core.made_of import recording
     from benchmark.papers.printed.study import compute_printed
 
     loaded = load(study, results)
     folder = loaded.folder(results)
-    with recording(folder, "papers"):
-        written = compute_printed(loaded, results).write(folder)
-    for path in written:
+    for path in compute_printed(loaded, results).write(folder):
         echo(f"wrote {path}")
 
 

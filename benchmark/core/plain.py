@@ -1,13 +1,11 @@
-"""JSON and YAML from outside, as plain values: every text that is none is a ValueError.
+"""YAML that people write, as plain values: every text that is none is a ValueError.
 
-The only place that parses YAML. A few lines of it can mean a value of gigabytes (aliases of
-aliases), a value that contains itself, a date or an object: all of them are refused. Python's JSON
-parser raises RecursionError for deep nesting, and takes NaN and Infinity, which are no JSON.
+A few lines of it can mean a value of gigabytes (aliases of aliases), a value that contains itself,
+a date or an object: all of them are refused.
 """
 
-import json
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 import yaml
 
@@ -35,17 +33,6 @@ _ODD = re.compile(
 )
 
 
-def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; raise ValueError for anything else."""
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-    except RecursionError as error:
-        raise ValueError("its values are nested too deeply") from error
-    if "\\u" in (text.decode(errors="replace") if isinstance(text, bytes) else text):
-        _refuse_halves(json.dumps(value, ensure_ascii=False))
-    return value
-
-
 def whole_number(text: str) -> int | None:
     """Return a text of at most 18 digits as a number, None for any other text."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
@@ -57,10 +44,6 @@ def _refuse_halves(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"\\u{ord(text[error.start]):04x} is no letter") from error
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 class YamlError(ValueError):

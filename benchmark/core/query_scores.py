@@ -12,21 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.core.array_file import read_arrays
-from benchmark.core.errors import RunError
-from benchmark.core.files import replacing, require_folder
+from benchmark.core.files import replacing
 from benchmark.core.records import QUERIES, SPEC_DIGEST
-from benchmark.core.results import Scores
 
 Array = NDArray[Any]
 RECALL = "recall_at_"
 _WHOLE = ("query", "label", "nearest")
 _AVERAGES = ("map", "map_at_r")
-_LARGEST_ERROR = 1e-5  # of a mean of numbers kept as float32
-_CURE = (
-    "delete it to do without intervals over queries, or delete result.json beside it to train the "
-    "run again"
-)
 
 
 @dataclass(frozen=True)
@@ -71,57 +63,30 @@ def write_query_scores(folder: Path, digest: str, splits: Mapping[str, QueryScor
         arrays |= {f"{split}/{name}": getattr(scores, name).astype(np.int32) for name in _WHOLE}
         kept = scores.averages.items()
         arrays |= {f"{split}/{name}": values.astype(np.float32) for name, values in kept}
-    require_folder(folder)
     with replacing(folder / QUERIES) as temporary, open(temporary, "wb") as stream:
         np.savez_compressed(stream, allow_pickle=False, **arrays)
 
 
-def read_query_scores(folder: Path, digest: str, last: Scores) -> dict[str, QueryScores] | None:
-    """Return the scores by split of a run; None where there is no file.
+def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | None:
+    """Return the scores by split of the run with this digest of its specification.
 
-    ``digest`` is that of its specification, ``last`` its metrics after the last epoch. Raise
-    RunError for a damaged file, for one of another specification, and for one whose means are not
-    those metrics.
+    None where there is no file, or that of another specification.
     """
     path = folder / QUERIES
     if not path.exists():
         return None
-    wanted: dict[str, tuple[str, int]] = {SPEC_DIGEST: ("U", 0)}
-    for split, metrics in last.items():
-        wanted |= {f"{split}/{name}": ("i", 1) for name in _WHOLE}
-        wanted |= {f"{split}/{name}": ("f", 1) for name in _AVERAGES if name in metrics}
-    try:
-        return _checked(read_arrays(path, wanted), digest, last)
-    except (OSError, ValueError, MemoryError) as error:
-        raise RunError(f"{path} cannot be read as scores of queries ({error}); {_CURE}") from error
-
-
-def _checked(arrays: Mapping[str, Array], digest: str, last: Scores) -> dict[str, QueryScores]:
-    """Return the scores of the splits of ``last``; raise ValueError with what is wrong."""
-    if (own := str(arrays[SPEC_DIGEST])) != digest:
-        raise ValueError(f"of specification {own}, the result is of {digest}")
-    found = {split: _split(arrays, split) for split in last}
-    for split, scores in found.items():
-        for metric, value in last[split].items():
-            kept = scores.of(metric)
-            # the mean over repeats is not the mean over queries where repeats differ in size
-            if kept is None or len(np.unique(scores.query)) < len(scores.query):
-                continue
-            if not abs(kept.mean() - value) <= _LARGEST_ERROR:
-                words = f"mean {metric} of '{split}' is {kept.mean():.6f}, the result's {value:.6f}"
-                raise ValueError(words)
-    return found
-
-
-def _split(arrays: Mapping[str, Array], split: str) -> QueryScores:
-    query, label, nearest = (arrays[f"{split}/{name}"] for name in _WHOLE)
-    averages = {
-        name: arrays[f"{split}/{name}"] for name in _AVERAGES if f"{split}/{name}" in arrays
+    with np.load(path) as arrays:
+        if str(arrays[SPEC_DIGEST]) != digest:
+            return None
+        found: dict[str, dict[str, Array]] = {}
+        for name in arrays.files:
+            split, _, part = name.rpartition("/")
+            if split:
+                found.setdefault(split, {})[part] = arrays[name]
+    return {
+        split: QueryScores(
+            *(parts[name] for name in _WHOLE),
+            {name: parts[name] for name in _AVERAGES if name in parts},
+        )
+        for split, parts in found.items()
     }
-    if len({len(values) for values in (query, label, nearest, *averages.values())}) != 1 or not len(
-        query
-    ):
-        raise ValueError(f"arrays of '{split}' differ in length, or are empty")
-    if not all(((values >= 0) & (values <= 1)).all() for values in averages.values()):
-        raise ValueError(f"an average precision of '{split}' is not in [0, 1]")
-    return QueryScores(query, label, nearest, averages)

@@ -1,40 +1,17 @@
-"""Read records from JSON, validated: what is damaged is one error with path and key."""
+"""Read records from JSON: one that is missing or cannot be read is one error with its path."""
 
 from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmark.core.errors import RunError
-from benchmark.core.paths import MAX_RECORD, read_regular
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import TypeAdapter
 
 Record = TypeVar("Record")
-MANY = 1000  # errors; to tell about one of them takes a kilobyte
-
-
-class Checked:
-    """What pydantic is to check of a field: its ``Field`` or ``BeforeValidator``, by name.
-
-    A record that is made, not read, needs no pydantic.
-    """
-
-    def __init__(self, name: str, *arguments: Any, **limits: Any):
-        self._part = name, arguments, limits
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Return pydantic's schema of the field."""
-        import pydantic
-
-        name, arguments, limits = self._part
-        part = getattr(pydantic, name)(*arguments, **limits)
-        return handler.generate_schema(Annotated[source, part])
-
-
-Finite = Annotated[float, Checked("Field", allow_inf_nan=False)]
 
 
 def read_record(kind: type[Record], path: Path, what: str, command: str = "") -> Record:
@@ -42,14 +19,18 @@ def read_record(kind: type[Record], path: Path, what: str, command: str = "") ->
 
     ``command`` is the verb, with its arguments, that writes the file; "": a run does.
     """
+    return parse_record(kind, read_bytes(path, what, command), path, what, command)
+
+
+def read_bytes(path: Path, what: str, command: str = "") -> bytes:
+    """Return the content of a record; raise RunError where it is missing."""
     try:
-        data = read_regular(Path(path), MAX_RECORD)
+        return Path(path).read_bytes()
     except FileNotFoundError as error:
         advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
         raise RunError(f"{path} does not exist{advice}") from error
     except OSError as error:
-        raise unreadable(path, what, str(error), command) from error
-    return parse_record(kind, data, path, what, command)
+        raise unreadable(path, what, error, command) from error
 
 
 def parse_record(
@@ -57,47 +38,28 @@ def parse_record(
 ) -> Record:
     """Return JSON of ``path`` as a ``kind``; raise RunError with the keys that are wrong."""
     try:
-        return parse_strictly(kind, data)
+        record: Record = adapter(kind).validate_json(data)
     except ValueError as error:
-        raise unreadable(path, what, str(error), command) from error
-
-
-def parse_strictly(kind: type[Record], data: bytes) -> Record:
-    """Return JSON as a ``kind``; raise ValueError with the keys that are wrong."""
-    from pydantic import ValidationError
-
-    validator: TypeAdapter[Record] = adapter(cast(Any, kind))
-    try:
-        return validator.validate_json(data, strict=True)
-    except ValidationError as error:
-        raise ValueError(_words(error)) from None
+        raise unreadable(path, what, error, command) from error
+    return record
 
 
 @functools.cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return what checks a ``kind``; to make one takes long."""
+    """Return what reads a ``kind``; to make one takes long."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
 
 
-def unreadable(path: Path, what: str, reason: str, command: str = "") -> RunError:
-    """Return the error of a damaged record."""
+def unreadable(path: Path, what: str, error: Exception, command: str = "") -> RunError:
+    """Return the error of a record that cannot be read, with the first thing that is wrong."""
+    from pydantic import ValidationError
+
+    reason = str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
     advice = f"run 'python -m benchmark {command}' again"
     advice = advice if command else "delete it and run the study again"
     return RunError(f"{path} cannot be read as {what} ({reason}); {advice}")
-
-
-def _words(error: ValidationError) -> str:
-    """Return what is wrong with which keys, at most three of them; of very many the number."""
-    if error.error_count() > MANY:
-        return f"{error.error_count():,} of its values are wrong"
-    lines = []
-    for item in sorted(error.errors(), key=lambda item: item["loc"] != ("schema",)):
-        key = ".".join(map(str, item["loc"]))
-        if key == "schema" and "expected" in item.get("ctx", {}):
-            return f"has schema {item['input']}, this version reads {item['ctx']['expected']}"
-        value = f", is {str(item['input'])[:40]!r}" if item["type"] != "missing" and key else ""
-        lines.append(f"{key}  {item['msg']}{value}".strip())
-    more = f"; and {len(lines) - 3} more" if len(lines) > 3 else ""
-    return "; ".join(lines[:3]) + more

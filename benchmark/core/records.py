@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +20,6 @@ from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import ConfigError, Problem, RunError
 from benchmark.core.files import write_json
 from benchmark.core.options import make, option, problems, schema_of, stated
-from benchmark.core.paths import MAX_RECORD, read_regular
-from benchmark.core.plain import parse_json
 from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
@@ -43,7 +40,6 @@ STATE = "state"
 
 STATUSES = ("ok", "diverged", "missing", "failed", "stale")
 
-DIGEST = re.compile(r"[0-9a-f]{16}")
 _ADVICE = "write it again with 'python -m benchmark specs STUDY', and change the study instead"
 
 
@@ -227,10 +223,10 @@ def digest_of(path: Path) -> str | None:
 def read_json(path: Path, what: str) -> Any:
     """Return the parsed file; raise RunError naming the path when it is absent or torn."""
     try:
-        return parse_json(read_regular(Path(path), MAX_RECORD))
+        return json.loads(Path(path).read_bytes())
     except FileNotFoundError as error:
         raise RunError(f"{path} does not exist; expected {what}") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise RunError(
             f"{path} cannot be read as {what} ({error}); "
             "the step that writes it has to write it again"

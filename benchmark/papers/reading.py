@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import AfterValidator, ConfigDict, ValidationError
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
-from benchmark.core.paths import read_regular
 from benchmark.core.record_files import adapter
 from benchmark.study.documents import Document, read_document
 
@@ -69,7 +68,7 @@ def read_csv(path: Path, kind: Any, problems: list[str], optional: Sequence[str]
     Columns are the fields of ``kind`` without a default, and maybe those of ``optional``.
     """
     try:
-        text = read_regular(path).decode()
+        text = path.read_text(encoding="utf-8")
         reader = csv.DictReader(io.StringIO(text, newline=""), restval="\0", restkey="\0")
         header = list(reader.fieldnames or ())
         rows = [{**row, "line": reader.line_num} for row in reader]

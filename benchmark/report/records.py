@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmark.core.files import end_folder, write_json
+from benchmark.core.files import write_json
 from benchmark.core.record_files import read_record
 
 Group = Literal["study", "paper", "sweep"]
@@ -42,7 +42,6 @@ class Artefact:
 def write_artefacts(folder: Path, artefacts: list[Artefact]) -> list[Artefact]:
     """Write the records into ``folder``, last of its files, and return them."""
     write_json(folder / CONTENTS, [asdict(artefact) for artefact in artefacts])
-    end_folder(folder)
     return artefacts
 
 
@@ -194,7 +193,6 @@ class Gallery:
     def write(self, folder: Path) -> None:
         """Write the record into the folder of the gallery: its presence says that all is there."""
         write_json(folder / GALLERY_FILE, asdict(self))
-        end_folder(folder)
 
     @staticmethod
     def read(folder: Path) -> Gallery:

@@ -12,7 +12,7 @@ from benchmark.report.inputs import Inputs
 from benchmark.report.papers.figures import build_paper_figures
 from benchmark.report.papers.sweeps import sweep_tables
 from benchmark.report.papers.tables import paper_tables
-from benchmark.report.records import CONTENTS, Artefact, Group, write_artefacts
+from benchmark.report.records import Artefact, Group, write_artefacts
 from benchmark.report.render.csv import to_csv
 from benchmark.report.render.html import to_html, to_page
 from benchmark.report.render.latex import to_latex
@@ -27,7 +27,7 @@ def write_tables(inputs: Inputs, folder: Path) -> list[Artefact]:
     Each is written as CSV, Markdown, LaTeX and HTML; one without data leaves a Markdown file with
     the reason.
     """
-    begin_folder(folder, CONTENTS)
+    begin_folder(folder)
     made = [_write_table(*each, folder) for each in build_tables(inputs)]
     return write_artefacts(folder, made)
 
@@ -37,7 +37,7 @@ def write_figures(inputs: Inputs, folder: Path) -> list[Artefact]:
 
     Each is written as SVG and PDF, with a CSV of the numbers behind it.
     """
-    begin_folder(folder, CONTENTS)
+    begin_folder(folder)
     made = [_write_figure(*each, folder) for each in build_figures(inputs)]
     return write_artefacts(folder, made)
 

@@ -1,16 +1,11 @@
 """Writing ``spec.json``, where a run's identity meets its folder and old results are kept."""
 
-import contextlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from benchmark.core.errors import DataError
-from benchmark.core.files import copy_file, refuse_link
-from benchmark.core.paths import MAX_RECORD, file_below, read_regular
-from benchmark.core.plain import parse_json
+from benchmark.core.files import copy_file
 from benchmark.core.records import (
-    DIGEST,
     LOG,
     METRICS,
     NEIGHBOURS,
@@ -30,17 +25,12 @@ def write_spec(run: Run, results: Path) -> bool:
     """Write the specification of ``run`` unless it is there; return whether the file changed.
 
     A finished result that belongs to another specification is copied to ``previous/<digest>/``
-    first, because the training that follows takes its place. Raise RunError for a folder that is a
-    link.
+    first, because the training that follows takes its place.
     """
     folder = Path(results) / run.spec.folder
-    refuse_link(folder)
     keep_previous(folder, run.digest)
     path = folder / SPEC
-    try:
-        before = read_regular(path, MAX_RECORD)
-    except OSError:  # absent, or none of ours
-        before = None
+    before = path.read_bytes() if path.exists() else None
     run.spec.write(path)
     return path.read_bytes() != before
 
@@ -49,9 +39,7 @@ def write_specs(runs: Mapping[str, Run], results: Path) -> int:
     """Write every specification whose file is missing or different; return their number."""
     changed = 0
     for run in runs.values():
-        folder = Path(results) / run.spec.folder
-        refuse_link(folder)
-        if digest_of(folder / SPEC) != run.digest:
+        if digest_of(Path(results) / run.spec.folder / SPEC) != run.digest:
             changed += write_spec(run, results)
     return changed
 
@@ -68,40 +56,30 @@ def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
     for run in runs.values():
         folder = Path(results) / run.spec.folder
         path = folder / SPEC
-        if (path.is_file() and digest_of(path) != run.digest) or not _fits(
-            folder / RESULT, run.digest
-        ):
+        result = folder / RESULT
+        fits = not result.exists() or _digest_of_result(result) == run.digest
+        if (path.is_file() and digest_of(path) != run.digest) or not fits:
             found.append(path.as_posix())
     return found
 
 
 def keep_previous(folder: Path, digest: str) -> Path | None:
     """Copy a finished result of another specification aside; return where to, or None."""
-    old = _json(folder / RESULT).get("spec_digest")
-    if not isinstance(old, str) or not DIGEST.fullmatch(old) or old == digest:
+    old = _digest_of_result(folder / RESULT)
+    if old is None or old == digest:
         return None
-    target = file_below(folder, f"{PREVIOUS}/{old}")
+    target = folder / PREVIOUS / old
     names = KEPT if digest_of(folder / SPEC) != old else (*KEPT, SPEC)
     for name in names:
-        with contextlib.suppress(OSError, DataError):  # absent, or nothing that a run has written
-            copy_file(file_below(folder, name), target / name)
+        if (folder / name).exists():
+            copy_file(folder / name, target / name)
     return target
 
 
-def _fits(result: Path, digest: str) -> bool:
-    """Return whether a result is of this specification, absent, or not ours to read."""
+def _digest_of_result(path: Path) -> str | None:
+    """Return the digest of the specification of a result; None where it cannot be read."""
     try:
-        value = parse_json(read_regular(result, MAX_RECORD))
-    except OSError:
-        return True
-    except ValueError:
-        return False
-    return isinstance(value, dict) and value.get("spec_digest") == digest
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = parse_json(read_regular(path, MAX_RECORD))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        digest: str = json.loads(path.read_bytes())["spec_digest"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return digest

@@ -1,16 +1,11 @@
 """What became of one run, read from its folder: finished, diverged, missing, failed or stale."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.core.errors import RunError, printable
-from benchmark.core.own_records import StaleError, read_own_provenance, read_own_result
-from benchmark.core.paths import open_regular
-from benchmark.core.query_scores import read_query_scores
-from benchmark.core.record_files import unreadable
+from benchmark.core.errors import RunError
 from benchmark.core.records import LOG, PROVENANCE, RESULT, RunSpec
-from benchmark.core.results import Provenance, Result
+from benchmark.core.results import Provenance, Result, StaleError, read_own_result
 from benchmark.study.grid import Run
 
 LOG_END = 1_000_000  # bytes of a log that are looked at
@@ -35,15 +30,7 @@ class RunStatus:
 
 def status_of(run: Run, results: Path) -> RunStatus:
     """Return the status of ``run`` below ``results``; a damaged file is a failure, no error."""
-    folder = Path(results) / run.spec.folder
-    found = status_in(folder, run.spec)
-    if found.status != "ok" or found.result is None or not run.headline:
-        return found
-    if not any(run.headline in metrics for metrics in found.result.metrics.last.values()):
-        reason = f"no {run.headline} after the last epoch, which its study is judged by"
-        error = unreadable(folder / RESULT, f"a result of '{run.spec.run_id}'", reason)
-        return RunStatus("failed", str(error))
-    return found
+    return status_in(Path(results) / run.spec.folder, run.spec)
 
 
 def status_in(folder: Path, spec: RunSpec) -> RunStatus:
@@ -51,10 +38,9 @@ def status_in(folder: Path, spec: RunSpec) -> RunStatus:
     try:
         if not (folder / RESULT).exists():
             return _without_result(folder)
-        result = read_own_result(folder / RESULT, spec)
+        result = read_own_result(folder / RESULT, spec.digest)
         path = folder / PROVENANCE
-        provenance = read_own_provenance(path, spec) if path.exists() else None
-        read_query_scores(folder, result.spec_digest, result.metrics.last)
+        provenance = Provenance.read(path) if path.exists() else None
     except StaleError as error:
         reason = (
             f"the result is of specification {error.result.spec_digest}, the study asks for "
@@ -81,11 +67,10 @@ def _without_result(folder: Path) -> RunStatus:
 
 
 def end_of_log(path: Path) -> list[str]:
-    """Return the last lines of a log, whatever is in it, as they can be shown; raise OSError."""
-    with open_regular(path) as stream:
-        stream.seek(max(0, os.fstat(stream.fileno()).st_size - LOG_END))
-        text = stream.read(LOG_END).decode(errors="replace")
-    return [printable(line) for line in text.splitlines()]
+    """Return the last lines of a log, whatever is in it; raise OSError."""
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - LOG_END))
+        return stream.read().decode(errors="replace").splitlines()
 
 
 def failure_in(lines: list[str]) -> str | None:

@@ -102,7 +102,7 @@ class Draws:
     def read(
         cls, table: RunTable, results: Path, metrics: Sequence[str], confidence: float = 0.95
     ) -> Draws:
-        """Return those of the runs that kept their queries' scores; raise RunError for damage."""
+        """Return those of the runs that kept their queries' scores."""
         draws = cls(confidence)
         scores = table.test_scores("last", metrics)
         last = {run: rows for run, rows in scores.groupby("run_id")}
@@ -112,9 +112,10 @@ class Draws:
             for split, metric, value in rows[["split", "metric", "value"]].itertuples(index=False):
                 means.setdefault(split, {})[metric] = value
             folder = Path(results) / "runs" / str(run)
-            splits = read_query_scores(folder, digests[run], means) or {}
+            splits = read_query_scores(folder, digests[run]) or {}
             first = rows.iloc[0]
-            for split, kept in splits.items():
+            for split in sorted(means.keys() & splits.keys()):
+                kept = splits[split]
                 by_metric = {metric: kept.of(metric) for metric in means[split]}
                 known = {name: values for name, values in by_metric.items() if values is not None}
                 for metric, drawn in drawn_scores(known, kept.label).items():

@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
-from benchmark.core.paths import read_regular
 from benchmark.core.plain import MERGE, YamlError, parse_yaml
 
 
@@ -36,7 +35,7 @@ class Document:
 def read_document(path: Path) -> Document:
     """Return the document at ``path``; raise ConfigError when it is absent or no mapping."""
     try:
-        text = read_regular(Path(path)).decode()
+        text = Path(path).read_text(encoding="utf-8")
         data, node = parse_yaml(text)
     except OSError as error:
         raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from error

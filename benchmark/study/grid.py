@@ -47,15 +47,11 @@ def written(values: Iterable[T]) -> list[T]:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a study: its specification, the blocks that ask for it, and what it needs.
-
-    ``headline`` is the first metric of the study that it gives.
-    """
+    """One run of a study: its specification, the blocks that ask for it, and what it needs."""
 
     spec: RunSpec
     blocks: tuple[str, ...]
     resources: Resources
-    headline: str = ""
 
     @property
     def digest(self) -> str:
@@ -73,12 +69,10 @@ def expand(study: Study) -> dict[str, Run]:
     runs: dict[str, Run] = {}
     for block in study.blocks:
         resources = block.resources or study.resources
-        given = study.metrics if block.metrics is None else block.metrics
-        headline = next((metric for metric in study.metrics if metric in given), "")
         for spec in block.specs():
             earlier = runs.get(spec.run_id)
             if earlier is None:
-                runs[spec.run_id] = Run(spec, (block.name,), resources, headline)
+                runs[spec.run_id] = Run(spec, (block.name,), resources)
             elif block.name not in earlier.blocks:
                 runs[spec.run_id] = replace(earlier, blocks=(*earlier.blocks, block.name))
     return runs

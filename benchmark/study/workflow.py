@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.core.environment import STUDY
-from benchmark.core.errors import ConfigError
-from benchmark.core.faults import end_with
-from benchmark.core.files import clear_place, file_in_the_way
+from benchmark.core.errors import BenchmarkError, ConfigError, print_error
 from benchmark.core.records import RESULT, RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
@@ -111,12 +109,6 @@ class Flow:
         summaries = sorted(Path(self.folder).glob("analyses/*/summary.json"))
         folders = [path.parent for path in summaries if path.parent.name not in without]
         return [f"{folder.name} {_content(folder)}" for folder in folders]
-
-    def clear_logs(self) -> None:
-        """Remove links and pipes in the places of logs: shells of jobs write them in place."""
-        for pattern in ("runs/*/*/*/*/*/*.log", "*/logs/*.log"):
-            for path in Path(self.results).glob(pattern):
-                clear_place(path)
 
     def attempt(self, *verb: str) -> None:
         """Run a verb whose failure must not stop the workflow; show its errors alone."""
@@ -277,8 +269,8 @@ def _misread(config: Mapping[str, Any]) -> list[str]:
             problems.append(f"{key}={value} has braces, which Snakemake takes for wildcards")
         elif key == "results" and "://" in value:
             problems.append(f"results={value} is an address; name a folder of this machine")
-        elif key == "results" and (file := file_in_the_way(Path(value))) is not None:
-            problems.append(f"results={value}: {file} is not a folder; choose another place")
+        elif key == "results" and Path(value).is_file():
+            problems.append(f"results={value} is a file; choose another place")
     return problems
 
 
@@ -286,5 +278,5 @@ def or_end(load: Callable[[], T]) -> T:
     """Return ``load()``; end the program with the message alone when something is wrong."""
     try:
         return load()
-    except Exception as error:
-        sys.exit(end_with(error))
+    except BenchmarkError as error:
+        sys.exit(print_error(error))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from benchmark.core.files import replacing, require_folder
+from benchmark.core.files import replacing
 from benchmark.core.records import STATE
 
 CHECKPOINT = f"{STATE}/checkpoint.pt"
@@ -26,7 +26,6 @@ class Identity:
 
 def save_checkpoint(folder: Path, identity: Identity, state: dict[str, Any]) -> None:
     """Write ``state``: tensors and plain containers."""
-    require_folder(folder)
     with replacing(folder / CHECKPOINT) as temporary:
         torch.save({"identity": asdict(identity), "state": state}, temporary)
 

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from benchmark.core import provenance
-from benchmark.core.files import require_folder
 from benchmark.core.records import METRICS
 from benchmark.core.results import EpochRecord, Scores
 from benchmark.input.create import create_input
@@ -203,7 +202,6 @@ def batches_of(components: Components, epoch: int) -> tuple[list[np.ndarray], in
 
 def write_metrics(folder: Path, records: list[EpochRecord]) -> None:
     """Write metrics.jsonl anew: one line per finished epoch."""
-    require_folder(folder)
     EpochRecord.write_all(folder / METRICS, records)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from benchmark.core import provenance
-from benchmark.core.files import replacing, require_folder
+from benchmark.core.files import replacing
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT, SPEC_DIGEST
 from benchmark.core.results import (
@@ -37,12 +37,11 @@ def write_outcome(
 ) -> Result:
     """Write provenance.json, then result.json, whose presence says that the run is finished.
 
-    Return the result. Raise RunError when the folder is gone.
+    Return the result.
     """
     source = make_provenance(components, state, timing)
     result = make_result(components, state, reason)
     for record, name in ((source, PROVENANCE), (result, RESULT)):
-        require_folder(folder)
         record.write(folder / name)
     return result
 
@@ -142,7 +141,6 @@ def write_neighbours(
         "query_images": _thumbnails(query_set, queries),
         "neighbour_images": _thumbnails(gallery_set, neighbours.ravel()),
     }
-    require_folder(folder)
     with replacing(folder / NEIGHBOURS) as temporary, open(temporary, "wb") as stream:
         np.savez_compressed(stream, **arrays)
 

@@ -6,12 +6,10 @@ import time
 from pathlib import Path
 
 from benchmark.core.errors import RunError
-from benchmark.core.files import leftovers, prepare_folder
-from benchmark.core.own_records import StaleError, read_own_result
 from benchmark.core.query_scores import write_query_scores
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, RunSpec
-from benchmark.core.results import Result
-from benchmark.training.checkpoint import CHECKPOINT, remove_checkpoint
+from benchmark.core.records import NEIGHBOURS, QUERIES, RESULT, RunSpec
+from benchmark.core.results import Result, StaleError, read_own_result
+from benchmark.training.checkpoint import remove_checkpoint
 from benchmark.training.components import build_components
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.loop import Evaluated, Trainer, write_metrics
@@ -20,8 +18,6 @@ from benchmark.training.numerics import prepare_numerics
 from benchmark.training.outcome import write_neighbours, write_outcome
 from benchmark.training.progress import Progress
 from benchmark.training.step import DivergedError
-
-WRITTEN = (CHECKPOINT, METRICS, NEIGHBOURS, QUERIES, PROVENANCE, RESULT)
 
 
 def train(spec_path: Path, out: Path | None = None, *, started: float | None = None) -> Result:
@@ -33,8 +29,7 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     A finished result of the same specification is returned as it is. A checkpoint of the same
     specification, code version, data and platform is continued. A run whose loss or embeddings
     become non-finite ends with status ``diverged``. On a signal to stop the state is saved and
-    ``Interrupted`` raised. RunError is raised when the folder cannot be written to, before anything
-    is computed, and when it disappears.
+    ``Interrupted`` raised.
     """
     started = time.monotonic() if started is None else started
     spec = RunSpec.read(spec_path)
@@ -45,8 +40,6 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
         progress.say("already finished; delete result.json to train again")
         remove_checkpoint(folder)  # the last thing that a run does: it may have been kept from it
         return finished
-    prepare_folder(folder)
-    abandoned = [path for name in WRITTEN for path in leftovers(folder / name)]
     with StopRequest() as stop:
 
         def report(text: str) -> None:
@@ -68,8 +61,6 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
             finally:
                 progress.close()
             result = _write(trainer, last, startup, reason)
-        for path in abandoned:  # still there after a whole run: nobody writes them any more
-            path.unlink(missing_ok=True)
         remove_checkpoint(folder)
     return result
 
@@ -98,7 +89,7 @@ def _finished_result(folder: Path, spec: RunSpec) -> Result | None:
     if not path.exists():
         return None
     try:
-        return read_own_result(path, spec)
+        return read_own_result(path, spec.digest)
     except StaleError as error:
         raise RunError(f"{error}; move it away, or give another folder with --out") from error
     except RunError:

@@ -1,7 +1,6 @@
 # What all rules share: the study, its paths, its software, and the functions that rules and hooks call.
 import os
 import shlex
-import signal
 import sys
 from pathlib import Path
 
@@ -9,10 +8,8 @@ from snakemake.logging import logger
 
 from benchmark.core.gpus import visible_gpus
 from benchmark.papers.fidelity import study_ledger
-from benchmark.runs.folder import RunsFolder
 from benchmark.runs.specs import outdated, write_spec
 from benchmark.study.interrupt import Interrupt, let_signals_in
-from benchmark.study.places import check_places
 from benchmark.study.workflow import load_flow, or_end
 from snakemake_logger_plugin_runs import StudyFacts
 
@@ -20,13 +17,11 @@ FLOW = or_end(lambda: load_flow(config, workflow.overwrite_configfiles))
 if workflow.is_main_process:
     # What is wrong with papers, or not said of a recipe, is said before anything is trained.
     or_end(lambda: study_ledger(FLOW.study))
-    or_end(lambda: check_places(FLOW))
 RUNS = FLOW.runs
 RESULTS = FLOW.results
 OUT = FLOW.folder
 LOGS = f"{OUT}/logs"
 RUN = f"{RESULTS}/runs/{{run}}"
-FOLDER = RunsFolder(RESULTS)
 
 # Snakemake asks for none of them once the final runs are known, so that a trial that is missing would stay so.
 TRIALS = FLOW.paths(RUNS, "result.json") if FLOW.study.trials else []
@@ -82,12 +77,7 @@ def outdated_selection(wildcards):
 
 
 def write_specification(run, log):
-    """Write a run's specification; end the workflow where the folder of all runs is gone."""
-    if FOLDER.is_gone():
-        os.kill(
-            os.getpid(), signal.SIGTERM
-        )  # Snakemake starts no other run in its place
-    FOLDER.require()
+    """Write a run's specification."""
     changed = write_spec(FLOW.run(run), Path(RESULTS))
     Path(log).write_text(
         f"specification {FLOW.run(run).digest} {'written' if changed else 'unchanged'}\n"

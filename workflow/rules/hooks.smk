@@ -1,6 +1,4 @@
 # What happens before the first run and after the last.
-import atexit
-
 from benchmark.training.fork_server.starter import ForkServer
 
 # Runs and steps on this machine are forked from a process that has everything imported; it stops with the workflow.
@@ -30,11 +28,6 @@ onstart:
     # adds a timer that wakes the scheduler every second, so that after a thousand jobs it does little else.
     workflow.scheduler.job_rate_limiter = None
     let_signals_in(workflow.scheduler)
-    FLOW.clear_logs()
-    FOLDER.watch()
-    atexit.register(
-        FOLDER.say_if_gone
-    )  # a file that is missing before a job ends Snakemake without 'onerror'
     planned = {job.rule.name for job in workflow.dag.needrun_jobs()}
     # the checkpoint of a study with trials may choose runs to train
     may_train = bool(planned & {"train", "select"})
@@ -53,11 +46,10 @@ onsuccess:
 
 
 # After a failed run the tables and the report are built from what there is, and name what is missing; the finished
-# runs go to MLflow. Where the folder of the runs is gone there is nothing to report, and its place is left alone.
-# After Ctrl-C nobody waits for them.
+# runs go to MLflow. After Ctrl-C nobody waits for them.
 onerror:
     FORK_SERVER.stop()
-    if not INTERRUPT.happened and not FOLDER.is_gone():
+    if not INTERRUPT.happened:
         FLOW.attempt("finish")
         FLOW.attempt("track", "import")
         logger.info(last_words(finished=False), extra={"closing": True})

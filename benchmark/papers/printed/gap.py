@@ -1,13 +1,12 @@
 """The decrease of the decomposability gap, as 'analyse decomposability_gap' left it."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.cells import Cell
 from benchmark.core.csv_file import guess_csv
-from benchmark.core.paths import read_regular
-from benchmark.core.plain import parse_json
 
 GAP = "gap_decrease"  # the printed quantity
 FILES = "analyses/decomposability_gap*/summary.json"
@@ -43,7 +42,7 @@ def gap_decreases(folder: Path) -> list[GapDecrease]:
 
 
 def _read(summary: Path) -> Iterator[GapDecrease]:
-    facts = parse_json(read_regular(summary))
+    facts = json.loads(summary.read_bytes())
     study = summary.parents[2].name
     if facts["schema"] != SCHEMA or facts["quick"] or facts.get("study", study) != study:
         return

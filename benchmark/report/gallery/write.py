@@ -17,7 +17,6 @@ from benchmark.report.gallery.pictures import draw_curves, strip, to_png
 from benchmark.report.inputs import Inputs
 from benchmark.report.records import (
     GALLERY,
-    GALLERY_FILE,
     Gallery,
     PairQueries,
     Query,
@@ -37,7 +36,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     Where nothing can be shown, the record says why.
     """
     folder = inputs.study.folder(results) / GALLERY
-    begin_folder(folder, GALLERY_FILE, TABLE)  # Snakemake removes the record before the step
+    begin_folder(folder)
     shown: list[PairQueries] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import RunError
-from benchmark.core.own_records import read_own_provenance, read_own_result
 from benchmark.core.privacy import public
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, settings_of
-from benchmark.core.results import EpochRecord, Provenance, Result
+from benchmark.core.results import EpochRecord, Provenance, Result, read_own_result
 from benchmark.runs.tracking.notes import run_note
 
 COSTS_PER_EPOCH = ("images_per_second", "loss_ms")
@@ -60,7 +59,7 @@ def read_finished(spec: RunSpec, folder: Path) -> Finished | None:
     """Return the records of a finished run of exactly this specification, or None."""
     path = Path(folder) / RESULT
     try:
-        result = read_own_result(path, spec)
+        result = read_own_result(path, spec.digest)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         epochs = read_epochs(folder) or _epochs_of(result)
         return Finished(result, digest, epochs, _provenance(spec, folder), path.stat().st_mtime)
@@ -190,7 +189,7 @@ def _text(value: Any) -> str:
 
 def _provenance(spec: RunSpec, folder: Path) -> Provenance | None:
     try:
-        return read_own_provenance(Path(folder) / PROVENANCE, spec)
+        return Provenance.read(Path(folder) / PROVENANCE)
     except RunError:
         return None
 

@@ -70,8 +70,7 @@ class Selection:
     @classmethod
     def read(cls, path: Path) -> Selection:
         """Return the record at ``path``; raise RunError when it is absent or damaged."""
-        found: Selection = read_record(cls, path, "a selection of settings")
-        return found
+        return read_record(cls, path, "a selection of settings")
 
 
 def selected_path(study: Study, results: Path) -> Path:

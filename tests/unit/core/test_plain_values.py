@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from benchmark.core.csv_file import read_csv
-from benchmark.core.plain import YamlError, parse_json, parse_yaml
+from benchmark.core.plain import YamlError, parse_yaml
 
 BILLIONS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
     f"{name}: &{name} [{', '.join(['*' + before] * 8)}]\n"
@@ -90,59 +89,3 @@ def test_plain_decimal_numbers_are_numbers(ignored):
     words = "[1.2.3, 2024-01-02, 0x, 1:75, -, ., 1e, e3, 0 1, a_1, _1, 5px, 0b2]"
     assert parse_yaml(ignored + words)[0] == words.strip("[]").split(", ")
     assert parse_yaml(f"{ignored}[.inf, -.inf]")[0] == [math.inf, -math.inf]
-
-
-JSON_REFUSED = [
-    "",
-    "{",
-    "NaN",
-    "[Infinity]",
-    "[" * 50_000,
-    "1" * 5000,
-    b"\xff",
-    '["\\ud800"]',
-    b'"\\uDC00"',
-]
-
-
-def test_paired_surrogates_of_json_are_one_letter():
-    assert parse_json('["\\ud83d\\ude00"]') == ["\U0001f600"]
-
-
-@pytest.mark.parametrize("text", JSON_REFUSED)
-def test_json_that_is_none_is_a_value_error(text):
-    with pytest.raises(ValueError, match=r"."):
-        parse_json(text)
-
-
-CSV_REFUSED = {
-    "nothing": ("", "No columns"),
-    "a column is missing": ("a,b\n1,2\n", "lacks the columns c"),
-    "a column comes twice": ("a,b,c,a\n1,2,3,4\n", "two columns a"),
-    "every line is longer than the header": ("a,b,c\n1,2,3,4\n", "more fields than the header"),
-    "one line is longer": ("a,b,c\n1,2,3\n1,2,3,4\n", "Expected 3 fields in line 3"),
-    "text for a whole number": ("a,b,c\nx,y,3\n", "invalid literal|no number"),
-    "20 digits": (f"a,b,c\nx,{'9' * 20},3\n", "no number|cannot safely"),
-    "a fraction for a whole number": ("a,b,c\nx,1.5,3\n", "cannot safely"),
-    "nothing for a whole number": ("a,b,c\nx,,3\n", "invalid literal|no number"),
-    "an open quote": ('a,b,c\n"x,1,3\n', "EOF inside string"),
-    "another encoding": ("a,b,c\nü,1,3\n".encode("utf-16"), "codec can't decode"),
-}
-
-
-@pytest.mark.parametrize("case", CSV_REFUSED)
-def test_a_csv_that_does_not_fit_its_columns_is_refused(tmp_path, case):
-    content, words = CSV_REFUSED[case]
-    path = tmp_path / "x.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ValueError, match=words):
-        read_csv(path, ("a", "b", "c"), {"b": "int64", "c": "float64"})
-
-
-def test_a_csv_is_read_with_the_types_that_its_columns_have(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_text("a,b,c,d\n007,1,,NA\n,2,1e-3,\n")
-    table = read_csv(path, ("a", "b", "c"), {"b": "int64", "c": "float64"})
-    assert table[["a", "b", "d"]].to_numpy().tolist() == [["007", 1, "NA"], ["", 2, ""]]
-    assert math.isnan(table["c"][0])
-    assert table["c"][1] == 1e-3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import pandas as pd
 import pytest
 from long_tables import long_table, without_number, write_long
 
@@ -21,21 +20,6 @@ def folder(tmp_path):
     runs = without_number(long_table(MEANS, setting="tiny~long"), "seed == 4", "missing")
     write_long(runs, tmp_path)
     return tmp_path
-
-
-def with_first(table: pd.DataFrame, **changed: str) -> pd.DataFrame:
-    """Return the table with other values in its first row."""
-    return pd.concat([table.iloc[:1].assign(**changed), table.iloc[1:]])
-
-
-def late(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return a point of a curve behind the last epoch."""
-    return scores.iloc[:1].assign(selection="curve", epoch="999999")
-
-
-def renamed(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the first run once more, under the name of another seed."""
-    return table.iloc[:1].assign(run_id=table["run_id"].iloc[0].replace("seed0", "seed9"))
 
 
 def settings(**values: object) -> RunTable:
@@ -92,44 +76,6 @@ def test_cells_are_typed_and_counted_by_status(folder):
 def test_the_settings_of_a_cell_are_data_without_null():
     table = settings(**{"loss.tau": 0.1, "recipe.model.embedding_dim": None, "dataset.name": "d"})
     assert table.settings(table.cells()[0]) == {"dataset.name": "d", "loss.tau": 0.1}
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "words"),
-    [
-        ("runs.csv", lambda table: table.drop(columns="seed"), "lacks the columns seed"),
-        ("runs.csv", lambda table: table.assign(status="great"), "unknown status great"),
-        ("runs.csv", lambda table: table.assign(seed=""), "runs.csv cannot be read"),
-        ("runs.csv", lambda table: table.assign(loss_ms="fast"), "runs.csv cannot be read"),
-        ("runs.csv", lambda table: pd.concat([table, table]), "stands in runs.csv twice"),
-        ("runs.csv", lambda table: table.iloc[1:], "is no row of runs.csv"),
-        ("scores.csv", lambda table: table.assign(value="high"), "scores.csv cannot be read"),
-        ("scores.csv", lambda table: pd.concat([table, table]), "stands in scores.csv twice"),
-        ("scores.csv", lambda table: table.drop(columns="split"), "lacks the columns split"),
-        ("runs.csv", lambda table: table.assign(seed="1"), "describes another run"),
-        ("runs.csv", lambda table: table.assign(setting="other"), "describes another run"),
-        ("runs.csv", lambda table: table.assign(options="other"), "describes another run"),
-        ("runs.csv", lambda table: pd.concat([table, renamed(table)]), "describes another run"),
-        ("scores.csv", lambda table: table.assign(value="1.7"), r"1\.7 of .* not in \[0, 1"),
-        ("scores.csv", lambda table: table.assign(value="-0.1"), "not in"),
-        ("scores.csv", lambda table: table.assign(value="inf"), "not in"),
-        ("scores.csv", lambda table: table.assign(value=""), "not in"),
-        ("scores.csv", lambda table: table.assign(selection="Last"), "unknown selection Last"),
-        ("scores.csv", lambda table: pd.concat([table, table.assign(epoch="9")]), "stands in"),
-        ("scores.csv", lambda table: table.iloc[: len(table) // 2], "is ok without a score"),
-        ("scores.csv", lambda table: table.assign(split="train"), "is ok without a score"),
-        ("scores.csv", lambda table: table.assign(epoch="-1"), "epoch -1 of .* none of its"),
-        ("scores.csv", lambda table: pd.concat([table, late(table)]), "epoch 999999 of"),
-        ("runs.csv", lambda table: with_first(table, base_loss="triplet"), "several base losses"),
-        ("runs.csv", lambda table: with_first(table, loss_ms="-1"), "a cost of run .* negative"),
-        ("runs.csv", lambda table: with_first(table, loss_ms="inf"), "a cost of run .* infinite"),
-    ],
-)
-def test_a_table_that_contradicts_itself_is_refused(folder, name, change, words):
-    table = pd.read_csv(folder / name, dtype=str, keep_default_na=False)
-    change(table).to_csv(folder / name, index=False)
-    with pytest.raises(RunError, match=words):
-        RunTable.read(folder)
 
 
 def test_columns_are_added_to_runs_of_many_settings_without_a_warning(tmp_path):

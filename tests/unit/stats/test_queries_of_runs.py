@@ -13,7 +13,6 @@ from made_up_records import made_up_result
 from tiny_runs import tiny_spec
 
 from benchmark.core.cells import Setting
-from benchmark.core.errors import RunError
 from benchmark.core.query_scores import QueryScores, write_query_scores
 from benchmark.core.records import QUERIES, RESULT, SPEC
 from benchmark.core.results import Metrics
@@ -95,10 +94,3 @@ def test_a_cell_of_which_a_run_kept_nothing_has_no_interval(results):
     last = analysed(results)["summary"].query("selection == 'last'").set_index("loss")
     assert np.isnan(last.loc["sup_ap", "query_low"])
     assert np.isfinite(last.loc["smooth_ap", "query_low"])
-
-
-def test_a_damaged_file_is_named(results):
-    path = results / "runs" / NAME.format("sup_ap", 1) / QUERIES
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(RunError, match=str(path)):
-        analysed(results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.core.errors import MAX_NAMES, ConfigError, unknown_name
+from benchmark.core.errors import ConfigError
 from benchmark.study import load_study
 from benchmark.study.grid import conflicts, different_parts
 
@@ -33,11 +33,6 @@ def test_equal_blocks_are_compared_with_the_first_alone(study_data, write_study,
     monkeypatch.setattr("benchmark.study.grid.different_parts", counted)
     assert conflicts(blocks) == []
     assert len(compared) <= 39 * sum(1 for _ in blocks[0].specs())
-
-
-def test_a_message_lists_some_of_many_names():
-    message = unknown_name("loss", "x", [f"loss{number:04d}" for number in range(1000)])
-    assert message.endswith(f", and {1000 - MAX_NAMES} more") and len(message) < 5000
 
 
 def test_a_metric_of_thousands_of_digits_is_unknown(study_data, write_study):

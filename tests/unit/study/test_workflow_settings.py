@@ -9,11 +9,7 @@ import yaml
 from workplace import small_study
 
 from benchmark.cli.run import snakemake_words
-from benchmark.core.errors import ConfigError, RunError
-from benchmark.runs.specs import write_spec, write_specs
-from benchmark.study import load_study
-from benchmark.study.grid import expand
-from benchmark.study.places import check_places
+from benchmark.core.errors import ConfigError
 from benchmark.study.workflow import load_flow
 
 
@@ -31,80 +27,15 @@ def test_all_problems_of_the_settings_are_named_at_once():
     assert "study was read as the int 7" in message and "braces" in message
 
 
-@pytest.mark.parametrize("below", ["", "/deeper/results"])
-def test_a_file_in_the_place_of_the_results_is_refused(tmp_path, below):
+def test_a_file_in_the_place_of_the_results_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="file is not a folder; choose another place"):
-        load_flow({"study": "smoke", "results": f"{tmp_path}/file{below}"})
+    with pytest.raises(ConfigError, match="file is a file; choose another place"):
+        load_flow({"study": "smoke", "results": f"{tmp_path}/file"})
 
 
 def test_an_address_is_no_folder_of_results():
     with pytest.raises(ConfigError, match="results=s3://bucket is an address"):
         load_flow({"study": "smoke", "results": "s3://bucket"})
-
-
-def check(results, study="smoke"):
-    check_places(load_flow({"study": study, "results": str(results)}))
-
-
-@pytest.mark.parametrize("place", ["runs", "smoke", "smoke/report", "smoke/logs", "smoke/tables"])
-def test_a_file_in_the_place_of_a_folder_of_the_study_is_refused(tmp_path, place):
-    (tmp_path / place).parent.mkdir(exist_ok=True)
-    (tmp_path / place).touch()
-    with pytest.raises(ConfigError, match=f"{place} is not a folder; move it away"):
-        check(tmp_path)
-
-
-@pytest.mark.parametrize("place", ["reality_check-selected", "reality_check/logs"])
-def test_a_file_in_the_place_of_trials_and_final_runs_is_refused(tmp_path, place):
-    (tmp_path / place).parent.mkdir(exist_ok=True)
-    (tmp_path / place).touch()
-    with pytest.raises(ConfigError, match=f"{place} is not a folder"):
-        check(tmp_path, "reality_check")
-
-
-@pytest.mark.parametrize(
-    "place", ["smoke/runs.csv", "smoke/report/index.html", "runs/{run}/spec.json"]
-)
-def test_a_link_to_itself_in_the_place_of_a_file_is_refused(tmp_path, place):
-    run = next(iter(expand(load_study("smoke")).values()))
-    path = tmp_path / place.format(run=run.spec.run_id)
-    path.parent.mkdir(parents=True)
-    path.symlink_to(path)
-    with pytest.raises(ConfigError, match=f"{path} is a link that leads to itself; remove it"):
-        check(tmp_path)
-
-
-@pytest.mark.parametrize("place", ["runs.csv", "report/index.html", "gallery/gallery.json"])
-def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path, place):
-    (tmp_path / "smoke" / place).mkdir(parents=True)
-    with pytest.raises(ConfigError, match=f"{place} is a folder in the place of a file; remove it"):
-        check(tmp_path)
-
-
-def test_a_link_in_the_place_of_a_run_is_refused(tmp_path):
-    run = next(iter(expand(load_study("smoke")).values()))
-    elsewhere, place = tmp_path / "elsewhere", tmp_path / "results" / run.spec.folder
-    elsewhere.mkdir()
-    run.spec.write(elsewhere / "spec.json")
-    place.parent.mkdir(parents=True)
-    place.symlink_to(elsewhere)
-    with pytest.raises(ConfigError, match=f"{place} is a link, through which files"):
-        check(tmp_path / "results")
-    for write in (
-        lambda: write_spec(run, tmp_path / "results"),
-        lambda: write_specs({"one": run}, tmp_path / "results"),
-    ):
-        with pytest.raises(RunError, match="is a link to a folder"):
-            write()
-    assert [path.name for path in elsewhere.iterdir()] == ["spec.json"]
-
-
-def test_folders_of_runs_may_lie_on_another_disk(tmp_path):
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "runs").symlink_to(tmp_path / "disk")
-    check(tmp_path / "results")
 
 
 def test_a_setting_whose_name_is_no_text_is_named():

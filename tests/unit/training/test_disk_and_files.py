@@ -4,23 +4,18 @@ clean recovery."""
 from __future__ import annotations
 
 import json
-import os
 import resource
-import shutil
-from pathlib import Path
 
 import pytest
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
-from benchmark.core.errors import RunError
 from benchmark.core.provenance import packages, packages_digest
-from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, RunSpec
+from benchmark.core.records import PROVENANCE, RESULT, RunSpec
 from benchmark.training.checkpoint import (
     CHECKPOINT,
     Identity,
 )
 from benchmark.training.interrupt import Interrupted
-from benchmark.training.progress import Progress
 from benchmark.training.run import train
 
 OFTEN = {"epochs": 1, "checkpoint_seconds": 0.0}
@@ -79,60 +74,6 @@ def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(
     )
     train(stopped)
     assert same(stopped.parent, whole)
-
-
-def test_a_disk_without_any_room_is_noticed_before_training(stopped, full_disk, monkeypatch):
-    monkeypatch.setattr("benchmark.training.run.build_components", None)  # must not be reached
-    full_disk(1000)
-    with pytest.raises(RunError, match="free some space"):
-        train(stopped)
-
-
-def test_a_place_that_cannot_be_written_to_is_noticed_before_training(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmark.training.run.build_components", None)
-    (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="choose a writable folder"):
-        train(write_spec_in(tmp_path, tiny_spec()), tmp_path / "file" / "run")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not stop root")
-def test_a_read_only_folder_is_noticed_before_training(tmp_path):
-    path = write_spec_in(tmp_path / "run", tiny_spec())
-    path.parent.chmod(0o555)
-    with pytest.raises(RunError, match="choose a writable folder"):
-        train(path)
-    path.parent.chmod(0o755)
-
-
-@pytest.mark.parametrize("checkpoint_seconds", [0.0, 1e9])
-def test_a_folder_deleted_while_its_run_trains_ends_the_run_and_stays_deleted(
-    checkpoint_seconds, tmp_path, monkeypatch
-):
-    training = {"epochs": 1, "checkpoint_seconds": checkpoint_seconds}
-    path = write_spec_in(tmp_path / "run", tiny_spec(training=training))
-    steps = iter(range(100))
-    monkeypatch.setattr(
-        Progress, "step", lambda self: shutil.rmtree(path.parent) if next(steps) == 2 else None
-    )
-    with pytest.raises(RunError, match="is gone"):
-        train(path)
-    assert not path.parent.exists()
-
-
-@pytest.mark.parametrize("last", [METRICS, NEIGHBOURS, QUERIES, PROVENANCE])
-def test_a_folder_deleted_between_the_last_writes_stays_deleted(last, tmp_path, monkeypatch):
-    path = write_spec_in(tmp_path / "run", tiny_spec(training={"epochs": 1}))
-    replace = os.replace
-
-    def and_delete(source, target):
-        replace(source, target)
-        if Path(target).name == last:
-            shutil.rmtree(path.parent)
-
-    monkeypatch.setattr("benchmark.core.files.os.replace", and_delete)
-    with pytest.raises(RunError, match="is gone"):
-        train(path)
-    assert not path.parent.exists()
 
 
 @pytest.mark.parametrize("text", ['{"schema": 1, "spec_dig', "{}", "\x00\x00"])

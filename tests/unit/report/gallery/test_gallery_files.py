@@ -7,9 +7,7 @@ from made_up_neighbours import DIGEST, write_neighbours_file
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
-from benchmark.core.errors import RunError
-from benchmark.core.files import cannot_write
-from benchmark.report.gallery import write, write_gallery
+from benchmark.report.gallery import write_gallery
 from benchmark.report.gallery.neighbours import load_neighbours
 from benchmark.report.page.embedded import load_gallery
 from benchmark.report.records import Gallery
@@ -64,17 +62,6 @@ def test_a_gallery_without_its_record_is_made_anew(tmp_path):
     (folder / "gallery.json").unlink()  # Snakemake does so before it runs the step again
     write_gallery(made_up_inputs(STUDY), tmp_path)
     assert {path.name for path in folder.iterdir()} == before and len(before) > 2
-
-
-def test_a_full_disk_is_an_error_and_no_reason_to_show_nothing(tmp_path, monkeypatch):
-    recorded(tmp_path)
-
-    def full(*_):
-        raise cannot_write("gallery/x.svg", OSError(28, "No space left on device"))
-
-    monkeypatch.setattr(write, "save", full)
-    with pytest.raises(RunError, match="No space left"):
-        write_gallery(made_up_inputs(STUDY), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["=cmd()", "+1+1", "-1-1", "@sum", "\t=1"])

@@ -5,14 +5,12 @@ from long_tables import run_table
 from made_up_inputs import made_up_inputs, write_inputs
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
-from benchmark.core.errors import RunError
 from benchmark.core.privacy import public, without_paths
 from benchmark.papers.printed.study import Printed
 from benchmark.report import steps
-from benchmark.report.gallery import write_gallery
 from benchmark.report.inputs import Inputs, read_inputs
 from benchmark.report.numbers import duration, interval, mean_sd, p_value, points
-from benchmark.report.steps import write_figures, write_tables
+from benchmark.report.steps import write_tables
 from benchmark.study import Variant
 
 
@@ -74,32 +72,6 @@ def test_writing_takes_away_a_table_that_has_nothing_to_show_any_more(small_stud
     assert not (tmp_path / "missing.csv").exists()
     assert "all 4 runs finished" in records["missing"].reason
     assert "all 4 runs finished" in (tmp_path / "missing.md").read_text()
-
-
-STEPS = {
-    "tables": (write_tables, "tables"),
-    "figures": (write_figures, "figures"),
-    "gallery": (write_gallery, ""),
-}
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_step_removes_no_folder_that_it_has_not_made(tmp_path, step):
-    write, place = STEPS[step]
-    study = made_up_study(losses=("smooth_ap",), seeds=(0,), tables=("cost",), figures=())
-    inputs, folder = made_up_inputs(study), tmp_path / "made_up" / step
-    folder.mkdir(parents=True)
-    target = folder if place else tmp_path
-    write(inputs, target)  # an empty folder is nobody's
-    (folder / "old.csv").touch()
-    write(inputs, target)  # its own is made anew
-    assert not (folder / "old.csv").exists()
-    (record,) = folder.glob("*.json")
-    record.unlink()
-    (folder / "mine.csv").touch()
-    with pytest.raises(RunError, match=f"{step} holds files, but no {record.name}"):
-        write(inputs, target)
-    assert (folder / "mine.csv").exists()
 
 
 def test_a_step_that_was_killed_is_repeated(tmp_path, monkeypatch):

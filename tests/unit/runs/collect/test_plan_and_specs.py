@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
 from made_up_records import TIMING
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.errors import DataError
 from benchmark.core.records import RunSpec
 from benchmark.report.summary import closing_words
 from benchmark.runs.plan import as_text, duration, plan, sources_text
@@ -97,36 +95,6 @@ def test_a_finished_result_of_another_specification_is_kept(results, runs, finis
     assert RunSpec.read(kept / "spec.json") == old
     assert (kept / "provenance.json").is_file()
     assert RunSpec.read(folder / "spec.json") == run.spec
-
-
-def test_a_specification_of_gigabytes_is_replaced_unread(results, runs, monkeypatch):
-    run = next(iter(runs.values()))
-    path = results / run.spec.folder / "spec.json"
-    path.parent.mkdir(parents=True)
-    with path.open("wb") as stream:
-        stream.truncate(2**40)
-    assert write_spec(run, results)
-    assert RunSpec.read(path) == run.spec
-
-
-def test_nothing_is_kept_through_a_link_that_leads_out(results, runs, finish, tmp_path):
-    run = next(iter(runs.values()))
-    folder = finish(run, spec_digest="0123456789abcdef")
-    (tmp_path / "elsewhere").mkdir()
-    (folder / "previous").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DataError, match=r"previous.* through a link"):
-        write_spec(run, results)
-    assert not list((tmp_path / "elsewhere").iterdir())
-
-
-@pytest.mark.parametrize("digest", ["../../elsewhere", "/tmp/elsewhere", "0123456789ABCDEF", "x"])
-def test_a_result_whose_digest_is_none_is_copied_nowhere(results, runs, finish, digest):
-    run = next(iter(runs.values()))
-    folder = finish(run)
-    text = (folder / "result.json").read_text().replace(run.digest, digest)
-    (folder / "result.json").write_text(text)
-    assert write_spec(run, results)
-    assert not (folder / "previous").exists() and not (results / "elsewhere").exists()
 
 
 def test_a_result_of_the_same_specification_is_not_copied(results, runs, finish):
