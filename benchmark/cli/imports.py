@@ -14,7 +14,7 @@ FOR_STEPS = (
     "benchmark.report.tables",
     "benchmark.runs.collect",
     "benchmark.stats.analysis",
-    "benchmark.stats.budgets.analysis",
+    "benchmark.stats.budgets",
 )
 
 

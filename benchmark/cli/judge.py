@@ -55,10 +55,8 @@ def judge(
     import json
 
     from benchmark.papers.margins import load_margins, margin_of
-    from benchmark.stats.judgement.judge import judge as answer
-    from benchmark.stats.judgement.judge import record
-    from benchmark.stats.judgement.question import question
-    from benchmark.stats.judgement.text import as_text
+    from benchmark.stats.judgement import as_text, question, record
+    from benchmark.stats.judgement import judge as answer
 
     margins = load_margins()
     asked = question(

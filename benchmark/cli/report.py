@@ -82,7 +82,7 @@ def stats(
     """
     from benchmark.runs.table import RunTable
     from benchmark.stats.analysis import analyse, write_stats
-    from benchmark.stats.budgets.analysis import analyse_budgets
+    from benchmark.stats.budgets import analyse_budgets
     from benchmark.stats.looks import at_level
     from benchmark.stats.queries import Draws
 

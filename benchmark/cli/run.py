@@ -108,7 +108,7 @@ def select(
     from benchmark.core.errors import RunError
     from benchmark.runs.collect import collect
     from benchmark.runs.table import RunTable
-    from benchmark.stats.budgets.chosen import select as choose
+    from benchmark.stats.budgets import select as choose
     from benchmark.study import load_study
     from benchmark.study.trials.selection import FILE, write_selected
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from benchmark.core.plain import whole_number
-from benchmark.stats.judgement.question import NUMBER
+from benchmark.stats.judgement import NUMBER
 
 # Factor from the printed unit to percentage points; other units are no scores.
 SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}

@@ -46,13 +46,11 @@ import pandas as pd
 from benchmark.core.cells import CELL_COLUMNS
 from benchmark.core.files import write_text
 from benchmark.runs.table import RunTable
-from benchmark.stats.ablation import ablation_steps, relative_gain
-from benchmark.stats.descriptive import best_epochs, costs, differences_by_seed, learning_curves
 from benchmark.stats.divergence import divergence_rates, with_diverged, with_losers
-from benchmark.stats.intervals import mean_sd, t_half_widths
+from benchmark.stats.intervals import mean_sd, t_half_widths, t_interval
 from benchmark.stats.noise_sources import noise_shares, square_runs
 from benchmark.stats.over_datasets import analyse_datasets
-from benchmark.stats.paired import GROUP, TEST, compare, corrected
+from benchmark.stats.paired import GROUP, TEST, by_seed, compare, corrected, tested
 from benchmark.stats.queries import Draws, with_query_intervals
 from benchmark.study.model import Comparison
 
@@ -67,6 +65,12 @@ _OUTCOME = [*TEST, "detectable", "family", "p_holm", "family_size", "significant
 PAIRED_COLUMNS = [*GROUP, "kind", "loss", "against", *_OUTCOME]
 ABLATION_COLUMNS = [*GROUP, "kind", "step", "loss", "against", *_OUTCOME]
 GAIN_COLUMNS = [*GROUP, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
+DIFFERENCE_COLUMNS = [*GROUP, "loss", "against", "seed", "value", "value_against", "difference"]
+COST_COLUMNS = [
+    "dataset", "setting", "batch_size", "loss", "n", "train_seconds", "images_per_second",
+    "loss_ms", "loss_ms_minimum", "loss_ms_maximum", "loss_share", "peak_gpu_mb", "peak_rss_mb",
+]  # fmt: skip
+_MEASURED = ("train_seconds", "images_per_second", "loss_ms", "peak_gpu_mb", "peak_rss_mb")
 
 
 def analyse(
@@ -155,3 +159,129 @@ def _with_families(table: pd.DataFrame, alpha: float, columns: list[str]) -> pd.
         return table.reindex(columns=columns)
     family = table["kind"] + ": " + table["dataset"] + " " + table["split"] + " " + table["metric"]
     return corrected(table.assign(family=family), alpha).reindex(columns=columns)
+
+
+def ablation_steps(
+    scores: pd.DataFrame, ablation: Sequence[str], alpha: float = 0.05
+) -> pd.DataFrame:
+    """Return the paired test of each loss of ``ablation`` against its predecessor, and a total."""
+    links = list(zip(ablation[1:], ablation, strict=False))
+    if len(links) > 1:
+        links.append((ablation[-1], ablation[0]))
+    table = by_seed(scores)
+    losses = table.index.get_level_values("loss")
+    pairs, steps = [], []
+    for _, rows in sorted(table.groupby(level=GROUP).indices.items()):
+        present = {losses[row]: row for row in rows}
+        for number, (loss, against) in enumerate(links, start=1):
+            if loss in present and against in present:
+                pairs.append(("ablation", present[loss], present[against]))
+                steps.append("total" if number == len(ablation) else str(number))
+    return tested(table, pairs, alpha).assign(step=steps)
+
+
+def relative_gain(
+    scores: pd.DataFrame, loss: str, against: str, alpha: float = 0.05
+) -> pd.DataFrame:
+    """Return the gain of ``loss`` over ``against`` in percent of the latter, per group.
+
+    ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval; ``gain_of_means`` is
+    100 (mean a - mean b) / mean b, the figure that papers print. Seeds where b is zero are dropped.
+    """
+    table = by_seed(scores[scores["loss"].isin([loss, against])])
+    rows = []
+    for key, group in table.groupby(level=GROUP):
+        by_loss = group.droplevel([*GROUP])
+        if loss not in by_loss.index or against not in by_loss.index:
+            continue
+        a, b = by_loss.loc[loss].to_numpy(float), by_loss.loc[against].to_numpy(float)
+        usable = np.isfinite(a) & (b > 0)
+        a, b = a[usable], b[usable]
+        gain = t_interval(100 * (a - b) / b, 1 - alpha)
+        rows.append(
+            {
+                **dict(zip(GROUP, key, strict=True)),
+                "loss": loss,
+                "against": against,
+                "n": gain.n,
+                "gain": gain.mean,
+                "sd": gain.sd,
+                "ci_low": gain.low,
+                "ci_high": gain.high,
+                "gain_of_means": 100 * (a.mean() - b.mean()) / b.mean() if gain.n else np.nan,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return the mean over seeds after each evaluated epoch, of the first metric with values."""
+    curves = table.test_scores("curve")
+    measured = set(curves["metric"])
+    headline = next((metric for metric in metrics if metric in measured), None)
+    groups = curves[curves["metric"] == headline].groupby([*GROUP, "loss", "epoch"])["value"]
+    means = groups.agg(n="count", mean="mean", sd="std").reset_index()
+    return means.astype({"epoch": int})
+
+
+def best_epochs(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return the scores of the last epoch and of the best test epoch, over the runs with both.
+
+    ``difference`` is the mean of best - last; ``epoch`` is the mean best epoch.
+    """
+    keys = [*GROUP, "loss", "seed"]
+    last, best = (table.test_scores(selection, metrics) for selection in ("last", "best"))
+    both = last[[*keys, "value"]].merge(
+        best[[*keys, "value", "epoch"]], on=keys, suffixes=("_last", "_best")
+    )
+    both["difference"] = both["value_best"] - both["value_last"]
+    means = both.groupby([*GROUP, "loss"]).agg(
+        n=("difference", "size"),
+        last=("value_last", "mean"),
+        last_sd=("value_last", "std"),
+        best=("value_best", "mean"),
+        best_sd=("value_best", "std"),
+        difference=("difference", "mean"),
+        epoch=("epoch", "mean"),
+    )
+    return means.reset_index()
+
+
+def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
+    """Return the difference to the baseline of each run that has a run of it with the same seed.
+
+    ``headline`` is one row per run and metric (``RunTable.test_scores``).
+    """
+    keys = [*GROUP, "seed"]
+    against = headline.loc[headline["loss"] == baseline, [*keys, "value"]]
+    others = headline[headline["loss"] != baseline]
+    table = others.merge(against, on=keys, suffixes=("", "_against")).assign(against=baseline)
+    table["difference"] = table["value"] - table["value_against"]
+    return table.sort_values([*GROUP, "loss", "seed"]).reindex(columns=DIFFERENCE_COLUMNS)
+
+
+def costs(table: RunTable) -> pd.DataFrame:
+    """Return what training cost, means over the finished runs of a cell that took a step.
+
+    ``loss_share`` is the time of the loss over the time of a step (images of a batch / images per
+    second).
+    """
+    cell = ["dataset", "setting", "batch_size", "loss"]
+    runs = table.costs()
+    cells = runs[runs["images_per_second"] > 0].groupby(cell)
+    means = (
+        cells[list(_MEASURED)]
+        .mean()
+        .assign(
+            n=cells.size(),
+            loss_ms_minimum=cells["loss_ms"].min(),
+            loss_ms_maximum=cells["loss_ms"].max(),
+        )
+    )
+    # a batch of triplets has more images than its size says
+    images = cells["images_backward"].sum(min_count=1) / cells["updates"].sum(min_count=1)
+    means = means.assign(images=images).reset_index()
+    images = means["images"].fillna(means["batch_size"])
+    step_ms = 1000 * images / means["images_per_second"]
+    means["loss_share"] = means["loss_ms"] / step_ms
+    return means.reindex(columns=COST_COLUMNS)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from pages import ROOT
 
-from benchmark.stats.ablation import ablation_steps
+from benchmark.stats.analysis import ablation_steps
 from benchmark.stats.paired import corrected
 
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.runs.table import RunTable
-from benchmark.stats.budgets.analysis import analyse_budgets
+from benchmark.stats.budgets import analyse_budgets
 
 BEST = {"smooth_ap": 0.6, "sup_ap": 0.7, "proxy_anchor": 0.5}
 DIVERGED = "proxy_anchor"  # its second trial

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from benchmark.core.cells import Cell
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.papers.candidates import Candidate, Candidates, candidates
@@ -16,12 +18,14 @@ from benchmark.papers.margins import Margins, load_margins, margin_of
 from benchmark.papers.matching import match, stated_by
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import load_papers
-from benchmark.papers.verdicts.decide import decide
 from benchmark.papers.verdicts.records import Comparison, Paired, Reference, Verdict
+from benchmark.papers.verdicts.words import outcome
 from benchmark.runs.table import ONE_BEST, RunTable
+from benchmark.stats.families import holm
 from benchmark.stats.intervals import spread
 from benchmark.stats.looks import level_of
-from benchmark.stats.reproduction import ALPHA
+from benchmark.stats.planning import seeds_to_decide
+from benchmark.stats.reproduction import ALPHA, Evidence, compare, element
 from benchmark.stats.samples import (
     UNKNOWN_SPREAD,
     Sample,
@@ -32,9 +36,12 @@ from benchmark.stats.samples import (
     place,
     shared_spreads,
 )
+from benchmark.stats.sensitivity import Mark, marks
 from benchmark.study import Study
 
 _VERSIONS = {"spec_digest": "specification", "code_version": "code version", "platform": "platform"}
+PAPERS, OTHER = "paper", "other"
+RULES = (PAPERS, OTHER, "last", "best", ONE_BEST)
 
 
 def judge_numbers(
@@ -166,10 +173,6 @@ def _changes(then: Sample, now: Sample) -> str:
     return "; ".join(parts)
 
 
-PAPERS, OTHER = "paper", "other"
-RULES = (PAPERS, OTHER, "last", "best", ONE_BEST)
-
-
 def frozen_path(study: Study) -> Path | None:
     """Return the file of the study's frozen runs, or None for a study that names none."""
     return Path(study.references.frozen) if study.references.frozen else None
@@ -235,3 +238,82 @@ def with_deviations(verdicts: Iterable[Verdict], study: Study) -> list[Verdict]:
             each = replace(each, comparison=replace(each.comparison, remark=joined))
         result.append(each)
     return result
+
+
+def decide(comparisons: Sequence[Comparison], level: float = ALPHA) -> list[Verdict]:
+    """Return the verdicts in the order of ``comparisons``, each tested at ``level``."""
+    families: dict[tuple[str, str], list[int]] = {}
+    for index, each in enumerate(comparisons):
+        families.setdefault(each.family, []).append(index)
+    found: dict[int, Verdict] = {}
+    for members in families.values():
+        table = _table([comparisons[index] for index in members], level)
+        found |= dict(zip(members, table, strict=True))
+    return [found[index] for index in range(len(comparisons))]
+
+
+def _table(comparisons: Sequence[Comparison], level: float) -> list[Verdict]:
+    """Return the verdicts of one family."""
+    planned = sum(each.planned for each in comparisons)
+    numbers = evidence(comparisons)
+    tests, plain = (compare(each, level) for each in (numbers, evidence(comparisons, plain=True)))
+    p_holm = holm(tests.p_drift, planned)
+    testable = np.isfinite(tests.p_drift)
+    size = max(planned, int(testable.sum()))
+    published = np.array([each.reference.number is not None for each in comparisons])
+    changed = marks(numbers, published=published, alpha=level, planned=planned)
+    verdicts = []
+    for at, each in enumerate(comparisons):
+        test = tests.at(at) if testable[at] else None
+        seeds = None
+        if test is not None:
+            seeds = seeds_to_decide(element(numbers, at), family=size, alpha=level)
+        said = outcome(each, test, float(p_holm[at]), size, seeds, level)
+        sensitivity: dict[str, Mark] = {}
+        if test is not None and said.tested:
+            sensitivity = {name: mark.at(at) for name, mark in changed.items()}
+        verdicts.append(
+            Verdict(
+                each,
+                test,
+                plain.at(at) if np.isfinite(plain.p_drift[at]) else None,
+                sensitivity,
+                float(tests.difference[at]),
+                float(p_holm[at]),
+                size,
+                said,
+                level,
+            )
+        )
+    return verdicts
+
+
+def evidence(comparisons: Sequence[Comparison], *, plain: bool = False) -> Evidence:
+    """Return the numbers of ``comparisons`` as arrays.
+
+    ``plain`` takes each cell's own spread in place of the one that it shares with its sisters.
+    """
+
+    def columns(each: Comparison) -> dict[str, float]:
+        spreads = (each.spread, each.reference.spread, each.paired.spread)
+        own, theirs, pairs = (spread.plain if plain else spread for spread in spreads)
+        reference = each.reference.mean
+        return dict(
+            ours=reference + each.paired.mean if each.is_paired else each.ours.mean,
+            ours_n=each.ours.n or np.nan,
+            reference=reference,
+            variance=own.sd**2,
+            df=own.df,
+            reference_n=each.reference.n,
+            reference_variance=theirs.sd**2,
+            reference_df=theirs.df,
+            paired_n=each.paired.n or np.nan,
+            paired_variance=pairs.sd**2,
+            paired_df=pairs.df,
+            identical=each.paired.identical,
+            margin=each.margin,
+            slack=np.nan_to_num(each.reference.rounding),
+        )
+
+    rows = [columns(each) for each in comparisons]
+    return Evidence(**{name: np.array([row[name] for row in rows], float) for name in rows[0]})

@@ -7,7 +7,7 @@ import pytest
 from long_tables import run_table
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.stats.descriptive import (
+from benchmark.stats.analysis import (
     best_epochs,
     costs,
     differences_by_seed,

@@ -9,9 +9,16 @@ import pytest
 from scipy import stats
 
 from benchmark.core.errors import ConfigError
-from benchmark.stats.judgement.judge import GIVEN, OWN, PUBLISHED, judge, record
-from benchmark.stats.judgement.question import half_of_last_digit, question
-from benchmark.stats.judgement.text import as_text
+from benchmark.stats.judgement import (
+    GIVEN,
+    OWN,
+    PUBLISHED,
+    as_text,
+    half_of_last_digit,
+    judge,
+    question,
+    record,
+)
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED, UNTESTED
 
 

@@ -1,4 +1,6 @@
-"""The tables of losses at equal budgets: ``budget_*.csv`` in the folder of statistics.
+"""Losses at equal budgets: what trials choose, what a budget buys, and how sure the order is.
+
+These are the tables ``budget_*.csv`` in the folder of statistics.
 
 Scores are in [0, 1]; of two rule sets, "authors" is the published setting and "equal" the best of a
 number of trials. Every table has dataset, setting (of the blocks as written), batch_size.
@@ -24,28 +26,24 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy import special, stats
 
 from benchmark.core.cells import Setting
 from benchmark.core.errors import RunError
 from benchmark.core.seeding import derive
 from benchmark.runs.table import RunTable
-from benchmark.stats.budgets.chosen import NAMED, PLACE, plain, trial_scores, with_trials
-from benchmark.stats.budgets.expected import (
-    expected_best,
-    explained_share,
-    order_under,
-    resampled,
-    seeds_drawn,
-)
 from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
 from benchmark.stats.moderation import moderate
 from benchmark.stats.paired import corrected, paired_tests
-from benchmark.study.trials.grid import FOLD
-from benchmark.study.trials.selection import AUTHORS, EQUAL
+from benchmark.study.model import Study
+from benchmark.study.trials.grid import FOLD, trial_of
+from benchmark.study.trials.selection import AUTHORS, EQUAL, Choice, Selection
 
 DRAWS = 2000
 WHERE = ["dataset", "setting", "batch_size"]
 Rule = tuple[str, int]  # rule set, trials
+NAMED = "'references.trials' names a study with 'rules', which make trials"
+PLACE = ["dataset", "setting", "batch_size", "loss"]  # of a table of trials
 
 
 @dataclass(frozen=True)
@@ -243,3 +241,163 @@ def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.
 
 def _generator(*role: str | int) -> np.random.Generator:
     return np.random.default_rng(derive(0, "budgets", *role))
+
+
+def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
+    """Return the score of every trial: a row per dataset, setting, batch size, loss and trial.
+
+    Columns are (fold, seed). ``setting`` is that of the blocks as written. A run without a score
+    (diverged) leaves NaN.
+    """
+    scores = table.test_scores("last", [metric])
+    runs = table.attempts().merge(
+        scores.drop(columns=["run_id", "epoch"]), how="left",
+        on=["dataset", "setting", "loss", "base_loss", "batch_size", "seed"],
+    )  # fmt: skip
+    whole = runs["dataset"].str.rpartition(FOLD)
+    if len(other := runs[whole[1] != FOLD]):
+        raise RunError(f"runs on '{other['dataset'].iloc[0]}' are no trials on a fold; {NAMED}")
+    runs = with_trials(runs).assign(dataset=whole[0], fold=whole[2].astype(int))
+    index = [*PLACE, "trial"]
+    return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
+
+
+def with_trials(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of runs with ``trial``, their number, and ``setting`` as the blocks have it.
+
+    Raise RunError for a run that is no trial.
+    """
+    try:
+        trials = [trial_of(Setting.from_label(label)) for label in runs["setting"]]
+    except ValueError as error:
+        raise RunError(f"{error}; {NAMED}") from error
+    return runs.assign(trial=trials, setting=runs["setting"].map(plain))
+
+
+def plain(setting: str) -> str:
+    """Return the setting of the block as written, "x" of "x~equal16"."""
+    found = Setting.from_label(setting)
+    return Setting(found.backbone, found.options[:-1]).label
+
+
+def select(study: Study, table: RunTable) -> Selection:
+    """Return the best setting of each loss after each number of trials of ``study``.
+
+    The published setting is chosen from no trial. Raise RunError when a trial has no result.
+    """
+    assert study.trials is not None
+    absent = table.runs[~table.runs["status"].isin(["ok", "diverged"])]
+    if len(absent):
+        raise RunError(
+            f"{len(absent)} of {len(table.runs)} trials of study '{study.name}' have no result "
+            f"(first: {absent['run_id'].iloc[0]}); run the study again before choosing"
+        )
+    means = trial_scores(table, study.metrics[0]).mean(axis=1, skipna=False)
+    overrides = {
+        (block.name, loss.label, trial_of(block.setting)): block.overrides
+        for block in study.blocks
+        for loss in block.losses
+    }
+    choices = []
+    for block, dataset, size, loss, budget in study.trials.choices:
+        scores = means.loc[dataset, block.setting.label, size, loss]
+        trial = best_trial(scores, budget)
+        score = None if pd.isna(scores[trial]) else float(scores[trial])
+        override = overrides[block.name, loss, trial]
+        choices.append(Choice(block.name, dataset, size, loss, budget, trial, score, override))
+    return Selection.of(study, choices)
+
+
+def best_trial(scores: pd.Series, budget: int) -> int:
+    """Return the best of the first ``budget`` trials, which start at 1; 0 for a budget of none.
+
+    A trial without a score is worse than any other; the earlier of two equal ones is taken.
+    """
+    drawn = scores.loc[1:budget].fillna(-1.0)
+    return int(drawn.to_numpy().argmax()) + 1 if budget else 0
+
+
+def best_weights(trials: int) -> Floats:
+    """Return (T, T): row n - 1 weights sorted scores so that their sum is the expected best of n.
+
+    ``n`` of the ``trials`` are drawn without replacement: C(i - 1, n - 1) / C(T, n) for the score
+    of rank i, the lowest being 1. This is the unbiased form of Dodge et al. (EMNLP 2019), whose
+    own draws with replacement are biased (Tang et al., ACL 2020).
+    """
+    rank, drawn = np.arange(trials), np.arange(1, trials + 1)[:, None]
+    return np.asarray(special.comb(rank, drawn - 1) / special.comb(trials, drawn), dtype=float)
+
+
+def expected_best(scores: Floats) -> Floats:
+    """Return (..., T): the expected best of 1, 2, ... of the scores (..., T) of trials."""
+    best: Floats = np.sort(scores, axis=-1) @ best_weights(scores.shape[-1]).T
+    return best
+
+
+def resampled(folds: Floats, draws: int, generator: np.random.Generator) -> Floats:
+    """Return (draws, T) scores of trials drawn again, with the folds drawn again as well.
+
+    ``folds`` (T, F) are the scores of one loss. Both are drawn with replacement.
+    """
+    trials, parts = folds.shape
+    drawn = generator.integers(trials, size=(draws, trials))
+    chosen = generator.integers(parts, size=(draws, parts))
+    means: Floats = folds[drawn[:, :, None], chosen[:, None, :]].mean(axis=2)
+    return means
+
+
+def explained_share(values: pd.Series, scores: Floats, bins: int = 3) -> dict[str, float]:
+    """Return what one option explains of the scores (T,) of trials: share, p and rho.
+
+    A simpler stand-in for functional ANOVA, which 16 trials cannot carry. ``share`` is the part of
+    the variance of the ranks that lies between ``bins`` equally full bins of the option's values,
+    less what chance alone would put there (epsilon squared, at least 0); ``p`` is that of Kruskal
+    and Wallis, ``rho`` Spearman's correlation. Interactions are not seen.
+    """
+    distinct = values.nunique()
+    if distinct < 2 or len(np.unique(scores)) < 2:
+        return {"share": 0.0, "p": 1.0, "rho": 0.0}
+    groups = (
+        values if distinct <= bins else pd.qcut(values.rank(method="first"), bins, labels=False)
+    )
+    parts = [scores[groups.to_numpy() == group] for group in groups.unique()]
+    n, k = len(scores), len(parts)
+    h = float(stats.kruskal(*parts).statistic)
+    share = max(0.0, (h - k + 1) / (n - k)) if n > k else 0.0
+    rho = float(stats.spearmanr(values, scores).statistic)
+    return {"share": share, "p": float(stats.chi2.sf(h, k - 1)), "rho": rho}
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order of L losses under draws; rank 1 is the best.
+
+    low, high   (L,): bounds of the middle share of ranks
+    kendall     mean Kendall tau between the order of a draw and that of the scores
+    flipped     mean share of pairs of losses whose order is another one
+    best_kept   share of draws with the same best loss
+    """
+
+    low: Floats
+    high: Floats
+    kendall: float
+    flipped: float
+    best_kept: float
+
+
+def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> Order:
+    """Return how the order of ``scores`` (L,) holds in ``draws`` (L, B)."""
+    ranks = stats.rankdata(-draws, axis=0)
+    low, high = np.quantile(ranks, [alpha / 2, 1 - alpha / 2], axis=1)
+    first, second = np.triu_indices(len(scores), 1)
+    as_scored = np.sign(scores[first] - scores[second])[:, None]
+    agreement = np.sign(draws[first] - draws[second]) * as_scored
+    best_kept = float((draws.argmax(axis=0) == scores.argmax()).mean())
+    return Order(low, high, float(agreement.mean()), float((agreement < 0).mean()), best_kept)
+
+
+def seeds_drawn(finals: Floats, draws: int, generator: np.random.Generator) -> Floats:
+    """Return (L, draws) means of final scores (L, S), with the seeds drawn again for all alike."""
+    seeds = generator.integers(finals.shape[1], size=(draws, finals.shape[1]))
+    losses, count = finals.shape
+    return mean_sd(finals[:, seeds].reshape(-1, count))[0].reshape(losses, draws)

@@ -1,1 +1,0 @@
-"""Losses at equal budgets: what trials choose, what a budget buys, and how sure the order is."""

@@ -1,0 +1,474 @@
+"""One reported number against one published number, from the figures alone, without any run."""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+from scipy import optimize
+
+from benchmark.core.errors import ConfigError
+from benchmark.metrics.names import check_metric
+from benchmark.stats.planning import Design, seeds_to_decide, smallest_drift
+from benchmark.stats.reproduction import (
+    ALPHA,
+    DRIFTED,
+    REPRODUCED,
+    UNDECIDED,
+    UNTESTED,
+    Evidence,
+    TestResult,
+    compare,
+    element,
+    words,
+)
+from benchmark.stats.sensitivity import MARKS, Mark, marks
+
+# few digits: 0e999 is zero, and half of its last digit is more than any number
+NUMBER = re.compile(r"(?a)[+-]?(\d{1,20}\.?\d{0,20}|\.\d{1,20})([eE][+-]?\d{1,2})?")
+PLANNED = (3, 5, 10)  # seeds whose power is told
+WIDEST = 1000.0  # points: no spread is larger
+REFERENCE_RUNS = (2, 3, 5, 10, 20)
+GIVEN, OWN, PUBLISHED, NONE = "given", "own runs", "published spread", "none"
+_MEANING = {
+    REPRODUCED: "the difference is smaller than the margin",
+    DRIFTED: "the difference is larger than the margin",
+    UNDECIDED: "the difference may be smaller or larger than the margin",
+    UNTESTED: "nothing is known of the spread between runs: give --spread or several --ours",
+}
+_ORIGIN = {
+    GIVEN: "as given, and taken as known",
+    OWN: "from the runs given",
+    PUBLISHED: "as published, also for ours",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """Scores and spreads in percentage points.
+
+    ours              the score of each run, or the mean of ``n`` runs
+    spread            standard deviation of one run, taken as known; None: from the figures
+    published_spread  standard deviation that is printed beside ``published``
+    published_n       runs behind ``published``; None: not stated, counts as one
+    rounding          half a unit of the last printed digit
+    family            numbers that are judged together, this one included
+    """
+
+    ours: tuple[float, ...]
+    n: int
+    published: float
+    margin: float
+    spread: float | None = None
+    published_spread: float | None = None
+    published_n: int | None = None
+    rounding: float = 0.0
+    family: int = 1
+
+    @property
+    def mean(self) -> float:
+        """The mean of ours."""
+        return float(np.mean(self.ours))
+
+
+def question(
+    *,
+    ours: Sequence[str],
+    published: str | None,
+    default_margin: Callable[[str, float], float | None],
+    metric: str = "recall_at_1",
+    margin: str | None = None,
+    n: str | None = None,
+    spread: str | None = None,
+    published_spread: str | None = None,
+    published_n: str | None = None,
+    family: str = "1",
+    unexpected: Sequence[str] = (),
+) -> Question:
+    """Return the question that the texts of the options ask; raise ConfigError with every problem.
+
+    ``default_margin`` returns the margin of a metric for a published score. ``unexpected`` are
+    words that belong to no option.
+    """
+    problems = [
+        f"'{word}' belongs to no option: write '--ours {word}' if it is a run"
+        for word in unexpected
+    ]
+    if not ours:
+        problems.append("--ours is missing: the score that you got, such as --ours 62.4")
+    if published is None:
+        problems.append("--published is missing: the score in the paper, such as --published 65.9")
+
+    def number(option: str, text: str, example: str) -> float:
+        if NUMBER.fullmatch(text.strip()):
+            return float(text)
+        advice = f"write a number such as {example}"
+        if "±" in text or "+-" in text:
+            advice = "write the number alone; its spread has an option of its own"
+        elif "," in text:
+            advice = "the decimal sign is a point, and several runs are several --ours"
+        elif "%" in text:
+            advice = "leave out the sign %; scores are in percent anyway"
+        problems.append(f"{option}: '{text}' is not a number; {advice}")
+        return math.nan
+
+    def score(option: str, text: str) -> float:
+        value = number(option, text, "62.4")
+        if value < 0 or value > 100:
+            problems.append(f"{option}: {text} is no score; scores are 0 to 100 percent")
+        elif 0 < value <= 1:
+            words = f"looks like a fraction; scores are in percent, such as {100 * value:g}"
+            problems.append(f"{option}: {text} {words}")
+        return value
+
+    def points(option: str, text: str | None) -> float | None:
+        value = None if text is None else number(option, text, "0.3")
+        if value is not None and (value <= 0 or value > 100):
+            problems.append(f"{option}: {text} must be above 0 and at most 100 points")
+        return value
+
+    def count(option: str, text: str) -> int:
+        if re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1:
+            return int(text)
+        problems.append(f"{option}: '{text}' must be a whole number: 1, 2, 3, ...")
+        return 0
+
+    scores = tuple(score("--ours", text) for text in ours)
+    reference = math.nan if published is None else score("--published", published)
+    runs = len(ours) if n is None else count("--n", n)
+    if runs and len(ours) > 1 and runs != len(ours):
+        problems.append(
+            f"--n: {runs} runs, but {len(ours)} values of --ours; give each run its value, or "
+            "their mean and --n"
+        )
+    width = points("--margin", margin)
+    if margin is None:
+        # the name may be written as tables show it
+        name = re.sub(r"(?i)^(?:r|recall)@(?=\d)", "recall_at_", metric.strip())
+        name = {"map@r": "map_at_r", "map": "map"}.get(name.lower(), name)
+        problem = check_metric(name)
+        width = None if problem else default_margin(name, reference)
+        if width is None:
+            problems.append(f"--metric: {problem or f'{name} has no margin; give --margin'}")
+    asked = Question(
+        ours=scores,
+        n=runs,
+        published=reference,
+        margin=math.nan if width is None else width,
+        spread=points("--spread", spread),
+        published_spread=points("--published-spread", published_spread),
+        published_n=None if published_n is None else count("--published-n", published_n),
+        family=count("--family", family),
+    )
+    if problems:
+        raise ConfigError("judge", problems)
+    return replace(asked, rounding=half_of_last_digit(str(published)))
+
+
+def half_of_last_digit(text: str) -> float:
+    """Return half a unit of the last printed digit: 0.05 for 65.9, 0.5 for 66."""
+    exponent = Decimal(text.strip()).as_tuple().exponent
+    return 0.5 * 10.0 ** int(exponent)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What would decide an inconclusive number; None: not with that.
+
+    runs            of ours, with the reference as it is
+    reference_runs  behind the reference, if it were the mean of as many, with ``runs_with`` of ours
+    """
+
+    runs: int | None
+    reference_runs: int | None = None
+    runs_with: int | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The answer to a question.
+
+    spread, origin  of one run of ours, and where it comes from
+    test            None without any spread
+    limits          the largest spread of one run, on both sides, at which the difference would be
+                    called reproduced and drifted; 0: at none
+    decision        None for a verdict that is decided
+    sees            by number of runs: the smallest drift that they call in 80 % of cases
+    """
+
+    question: Question
+    verdict: str
+    spread: float
+    origin: str
+    test: TestResult | None
+    sensitivity: Mapping[str, Mark]
+    limits: Mapping[str, float]
+    decision: Decision | None
+    sees: Mapping[int, float]
+
+    @property
+    def stands(self) -> bool:
+        """Whether the verdict is the same in every world of ``MARKS``."""
+        return all(bool(mark.stands[0]) for mark in self.sensitivity.values())
+
+
+def judge(asked: Question) -> Judgement:
+    """Return the answer to ``asked``."""
+    spread, df, origin = _spread(asked)
+    evidence = _evidence(asked, spread, df)
+    result = compare(evidence)
+    verdict = str(words(result, planned=asked.family)[0])
+    tested = verdict != UNTESTED
+    decided = verdict in (REPRODUCED, DRIFTED)
+    return Judgement(
+        question=asked,
+        verdict=verdict,
+        spread=spread,
+        origin=origin,
+        test=result.at(0) if tested else None,
+        sensitivity=marks(evidence, planned=asked.family) if tested else {},
+        limits=_largest_spreads(asked),
+        decision=_deciding(asked, evidence) if tested and not decided else None,
+        sees=_power(asked, spread) if tested else {},
+    )
+
+
+def _spread(asked: Question) -> tuple[float, float, str]:
+    """Return the spread of one run of ours, its degrees of freedom, and its origin.
+
+    A spread that is given counts as known: infinitely many degrees of freedom.
+    """
+    if asked.spread is not None:
+        return asked.spread, np.inf, GIVEN
+    if len(set(asked.ours)) > 1:
+        return float(np.std(asked.ours, ddof=1)), asked.n - 1.0, OWN
+    if asked.published_spread is not None:
+        return asked.published_spread, _published_df(asked), PUBLISHED
+    return np.nan, np.nan, NONE
+
+
+def _published_df(asked: Question) -> float:
+    runs = asked.published_n or 1
+    return runs - 1.0 if runs > 1 else np.inf
+
+
+def _evidence(asked: Question, spread: float, df: float) -> Evidence:
+    """Return the evidence as arrays of one element."""
+    stated = asked.published_spread
+    columns = dict(
+        ours=asked.mean,
+        ours_n=asked.n,
+        reference=asked.published,
+        variance=spread**2,
+        df=df,
+        reference_n=asked.published_n or np.nan,
+        reference_variance=np.nan if stated is None else stated**2,
+        reference_df=np.nan if stated is None else _published_df(asked),
+        margin=asked.margin,
+        slack=asked.rounding,
+    )
+    return Evidence(**{name: np.array([value], float) for name, value in columns.items()})
+
+
+def _deciding(asked: Question, evidence: Evidence) -> Decision:
+    runs = _deciding_runs(evidence, asked.family)
+    if runs is not None:
+        return Decision(runs)
+    for behind in REFERENCE_RUNS:
+        if behind > (asked.published_n or 1):
+            more = _deciding_runs(
+                replace(evidence, reference_n=np.array([float(behind)])), asked.family
+            )
+            if more is not None:
+                return Decision(None, behind, more)
+    return Decision(None)
+
+
+def _deciding_runs(evidence: Evidence, family: int) -> int | None:
+    return seeds_to_decide(element(evidence, 0), family=family)
+
+
+def _largest_spreads(asked: Question) -> dict[str, float]:
+    """Return the spreads of ``Judgement.limits``; infinite where any spread will do."""
+
+    def largest(verdict: str) -> float:
+        def excess(spread: float) -> float:
+            both = replace(asked, published_spread=None)
+            result = compare(_evidence(both, spread, np.inf))
+            if verdict == REPRODUCED:
+                return float(result.p_equivalence[0]) - ALPHA
+            return float(result.p_drift[0]) - ALPHA / asked.family
+
+        low, high = 1e-6, WIDEST
+        if excess(low) > 0:
+            return 0.0
+        return float(optimize.brentq(excess, low, high)) if excess(high) > 0 else np.inf
+
+    return {verdict: largest(verdict) for verdict in (REPRODUCED, DRIFTED)}
+
+
+def _power(asked: Question, spread: float) -> dict[int, float]:
+    designs = {
+        seeds: Design(
+            seeds,
+            spread,
+            asked.family,
+            reference_runs=asked.published_n or 1,
+            margin=asked.margin,
+        )
+        for seeds in PLANNED
+    }
+    return {seeds: smallest_drift(design) for seeds, design in designs.items()}
+
+
+def record(found: Judgement) -> dict[str, object]:
+    """Return the judgement as plain values for JSON; None for what is not known."""
+    test, asked = found.test, found.question
+    return {
+        "verdict": found.verdict,
+        "stands": found.stands if test else None,
+        "difference": asked.mean - asked.published,
+        "margin": asked.margin,
+        "family": asked.family,
+        "ours": {"values": list(asked.ours), "mean": asked.mean, "runs": asked.n},
+        "published": {
+            "value": asked.published,
+            "runs": asked.published_n,
+            "spread": asked.published_spread,
+            "rounding": asked.rounding,
+        },
+        "spread": {"of_one_run": _known(found.spread), "from": found.origin},
+        "test": test
+        and {
+            name: _known(float(getattr(test, name)))
+            for name in ("se", "df", "low", "high", "p_equivalence", "p_drift")
+        },
+        "sensitivity": {
+            name: {
+                "assumption": MARKS[name],
+                "applies": bool(mark.applies[0]),
+                "verdict": str(mark.verdict[0]),
+                "stands": bool(mark.stands[0]),
+                "p_drift": _known(float(mark.result.p_drift[0])),
+                "p_equivalence": _known(float(mark.result.p_equivalence[0])),
+            }
+            for name, mark in found.sensitivity.items()
+        },
+        "largest_spread": {name: _known(value) for name, value in found.limits.items()},
+        "would_decide": found.decision and vars(found.decision),
+        "smallest_drift_called": {str(n): _known(drift) for n, drift in found.sees.items()},
+    }
+
+
+def _known(value: float) -> float | None:
+    """Return a number, or None for NaN and infinity, which JSON does not have."""
+    return float(value) if np.isfinite(value) else None
+
+
+def as_text(found: Judgement) -> str:
+    """Return the whole answer."""
+    lines = [_headline(found), "", *_numbers(found)]
+    if found.sensitivity:
+        lines += ["", *_sensitivity(found)]
+    lines += ["", *_what_would_decide(found)]
+    return "\n".join(lines)
+
+
+def _headline(found: Judgement) -> str:
+    asked = found.question
+    difference = asked.mean - asked.published
+    verdict = found.verdict
+    if verdict == DRIFTED:
+        verdict += " high" if difference > 0 else " low"
+    elif verdict == UNTESTED:
+        verdict = "inconclusive"
+    return f"{verdict}: {_MEANING[found.verdict]}"
+
+
+def _numbers(found: Judgement) -> list[str]:
+    asked, test = found.question, found.test
+    ours = f"{asked.mean:.4g} ({_runs(asked.n)})"
+    behind = "one run, as no number is stated"
+    if asked.published_n:
+        behind = _runs(asked.published_n)
+    lines = [
+        f"  ours          {ours}",
+        f"  published     {asked.published:g} ({behind})",
+        f"  difference    {asked.mean - asked.published:+.2f} points, margin {asked.margin:g}",
+    ]
+    if test is None:
+        return lines
+    interval = f"[{float(test.low):+.2f}, {float(test.high):+.2f}]"
+    known = np.isinf(test.df)
+    df = "normal" if known else f"t with {float(test.df):.3g} degrees of freedom"
+    family = f"; the strictest level of {asked.family} tests is {ALPHA / asked.family:.2g}"
+    return [
+        *lines,
+        f"  90% interval  {interval}, with half a unit of the last printed digit",
+        f"  spread        {found.spread:.3g} points for one run, {_ORIGIN[found.origin]}"
+        f"{_reference_spread(asked)}",
+        f"  error         {float(test.se):.3g} points, {df}",
+        f"  p             {float(test.p_equivalence):.2g} against 'reproduced', "
+        f"{float(test.p_drift):.2g} against 'drifted'; level {ALPHA:g}"
+        f"{family if asked.family > 1 else ''}",
+    ]
+
+
+def _reference_spread(asked: Question) -> str:
+    if asked.published_spread is None:
+        return ", on both sides"
+    return f"; {asked.published_spread:g} as published on their side"
+
+
+def _sensitivity(found: Judgement) -> list[str]:
+    """Return a line for each assumption that was changed."""
+    stands = "stands" if found.stands else "does not stand"
+    lines = [f"Sensitivity: the verdict {stands} when an assumption fails"]
+    for name, mark in found.sensitivity.items():
+        if mark.applies[0]:
+            state = "stands " if mark.stands[0] else "CHANGES"
+            lines.append(f"  {state}  {MARKS[name]}: {mark.verdict[0]}")
+        else:
+            lines.append(f"  -        {MARKS[name]}: not asked of a mean of several runs")
+    return lines
+
+
+def _what_would_decide(found: Judgement) -> list[str]:
+    lines = ["What would decide it"]
+    if found.decision is not None:
+        lines += _decision(found.decision)
+    lines += [f"  {_limits(found)}"]
+    if found.sees:
+        calls = ", ".join(f"{_runs(n)} {drift:.2g}" for n, drift in found.sees.items())
+        lines.append(f"  the smallest drift called in 80% of cases, in points, with {calls}")
+    return lines
+
+
+def _decision(decision: Decision) -> list[str]:
+    if decision.runs is not None:
+        return [f"  {_runs(decision.runs)} of ours, if difference and spread stay as they are"]
+    if decision.reference_runs is None or decision.runs_with is None:
+        return ["  no number of runs: the difference is too close to the margin"]
+    return [
+        "  no number of our runs alone: the published value is too uncertain",
+        f"  a published mean of {decision.reference_runs} runs with {_runs(decision.runs_with)} of "
+        "ours, if difference and spread stay as they are",
+    ]
+
+
+def _limits(found: Judgement) -> str:
+    drifted, reproduced = found.limits[DRIFTED], found.limits[REPRODUCED]
+    runs = f"{_runs(found.question.n)} of ours and known spread"
+    if drifted > 0:
+        return f"with {runs}: drifted up to a spread of {drifted:.2g} points, else inconclusive"
+    if reproduced > 0:
+        return (
+            f"with {runs}: reproduced up to a spread of {reproduced:.2g} points, else inconclusive"
+        )
+    return f"with {runs}: no spread decides, the difference is the margin to within rounding"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"

@@ -1,1 +1,0 @@
-"""One reported number against one published number, from the figures alone, without any run."""
