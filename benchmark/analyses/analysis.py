@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from benchmark.report.drawing.drawing import Drawing
+from benchmark.report.drawing import Drawing
 from benchmark.report.numbers import listed as joined
 from benchmark.report.records import Finding, Verdict
-from benchmark.report.render.table import Column, Table, TableCell
+from benchmark.report.table import Column, Table, TableCell
 
 _VERDICTS: dict[bool | None, tuple[Verdict, str]] = {
     True: ("supported", "This agrees with the paper."),

@@ -11,11 +11,10 @@ from benchmark.analyses.analysis import Analysis, cells, finding, listed, numeri
 from benchmark.analyses.context import Context
 from benchmark.analyses.gap import batch_ap
 from benchmark.core.seeding import derive
-from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
-from benchmark.report.drawing.style import DOUBLE, STYLES, line, styled
+from benchmark.report.drawing import DOUBLE, STYLES, Drawing, legend_below, line, new_figure, styled
 from benchmark.report.labels import loss_name
 from benchmark.report.records import Finding
-from benchmark.report.render.table import Section, Table, text_column
+from benchmark.report.table import Section, Table, text_column
 
 TITLE = "AP approximation error"
 TRAINED = "smooth_ap"

@@ -10,10 +10,9 @@ from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, cells, finding, numeric
 from benchmark.analyses.context import Context
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.report.drawing.drawing import Drawing, new_figure
-from benchmark.report.drawing.style import COLOURS, DOUBLE, FAINT, INK, styled
+from benchmark.report.drawing import COLOURS, DOUBLE, FAINT, INK, Drawing, new_figure, styled
 from benchmark.report.records import Finding
-from benchmark.report.render.table import Section, Table, text_column
+from benchmark.report.table import Section, Table, text_column
 
 TITLE = "What a batch holds"
 # FastAP's two strategies (supplement A); the study's own sampler comes after them. As many

@@ -6,11 +6,10 @@ from typing import Any
 import pandas as pd
 
 from benchmark.analyses.analysis import cells, numeric
-from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
-from benchmark.report.drawing.panels import Series, batch_axis, by_batch_size
-from benchmark.report.drawing.style import DOUBLE, FAINT, line, styled
+from benchmark.report.drawing import DOUBLE, FAINT, Drawing, legend_below, line, new_figure, styled
 from benchmark.report.labels import loss_name
-from benchmark.report.render.table import Table, TableCell, grouped, text_column
+from benchmark.report.panels import Series, batch_axis, by_batch_size
+from benchmark.report.table import Table, TableCell, grouped, text_column
 from benchmark.stats.intervals import t_interval
 
 TITLE = "Decomposability gap"

@@ -9,11 +9,10 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, cells, decided, finding, listed, numeric, rising
 from benchmark.analyses.context import Context, doubled
-from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
-from benchmark.report.drawing.panels import Series, by_batch_size
-from benchmark.report.drawing.style import DOUBLE, SERIES, line, styled
+from benchmark.report.drawing import DOUBLE, SERIES, Drawing, legend_below, line, new_figure, styled
+from benchmark.report.panels import Series, by_batch_size
 from benchmark.report.records import Finding
-from benchmark.report.render.table import Section, Table, grouped
+from benchmark.report.table import Section, Table, grouped
 from benchmark.stats.intervals import t_interval
 
 TITLE = "Operating region of the sigmoid"

@@ -8,11 +8,10 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, cells, finding, numeric, shades
 from benchmark.analyses.context import Context
-from benchmark.report.drawing.drawing import Drawing, new_figure
-from benchmark.report.drawing.style import DOUBLE, FAINT, STYLES, styled
+from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
 from benchmark.report.labels import loss_name
 from benchmark.report.records import Finding
-from benchmark.report.render.table import Section, Table, text_column
+from benchmark.report.table import Section, Table, text_column
 
 TITLE = "Surrogates of the step and their derivatives"
 SPAN = 0.15  # score differences drawn, cosine units

@@ -11,10 +11,9 @@ from benchmark.analyses.analysis import Analysis, cells, finding, numeric
 from benchmark.analyses.context import Context
 from benchmark.analyses.gap import average_precision
 from benchmark.core.seeding import derive
-from benchmark.report.drawing.drawing import Drawing, new_figure
-from benchmark.report.drawing.style import DOUBLE, FAINT, INK, STYLES, styled
+from benchmark.report.drawing import DOUBLE, FAINT, INK, STYLES, Drawing, new_figure, styled
 from benchmark.report.records import Finding
-from benchmark.report.render.table import Section, Table, text_column
+from benchmark.report.table import Section, Table, text_column
 
 TITLE = "Toy ranking"
 # ROADMAP v2, supplement A.1: s3 - s2 = 0.13 and s3 - s1 = 0.14; only differences matter.

@@ -11,10 +11,9 @@ from benchmark.analyses.analysis import Analysis, cells, finding, listed, numeri
 from benchmark.analyses.context import Context
 from benchmark.analyses.gap import Batch, average_precision, gap, plain_bound
 from benchmark.analyses.toy_ranking import value_and_gradient
-from benchmark.report.drawing.drawing import Drawing, new_figure
-from benchmark.report.drawing.style import DOUBLE, FAINT, STYLES, styled
+from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
 from benchmark.report.records import Finding
-from benchmark.report.render.table import Section, Table, text_column
+from benchmark.report.table import Section, Table, text_column
 
 TITLE = "Worked examples of the papers"
 TAU, EPSILON = 0.01, 0.01  # ROADMAP A.3

@@ -9,12 +9,10 @@ from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_text
-from benchmark.report.drawing.drawing import save
+from benchmark.report.drawing import save
 from benchmark.report.records import AnalysedRun, AnalysisSummary
-from benchmark.report.render.csv import to_csv
-from benchmark.report.render.html import to_html
-from benchmark.report.render.markdown import to_markdown
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.render import to_csv, to_html, to_markdown
+from benchmark.report.table import NothingToShow
 
 
 def make(name: str, context: Context, folder: Path) -> AnalysisSummary:

@@ -119,8 +119,7 @@ def gallery(
 
     Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
     """
-    from benchmark.report.gallery import write_gallery
-    from benchmark.report.gallery.choose import Choice
+    from benchmark.report.gallery import Choice, write_gallery
     from benchmark.report.inputs import read_inputs
 
     loaded = load(study, results)

@@ -14,7 +14,7 @@ from benchmark.core.privacy import public, without_paths
 from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
 from benchmark.papers.registration import RegistrationState, registration_state
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.table import NothingToShow
 from benchmark.runs.study_provenance import read_study_provenance
 from benchmark.runs.table import RUNS_TABLE, RunTable
 from benchmark.stats.looks import at_level

@@ -15,7 +15,7 @@ from benchmark.report.labels import (
     metric_order,
 )
 from benchmark.report.numbers import finite, interval, p_value, plain, points, whole
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     Column,
     Field,
     Table,

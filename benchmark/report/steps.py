@@ -6,18 +6,15 @@ from typing import Any
 
 from benchmark.core.files import begin_folder, write_text
 from benchmark.core.registry import Registry
-from benchmark.report.drawing.drawing import Drawing, save
+from benchmark.report.drawing import Drawing, save
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
 from benchmark.report.papers.figures import build_paper_figures
 from benchmark.report.papers.sweeps import sweep_tables
 from benchmark.report.papers.tables import paper_tables
 from benchmark.report.records import Artefact, Group, write_artefacts
-from benchmark.report.render.csv import to_csv
-from benchmark.report.render.html import to_html, to_page
-from benchmark.report.render.latex import to_latex
-from benchmark.report.render.markdown import to_markdown
-from benchmark.report.render.table import NothingToShow, Table
+from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
+from benchmark.report.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
 
 

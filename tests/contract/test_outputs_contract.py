@@ -17,13 +17,10 @@ from made_up_inputs import (
 )
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.report.drawing.drawing import to_svg
+from benchmark.report.drawing import to_svg
 from benchmark.report.figures import FIGURES
-from benchmark.report.render.csv import to_csv
-from benchmark.report.render.html import to_html
-from benchmark.report.render.latex import to_latex
-from benchmark.report.render.markdown import to_markdown
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
+from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
 
 OF_SOME = ("claims", "outside", "pretraining")  # of whole papers, and of pretrained networks
@@ -108,7 +105,7 @@ def test_a_new_table_is_one_file(tmp_path):
     (tmp_path / "seed_count.py").write_text(
         textwrap.dedent(
             '''
-            from benchmark.report.render.table import Section, Table, TableCell, text_column
+            from benchmark.report.table import Section, Table, TableCell, text_column
             from benchmark.report.tables import TABLES
 
             @TABLES.register("seed_count", display="Number of seeds")

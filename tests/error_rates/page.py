@@ -15,8 +15,16 @@ from error_rates.claims import RATES, beyond_limits, claim_table
 from error_rates.tables import frontier_table, missed_goals, rule_table, sequence_table, world_table
 from error_rates.world import DRIFT, PAIRED, SEVERAL, SINGLE
 
-from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure, to_svg
-from benchmark.report.drawing.style import COLOURS, DOUBLE, INK, styled
+from benchmark.report.drawing import (
+    COLOURS,
+    DOUBLE,
+    INK,
+    Drawing,
+    legend_below,
+    new_figure,
+    styled,
+    to_svg,
+)
 from benchmark.stats.reproduction import ALPHA
 
 TEMPLATE = Path(__file__).with_name("page.md")

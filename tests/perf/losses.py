@@ -16,8 +16,17 @@ from torch import Tensor
 
 from benchmark.losses import create_loss
 from benchmark.losses.conformance.memory import tensor_bytes
-from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure, save
-from benchmark.report.drawing.style import DOUBLE, FAINT, INK, line, styled
+from benchmark.report.drawing import (
+    DOUBLE,
+    FAINT,
+    INK,
+    Drawing,
+    legend_below,
+    line,
+    new_figure,
+    save,
+    styled,
+)
 from perf import alternatives
 from perf.timing import Row, Target, measure_methods
 

@@ -5,12 +5,11 @@ from typing import Any
 import pandas as pd
 
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.report.drawing.drawing import Drawing, new_figure
-from benchmark.report.drawing.panels import dodge, errorbars, rows_of
-from benchmark.report.drawing.style import DOUBLE, line, styled
+from benchmark.report.drawing import DOUBLE, Drawing, line, new_figure, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import confidence, dataset_label, loss_label, loss_order, metric_label
+from benchmark.report.panels import dodge, errorbars, rows_of
 
 KINDS = {"ranking": "ranking losses", "pair": "pairs and triplets", "proxy": "proxies"}
 WHERE = ["dataset", "setting", "batch_size"]

@@ -4,19 +4,16 @@ import itertools
 
 import pandas as pd
 
-from benchmark.report.drawing.drawing import Drawing, legend_below
-from benchmark.report.drawing.panels import (
-    Series,
-    by_batch_size,
-    keys_of,
-    left_out,
-    loss_series,
-    panel_grid,
-    panel_title,
-    rows_of,
-    span,
+from benchmark.report.drawing import (
+    DOUBLE,
+    INK,
+    SERIES,
+    SINGLE,
+    Drawing,
+    legend_below,
+    line,
+    styled,
 )
-from benchmark.report.drawing.style import DOUBLE, INK, SERIES, SINGLE, line, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import WHERE, Inputs, records
 from benchmark.report.labels import (
@@ -27,7 +24,18 @@ from benchmark.report.labels import (
     metric_label,
     metric_order,
 )
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.panels import (
+    Series,
+    by_batch_size,
+    keys_of,
+    left_out,
+    loss_series,
+    panel_grid,
+    panel_title,
+    rows_of,
+    span,
+)
+from benchmark.report.table import NothingToShow
 
 ENDS = {"ci_low": "low", "ci_high": "high"}
 PERCENT = ["mean", "low", "high"]

@@ -1,7 +1,10 @@
 """Test score against epoch: does training still move at its end, and where do losses part?"""
 
-from benchmark.report.drawing.drawing import Drawing, legend_below
-from benchmark.report.drawing.panels import (
+from benchmark.report.drawing import DOUBLE, Drawing, legend_below, line, styled
+from benchmark.report.figures import FIGURES
+from benchmark.report.inputs import CONDITION, Inputs
+from benchmark.report.labels import loss_label, loss_order, metric_label
+from benchmark.report.panels import (
     keys_of,
     left_out,
     panel_grid,
@@ -9,11 +12,7 @@ from benchmark.report.drawing.panels import (
     rows_of,
     span,
 )
-from benchmark.report.drawing.style import DOUBLE, line, styled
-from benchmark.report.figures import FIGURES
-from benchmark.report.inputs import CONDITION, Inputs
-from benchmark.report.labels import loss_label, loss_order, metric_label
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.table import NothingToShow
 
 
 @FIGURES.register("learning_curves", display="Learning curves")

@@ -1,7 +1,10 @@
 """Time inside the loss against batch size."""
 
-from benchmark.report.drawing.drawing import Drawing, legend_below
-from benchmark.report.drawing.panels import (
+from benchmark.report.drawing import DOUBLE, SINGLE, Drawing, legend_below, styled
+from benchmark.report.figures import FIGURES
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import loss_order
+from benchmark.report.panels import (
     by_batch_size,
     keys_of,
     left_out,
@@ -10,11 +13,7 @@ from benchmark.report.drawing.panels import (
     panel_title,
     rows_of,
 )
-from benchmark.report.drawing.style import DOUBLE, SINGLE, styled
-from benchmark.report.figures import FIGURES
-from benchmark.report.inputs import Inputs
-from benchmark.report.labels import loss_order
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.table import NothingToShow
 
 PLACE = ["dataset", "setting"]
 

@@ -1,7 +1,10 @@
 """The share of each source of chance in the variance of a run, with its interval."""
 
-from benchmark.report.drawing.drawing import Drawing, legend_below
-from benchmark.report.drawing.panels import (
+from benchmark.report.drawing import DOUBLE, Drawing, legend_below, line, styled
+from benchmark.report.figures import FIGURES
+from benchmark.report.inputs import CONDITION, Inputs, records
+from benchmark.report.labels import confidence, loss_label, loss_order, metric_label, metric_order
+from benchmark.report.panels import (
     dodge,
     keys_of,
     left_out,
@@ -9,10 +12,6 @@ from benchmark.report.drawing.panels import (
     panel_title,
     rows_of,
 )
-from benchmark.report.drawing.style import DOUBLE, line, styled
-from benchmark.report.figures import FIGURES
-from benchmark.report.inputs import CONDITION, Inputs, records
-from benchmark.report.labels import confidence, loss_label, loss_order, metric_label, metric_order
 
 TITLE = "Sources of noise"
 

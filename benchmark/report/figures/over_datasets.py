@@ -5,14 +5,13 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.report.drawing.drawing import Drawing, legend_below
-from benchmark.report.drawing.panels import keys_of, left_out, panel_grid, rows_of
-from benchmark.report.drawing.style import BAND, DOUBLE, FAINT, INK, line, styled
+from benchmark.report.drawing import BAND, DOUBLE, FAINT, INK, Drawing, legend_below, line, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, loss_order, metric_label, metric_order
 from benchmark.report.numbers import p_value
 from benchmark.report.pairs import is_true
+from benchmark.report.panels import keys_of, left_out, panel_grid, rows_of
 
 RANKS = "Average ranks over datasets"
 PLACE = ["setting", "batch_size"]

@@ -4,15 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.report.drawing.drawing import Drawing
-from benchmark.report.drawing.panels import (
-    keys_of,
-    left_out,
-    panel_grid,
-    panel_title,
-    rows_of,
-)
-from benchmark.report.drawing.style import DOUBLE, FAINT, INK, line, styled
+from benchmark.report.drawing import DOUBLE, FAINT, INK, Drawing, line, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import CONDITION, Inputs
 from benchmark.report.labels import (
@@ -22,7 +14,14 @@ from benchmark.report.labels import (
     metric_label,
     metric_order,
 )
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.panels import (
+    keys_of,
+    left_out,
+    panel_grid,
+    panel_title,
+    rows_of,
+)
+from benchmark.report.table import NothingToShow
 
 TITLE = "Differences to the baseline by seed"
 WIDTHS = {1: 3, 2: 2, 3: 3}  # panels in a row by number of metrics, for metrics in columns

@@ -4,14 +4,22 @@ from typing import Any
 
 from benchmark.papers.library import cite
 from benchmark.papers.verdicts.words import rule
-from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
-from benchmark.report.drawing.panels import left_out, rows_of
-from benchmark.report.drawing.style import BAND, COLOURS, DOUBLE, INK, styled
+from benchmark.report.drawing import (
+    BAND,
+    COLOURS,
+    DOUBLE,
+    INK,
+    Drawing,
+    legend_below,
+    new_figure,
+    styled,
+)
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label, loss_label, metric_label
 from benchmark.report.numbers import count, listed, words_of
-from benchmark.report.render.table import TONES, NothingToShow
+from benchmark.report.panels import left_out, rows_of
+from benchmark.report.table import TONES, NothingToShow
 from benchmark.study import Study
 
 TITLE = "Differences to the references"

@@ -11,7 +11,7 @@ from benchmark.papers.verdicts.words import rule
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import count, duration, words_of
-from benchmark.report.render.table import Section, Table, TableCell, text_column
+from benchmark.report.table import Section, Table, TableCell, text_column
 from benchmark.study import Study
 
 

@@ -10,14 +10,21 @@ from benchmark.papers.arrangements import Figure, Panel
 from benchmark.papers.library import all_figures, cite, cite_statement
 from benchmark.papers.printed.figures import OURS, PUBLISHED, FigureMarks, Mark
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
-from benchmark.report.drawing.drawing import Drawing, legend_below, new_figure
-from benchmark.report.drawing.style import DOUBLE, FAINT, SINGLE, styled
+from benchmark.report.drawing import (
+    DOUBLE,
+    FAINT,
+    SINGLE,
+    Drawing,
+    legend_below,
+    new_figure,
+    styled,
+)
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import count, words_of
 from benchmark.report.papers.panels import DRAWERS, Drawn, published_key
 from benchmark.report.records import Group
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.table import NothingToShow
 from benchmark.study import Study
 
 Claims = Mapping[str, tuple[str, str]]

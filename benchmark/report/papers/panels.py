@@ -8,8 +8,7 @@ from typing import Any
 from benchmark.papers.arrangements import BATCH_SIZE, Panel, TestSet
 from benchmark.papers.printed.figures import OURS, PUBLISHED, Mark
 from benchmark.papers.vocabulary import load_vocabulary
-from benchmark.report.drawing.drawing import plain
-from benchmark.report.drawing.style import INK, SERIES, line
+from benchmark.report.drawing import INK, SERIES, line, plain
 from benchmark.report.labels import loss_label, metric_label
 from benchmark.study import Study
 

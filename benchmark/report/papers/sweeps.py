@@ -11,7 +11,7 @@ from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import DASH, count, mean_sd, words_of
 from benchmark.report.pairs import test_fields
-from benchmark.report.render.table import Column, Field, Section, Table, TableCell, text_column
+from benchmark.report.table import Column, Field, Section, Table, TableCell, text_column
 from benchmark.study import Study
 
 NAME = "sweeps"

@@ -18,7 +18,7 @@ from benchmark.papers.printed.gap import GAP
 from benchmark.papers.verdicts.vocabulary import DRIFTED, EPOCHS
 from benchmark.report.inputs import Inputs
 from benchmark.report.numbers import DASH, interval, signed, words_of
-from benchmark.report.render.table import TONES, Column, Line, Section, Table, TableCell, marks
+from benchmark.report.table import TONES, Column, Line, Section, Table, TableCell, marks
 from benchmark.study import Study
 
 PARTS = (

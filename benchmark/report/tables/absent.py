@@ -7,7 +7,7 @@ from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label
 from benchmark.report.numbers import count
 from benchmark.report.pairs import loss_field
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     TONES,
     Column,
     Field,

@@ -23,7 +23,7 @@ from benchmark.report.numbers import (
     signed,
     whole,
 )
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     Column,
     Section,
     Table,

@@ -6,7 +6,7 @@ from benchmark.report.inputs import DIVERGENCE_CELL, Inputs
 from benchmark.report.labels import confidence, metric_label
 from benchmark.report.numbers import DASH, interval, mean_sd, percent, plain, points
 from benchmark.report.pairs import by_condition, is_true, loss_cell, loss_field
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     Column,
     NothingToShow,
     Table,

@@ -8,7 +8,7 @@ from benchmark.papers.claims.text import luck
 from benchmark.papers.library import paper_name
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.numbers import DASH, count, finite, interval, p_value, plain, words_of
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     TONES,
     Column,
     Line,

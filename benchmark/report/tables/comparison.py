@@ -19,7 +19,7 @@ from benchmark.report.labels import (
     metric_order,
 )
 from benchmark.report.numbers import DASH, mean_sd
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     Column,
     NothingToShow,
     Section,

@@ -5,7 +5,7 @@ from typing import Any
 from benchmark.report.inputs import Inputs
 from benchmark.report.numbers import DASH, duration, finite, plain, whole
 from benchmark.report.pairs import by_condition, loss_field
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     Column,
     Field,
     Table,

@@ -6,7 +6,7 @@ from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import condition_label, confidence, metric_label
 from benchmark.report.numbers import count, interval, percent
 from benchmark.report.pairs import loss_field
-from benchmark.report.render.table import Table, TableCell, filled, numbers, words
+from benchmark.report.table import Table, TableCell, filled, numbers, words
 from benchmark.report.tables import TABLES
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label
-from benchmark.report.render.table import NothingToShow, Section, Table, TableCell, text_column
+from benchmark.report.table import NothingToShow, Section, Table, TableCell, text_column
 from benchmark.report.tables import TABLES
 from benchmark.study.data_files import PACKAGE, PRETRAINING
 

@@ -7,7 +7,7 @@ from benchmark.papers.verdicts.words import rule
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, loss_label, metric_label
 from benchmark.report.numbers import DASH, finite, interval, p_value, plain, signed, whole, words_of
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     TONES,
     Column,
     Field,

@@ -6,7 +6,7 @@ from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import metric_label, metric_order
 from benchmark.report.numbers import p_value, plain
 from benchmark.report.pairs import is_true, loss_cell
-from benchmark.report.render.table import (
+from benchmark.report.table import (
     Column,
     Table,
     TableCell,

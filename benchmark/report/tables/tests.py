@@ -6,7 +6,7 @@ from benchmark.report.inputs import Inputs
 from benchmark.report.labels import loss_label
 from benchmark.report.numbers import percent
 from benchmark.report.pairs import loss_cell, loss_field, pair_table
-from benchmark.report.render.table import Table, TableCell, numbers, words
+from benchmark.report.table import Table, TableCell, numbers, words
 from benchmark.report.tables import TABLES
 
 

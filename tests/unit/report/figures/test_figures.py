@@ -14,29 +14,27 @@ from made_up_inputs import (
 )
 from made_up_results import LOSSES, made_up_runs, made_up_study
 
-from benchmark.report.drawing.drawing import (
-    Drawing,
-    inline_svg,
-    legend_below,
-    new_figure,
-    plain,
-    save,
-    to_svg,
-)
-from benchmark.report.drawing.style import (
+from benchmark.report.drawing import (
     COLOURS,
     DOUBLE,
     FONT,
     GRID,
     INK,
     STYLES,
+    Drawing,
+    inline_svg,
+    legend_below,
     line,
+    new_figure,
+    plain,
+    save,
     style_of,
+    to_svg,
 )
 from benchmark.report.figures import FIGURES
 from benchmark.report.records import read_artefacts
-from benchmark.report.render.table import NothingToShow
 from benchmark.report.steps import write_figures
+from benchmark.report.table import NothingToShow
 
 MAY_LACK_DATA = {"seed_differences", "calibration_gain", "verdicts"}  # in a small study
 MAY_LACK_DATA |= {"critical_difference", "performance_profiles", "noise_sources", "whole_set"}

@@ -18,9 +18,9 @@ from benchmark.papers.printed.figures import published
 from benchmark.papers.printed.grid import Axis
 from benchmark.papers.printed.study import printed_of
 from benchmark.papers.vocabulary import load_vocabulary
-from benchmark.report.drawing.drawing import Drawing, to_svg
+from benchmark.report.drawing import Drawing, to_svg
 from benchmark.report.papers.figures import build_paper_figures
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.table import NothingToShow
 
 ASKED = {
     "roadmap2021v2": {"fig4", "fig5", "fig13"},

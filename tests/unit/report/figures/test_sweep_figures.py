@@ -11,7 +11,7 @@ from made_up_sweeps import sweep_study
 
 from benchmark.papers.library import all_claims, all_figures, sweep_figures
 from benchmark.papers.printed.study import printed_of
-from benchmark.report.drawing.drawing import to_svg
+from benchmark.report.drawing import to_svg
 from benchmark.report.papers.figures import build_paper_figures, title_of
 from benchmark.study import load_study
 

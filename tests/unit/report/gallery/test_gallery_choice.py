@@ -7,10 +7,22 @@ from made_up_neighbours import DIGEST, write_neighbours_file
 from made_up_results import made_up_study
 
 from benchmark.core.errors import ConfigError, RunError
-from benchmark.report.gallery.choose import CATEGORY, GAIN, LOSS, RANDOM, Choice, choose, run_pairs
-from benchmark.report.gallery.neighbours import average_precision, load_neighbours
-from benchmark.report.gallery.pictures import MATCH, MISMATCH, strip, to_png
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.gallery import (
+    CATEGORY,
+    GAIN,
+    LOSS,
+    MATCH,
+    MISMATCH,
+    RANDOM,
+    Choice,
+    average_precision,
+    choose,
+    load_neighbours,
+    run_pairs,
+    strip,
+    to_png,
+)
+from benchmark.report.table import NothingToShow
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap", "roadmap"), batch_sizes=(32, 128), seeds=(0, 1)

@@ -7,11 +7,10 @@ from made_up_neighbours import DIGEST, write_neighbours_file
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
-from benchmark.report.gallery import write_gallery
-from benchmark.report.gallery.neighbours import load_neighbours
-from benchmark.report.page.embedded import load_gallery
+from benchmark.report.gallery import load_neighbours, write_gallery
+from benchmark.report.page.page import load_gallery
 from benchmark.report.records import Gallery
-from benchmark.report.render.csv import as_text
+from benchmark.report.render import as_text
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),

@@ -6,7 +6,7 @@ import pandas as pd
 from made_up_papers import variant
 from made_up_results import made_up_block, made_up_study
 
-from benchmark.report.page.sentences import (
+from benchmark.report.page.answer import (
     baseline_differences,
     best_losses,
     last_step,

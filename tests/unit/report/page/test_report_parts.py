@@ -13,8 +13,8 @@ from made_up_inputs import made_up_inputs, written_page
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.report.page.answer import answer, claim_counts, claims_heading
-from benchmark.report.page.embedded import load_analyses
 from benchmark.report.page.methods import provenance_facts, recipe_sources
+from benchmark.report.page.page import load_analyses
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),

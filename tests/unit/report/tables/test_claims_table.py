@@ -14,8 +14,8 @@ from benchmark.papers.candidates import candidates
 from benchmark.papers.claims.judge import judge_claims
 from benchmark.papers.library import all_claims
 from benchmark.papers.printed.study import Printed
-from benchmark.report.render.csv import to_csv
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.render import to_csv
+from benchmark.report.table import NothingToShow
 from benchmark.report.tables.claims import build
 from benchmark.study.model import References
 

@@ -9,9 +9,9 @@ import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_papers import paper_inputs, roadmap_study
 
-from benchmark.report.render.latex import to_latex
-from benchmark.report.render.table import Column, Section, Table, TableCell, text_column
+from benchmark.report.render import to_latex
 from benchmark.report.steps import build_tables
+from benchmark.report.table import Column, Section, Table, TableCell, text_column
 
 ENGINE = next((path for name in ("pdflatex", "tectonic") if (path := shutil.which(name))), None)
 HEAD = r"""\documentclass{article}

@@ -16,10 +16,7 @@ from benchmark.core.errors import RunError
 from benchmark.papers.printed.gap import GapDecrease
 from benchmark.papers.printed.study import printed_of
 from benchmark.report.papers.tables import paper_tables
-from benchmark.report.render.csv import to_csv
-from benchmark.report.render.html import to_html
-from benchmark.report.render.latex import to_latex
-from benchmark.report.render.markdown import to_markdown
+from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
 from benchmark.report.steps import write_tables
 from benchmark.study.model import References
 

@@ -9,7 +9,7 @@ from made_up_inputs import made_up_inputs
 
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.core.records import DatasetChoice
-from benchmark.report.render.table import NothingToShow
+from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
 
 

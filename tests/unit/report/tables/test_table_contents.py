@@ -10,7 +10,7 @@ from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.cells import Setting
 from benchmark.report.labels import loss_label
-from benchmark.report.render.table import NothingToShow, Table
+from benchmark.report.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
 from benchmark.study.model import Variant
 

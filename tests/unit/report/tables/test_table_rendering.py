@@ -9,11 +9,8 @@ import subprocess
 
 import pytest
 
-from benchmark.report.render.csv import to_csv
-from benchmark.report.render.html import to_html, to_page
-from benchmark.report.render.latex import to_latex
-from benchmark.report.render.markdown import to_markdown
-from benchmark.report.render.table import (
+from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
+from benchmark.report.table import (
     Column,
     Section,
     Table,

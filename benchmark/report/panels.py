@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from benchmark.report.drawing.drawing import new_figure
-from benchmark.report.drawing.style import line
+from benchmark.report.drawing import line, new_figure
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label, loss_label
 

@@ -1,1 +1,0 @@
-"""What a table is, and how it becomes CSV, Markdown, LaTeX and HTML."""
