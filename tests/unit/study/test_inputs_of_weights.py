@@ -15,7 +15,7 @@ from benchmark.models.pooling import NativePooling
 from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.models.weight_facts import weight_facts
 from benchmark.study import load_study
-from benchmark.study.backbones import input_problems
+from benchmark.study.recipes import input_problems
 
 NETWORKS = ("dinov2_vits14", "dinov3_vits16", "siglip2_vitb16", "clip_vitb16", "convnext_tiny")
 CLIP = {"backbone": "vit_base_patch16_clip_224.openai", "pretrained": True}

@@ -18,7 +18,7 @@ from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
 from benchmark.models import create_model
 from benchmark.study import load_study
-from benchmark.study.backbones import input_problems
+from benchmark.study.recipes import input_problems
 from benchmark.training.evaluate import Evaluator
 
 CPU = torch.device("cpu")
