@@ -10,8 +10,7 @@ from benchmark.report.drawing import Drawing, save
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
 from benchmark.report.papers.figures import build_paper_figures
-from benchmark.report.papers.sweeps import sweep_tables
-from benchmark.report.papers.tables import paper_tables
+from benchmark.report.papers.tables import paper_tables, sweep_tables
 from benchmark.report.records import Artefact, Group, write_artefacts
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
 from benchmark.report.table import NothingToShow, Table

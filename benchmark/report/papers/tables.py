@@ -1,7 +1,14 @@
-"""Every printed table: our value, below it the published one, the difference, the verdict."""
+"""The papers' printed tables beside ours, and the sweeps as one table.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+A printed cell has our value, below it the published one, the difference and the verdict. A value
+of a sweep stands beside its default, with the papers' claims.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import pandas as pd
 
 from benchmark.papers.costs import BACKBONE_TIME, COUNTS, TIMES
 from benchmark.papers.library import Footnote, arranged_tables, cite, footnotes
@@ -15,10 +22,23 @@ from benchmark.papers.printed.cells import (
     PrintedCell,
 )
 from benchmark.papers.printed.gap import GAP
+from benchmark.papers.printed.sweeps import SweptValue
 from benchmark.papers.verdicts.vocabulary import DRIFTED, EPOCHS
-from benchmark.report.inputs import Inputs
-from benchmark.report.numbers import DASH, interval, signed, words_of
-from benchmark.report.table import TONES, Column, Line, Section, Table, TableCell, marks
+from benchmark.report.inputs import Inputs, records
+from benchmark.report.labels import confidence, loss_label, metric_label
+from benchmark.report.numbers import DASH, count, interval, mean_sd, signed, words_of
+from benchmark.report.pairs import test_fields
+from benchmark.report.table import (
+    TONES,
+    Column,
+    Field,
+    Line,
+    Section,
+    Table,
+    TableCell,
+    marks,
+    text_column,
+)
 from benchmark.study import Study
 
 PARTS = (
@@ -35,6 +55,10 @@ UNJUDGED = {
 _FACTS = ("backbone", "embedding_dim", "batch_size", "dataset", "metric")
 Key = tuple[str, ...]
 Cells = Mapping[tuple[str, str, int], PrintedCell]
+SWEEPS = "sweeps"
+SWEEPS_TITLE = "The sweeps in numbers"
+# Of the cells of a test: difference, interval, outcome and p after Holm.
+_SWEEP_CELLS, _DETECTABLE = (0, 1, 2, 4), 6
 
 
 @dataclass(frozen=True)
@@ -252,3 +276,71 @@ def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str
             "made."
         )
     return " ".join(parts)
+
+
+def sweep_tables(inputs: Inputs) -> dict[str, Table]:
+    """Return {"sweeps": table} for a study that sweeps and has finished runs of some sweep."""
+    sweeps = inputs.printed.sweeps
+    return {SWEEPS: _sweep_table(sweeps, inputs.claims, inputs.study)} if sweeps else {}
+
+
+def _sweep_table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> Table:
+    verdicts = {row.claim: row.verdict for row in records(claims) if row.reading == "here"}
+    tests = test_fields(study)
+    columns = [
+        Column(("Value",), numeric=False, words=("of option",)),
+        Column(("Score",), parts=("mean", "sd", "n")),
+        *(tests[index].column for index in _SWEEP_CELLS),
+        text_column("Claims, and what this study says of them"),
+        tests[_DETECTABLE].column,
+    ]
+    most = max(each.score_n for each in values)
+    sections = []
+    for title, group in groupby(values, key=lambda each: each.title):
+        part = list(group)
+        first = part[0]
+        swept = title if first.option in title else f"{title} ({first.option})"
+        heading = [swept, metric_label(first.metric)]
+        heading += [] if first.batch_size is None else [f"batch size {first.batch_size}"]
+        told = "; ".join(
+            f"{name}: {words_of(verdicts[name])}" for name in first.claims if name in verdicts
+        )
+        rows = [
+            _sweep_row(row, most, tests, told if number == 0 else "", study)
+            for number, row in enumerate(part)
+        ]
+        sections.append(Section(" · ".join(heading), rows))
+    caption = (
+        f"Test scores in percent at the last epoch, mean ± standard deviation over n = {most} "
+        "seeds (other n is noted). Differences are to the default setting of the sweep, paired by "
+        f"seed, in percentage points with their {confidence(study)} interval; p is that of the "
+        "two-sided paired t-test after Holm's correction. Detectable: the smallest true difference "
+        "that this many seeds would have shown with probability 0.8."
+    )
+    number = sum(each.p_holm is not None for each in values)
+    notes = [
+        f"Holm families at level {study.comparison.alpha:g}: the settings of one sweep each, "
+        f"{count(len(sections), 'sweep')} with {count(number, 'test')}."
+    ]
+    return Table(SWEEPS_TITLE, caption, columns, sections, notes)
+
+
+def _sweep_row(
+    row: SweptValue, most: int, tests: list[Field], told: str, study: Study
+) -> list[TableCell]:
+    n = row.score_n
+    score = TableCell(
+        mean_sd(row.score, row.score_sd),
+        note="" if n == most else f"n={n}",
+        numbers=(row.score, row.score_sd, n),
+    )
+    if row.is_default:
+        one, two = (TableCell(DASH, numbers=(None,) * parts) for parts in (1, 2))
+        test = [TableCell("default", tone="muted"), two, TableCell(DASH), one]
+        detectable = one
+    else:
+        difference, *others = (tests[index].cell(row) for index in _SWEEP_CELLS)
+        test = [replace(difference, note=row.note), *others]
+        detectable = tests[_DETECTABLE].cell(row)
+    value = row.value or f"{loss_label(row.loss, study)} alone"
+    return [TableCell(value, words=(row.option,)), score, *test, TableCell(told), detectable]

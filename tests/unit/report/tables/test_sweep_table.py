@@ -16,7 +16,7 @@ from scipy import stats
 
 from benchmark.papers.printed.study import Printed
 from benchmark.report.page.answer import answer
-from benchmark.report.papers.sweeps import sweep_tables
+from benchmark.report.papers.tables import sweep_tables
 from benchmark.report.render import to_csv
 from benchmark.report.steps import write_tables
 from benchmark.stats.families import holm
