@@ -42,9 +42,9 @@ def conform(
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
     from benchmark.losses.conformance.candidate import load
+    from benchmark.losses.conformance.checks import all_findings
     from benchmark.losses.conformance.reference import reference
     from benchmark.losses.conformance.subject import Subject
-    from benchmark.losses.conformance.verdict import all_findings
 
     formula = reference(loss, options)
     subject = Subject(load(candidate, loss, options), formula)

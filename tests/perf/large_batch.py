@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from benchmark.losses import create_loss
-from benchmark.losses.conformance.memory import tensor_bytes
+from benchmark.losses.conformance.checks import tensor_bytes
 from benchmark.losses.kernels.fused import row_tiles
 from perf.losses import DIMENSION
 from perf.timing import Row, Target, measure_methods, peak_of_process

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from benchmark.losses import create_loss
-from benchmark.losses.conformance.memory import tensor_bytes
+from benchmark.losses.conformance.checks import tensor_bytes
 from benchmark.report.drawing import (
     DOUBLE,
     FAINT,

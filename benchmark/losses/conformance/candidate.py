@@ -17,7 +17,6 @@ from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.options import build
 from benchmark.losses.base import Loss
 from benchmark.losses.conformance.cases import Case
-from benchmark.losses.conformance.reference import Answer
 
 ALLOWED = (
     "MODULE:OBJECT, FILE.py:OBJECT or FILE.py of a function of (embeddings, labels), a "
@@ -30,6 +29,17 @@ REFUSALS = (ValueError, NotImplementedError, AssertionError, BenchmarkError)
 
 
 @dataclass(frozen=True)
+class Answer:
+    """A value and its gradient (B, D) with respect to embeddings before they are normalised.
+
+    What lies along an embedding, which no normalising network sees, does not count there.
+    """
+
+    value: float
+    gradient: Tensor | None
+
+
+@dataclass(frozen=True)
 class Candidate:
     """A callable of embeddings (B, D) and labels (B,) that returns a loss."""
 
@@ -39,8 +49,8 @@ class Candidate:
     @property
     def reference_arguments(self) -> tuple[str, str] | None:
         """The names of the arguments that take references and their labels, None without."""
-        function = self.function
-        called = function.forward if isinstance(function, nn.Module) else function
+        module = isinstance(self.function, nn.Module)
+        called = self.function.forward if module else self.function
         names = set(inspect.signature(called).parameters)
         return next((pair for pair in REFERENCE_ARGUMENTS if names.issuperset(pair)), None)
 
@@ -49,23 +59,19 @@ class Candidate:
         return self.function(embeddings, labels, **references).reshape(())
 
     def answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
-        """Return value, and gradient of ``factor`` x value, of a batch in ``dtype``.
-
-        The gradient is with respect to embeddings before they are normalised, so that what lies
-        along an embedding, which no normalising network sees, does not count. None: no gradient.
-        """
+        """Return value, and gradient of ``factor`` x value, of a batch in ``dtype``."""
         free = case.embeddings.to(dtype, copy=True).requires_grad_()
-        unit = nn.functional.normalize(free, dim=1)
         references = {}
         if case.references is not None and self.reference_arguments is not None:
-            values = (case.pool().to(dtype), case.reference_labels)
+            pool = nn.functional.normalize(case.references, dim=1).to(dtype)
+            values = (pool, case.reference_labels)
             references = dict(zip(self.reference_arguments, values, strict=True))
+        unit = nn.functional.normalize(free, dim=1)
         value = self.value(unit, case.labels.clone(), **references)
-        gradient = None
-        if value.requires_grad:
-            (value * factor).backward()
-            gradient = None if free.grad is None else free.grad.double()
-        return Answer(value.item(), gradient)
+        if not value.requires_grad:
+            return Answer(value.item(), None)
+        (value * factor).backward()
+        return Answer(value.item(), None if free.grad is None else free.grad.double())
 
 
 def load(source: str, name_of_loss: str, options: Mapping[str, Any]) -> Candidate:
@@ -96,22 +102,18 @@ def _target(source: str, name_of_loss: str) -> Any:
     """Return the function, object or class that ``source`` names."""
     place, _, name = source.partition(":")
     module = _module(place)
-    public = {
-        key: value
+    public = [
+        key
         for key, value in vars(module).items()
         if not key.startswith("_")
         and (inspect.isfunction(value) or inspect.isclass(value))
         and value.__module__ == module.__name__
-    }
-    if not name and name_of_loss in public:
-        name = name_of_loss
-    elif not name and len(public) == 1:
-        (name,) = public
-    if not name:
+    ]
+    if not name and name_of_loss not in public and len(public) != 1:
         listed = ", ".join(sorted(public)) or "none"
         words = f"name one object as {place}:OBJECT (functions and classes: {listed})"
         raise ConfigError(source, [words])
-    return attrgetter(name)(module)
+    return attrgetter(name or (name_of_loss if name_of_loss in public else public[0]))(module)
 
 
 def _module(place: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -29,19 +30,10 @@ class Case:
     reference_labels: Tensor | None = None
     exact: bool = False
 
-    def pool(self) -> Tensor:
-        """Return the references (M, D), normalised in float64."""
-        assert self.references is not None
-        return normalize(self.references, dim=1)
-
-    def subset(self, keep: Iterable[int]) -> Case:
+    def subset(self, keep: Iterable[int] | Tensor) -> Case:
         """Return the batch with only these rows."""
-        index = torch.tensor([*keep], dtype=torch.long)
+        index = torch.as_tensor(keep, dtype=torch.long)
         return replace(self, embeddings=self.embeddings[index], labels=self.labels[index])
-
-    def without(self, rows: range) -> Case:
-        """Return the batch without these rows."""
-        return self.subset(row for row in range(len(self.labels)) if row not in rows)
 
     def narrowed(self, dim: int) -> Case | None:
         """Return the batch in its first ``dim`` dimensions, None if that makes scores tie."""
@@ -53,8 +45,6 @@ class Case:
     @property
     def has_positive(self) -> bool:
         """Whether a query has a positive besides itself."""
-        if not len(self.labels):
-            return False
         if self.reference_labels is not None:
             return bool(torch.isin(self.labels, self.reference_labels).any())
         return len(torch.unique(self.labels)) < len(self.labels)
@@ -66,15 +56,13 @@ def mixed(name: str, classes: Sequence[int], dim: int, seed: int, *, narrow: boo
     The ranking is a fair one, far from perfect. With ``narrow`` all scores lie near each other,
     where every sigmoid is in its bend. Large batches cannot keep their scores apart.
     """
-    labels = torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
+    labels = _labels(classes)
     for attempt in range(ATTEMPTS if len(labels) < 100 else 1):
         generator = torch.Generator().manual_seed(1000 * seed + attempt)
         centers = torch.randn(len(classes), dim, generator=generator)
         rows = centers[labels] + 1.2 * torch.randn(len(labels), dim, generator=generator)
-        if narrow:
-            rows = rows + 8.0
         order = torch.randperm(len(labels), generator=generator)
-        case = Case(name, _rounded(rows[order]), labels[order])
+        case = Case(name, _rounded((rows + 8.0 if narrow else rows)[order]), labels[order])
         if _smallest_gap(case) > SMALLEST_GAP:
             break
     return case
@@ -82,16 +70,12 @@ def mixed(name: str, classes: Sequence[int], dim: int, seed: int, *, narrow: boo
 
 def in_order(case: Case) -> Case:
     """Return the batch sorted by its labels."""
-    return replace(
-        case,
-        embeddings=case.embeddings[case.labels.argsort(stable=True)],
-        labels=case.labels.sort().values,
-    )
+    return case.subset(case.labels.argsort(stable=True))
 
 
 def perfect(name: str, classes: Sequence[int]) -> Case:
     """Return classes whose images are equal, at a right angle to those of other classes."""
-    labels = torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
+    labels = _labels(classes)
     return Case(name, torch.eye(len(classes), dtype=torch.float64)[labels], labels, exact=True)
 
 
@@ -107,21 +91,57 @@ def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) 
     generator = torch.Generator().manual_seed(seed)
     signs = torch.randint(0, 2, (directions, 4), generator=generator) - 0.5
     choices = torch.cat([signs.double(), torch.eye(4, dtype=torch.float64)])
-    labels = torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
+    labels = _labels(classes)
     pick = torch.randint(0, len(choices), (len(labels),), generator=generator)
     return Case(name, choices[pick], labels, exact=True)
 
 
 def with_references(name: str, classes: Sequence[int], dim: int, queries: int, seed: int) -> Case:
     """Return a batch of which the first rows query the others."""
-    case = mixed(name, classes, dim, seed)
-    return Case(
-        name,
-        case.embeddings[:queries],
-        case.labels[:queries],
-        case.embeddings[queries:],
-        case.labels[queries:],
-    )
+    rows, labels = (case := mixed(name, classes, dim, seed)).embeddings, case.labels
+    return Case(name, rows[:queries], labels[:queries], rows[queries:], labels[queries:])
+
+
+@cache
+def ordinary_batches() -> list[Case]:
+    """Return batches that every implementation has to take: equal classes, sorted by label."""
+    return [
+        in_order(mixed("six classes of four", [4] * 6, 16, 1)),
+        in_order(mixed("scores near each other", [4] * 6, 8, 2, narrow=True)),
+        in_order(mixed("two classes of nine", [9] * 2, 6, 3)),
+        in_order(mixed("thirty pairs", [2] * 30, 32, 4)),
+        in_order(mixed("24 classes of five", [5] * 24, 24, 14)),
+    ]
+
+
+@cache
+def unusual_batches() -> dict[str, list[Case]]:
+    """Return by check the batches that implementations tend to forget."""
+    duplicates = [lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)]
+    return {
+        "perfect ranking": [
+            perfect("six perfect classes of four", [4] * 6),
+            perfect("96 perfect classes of four", [4] * 96),
+        ],
+        "unequal classes": [
+            mixed("classes of 7, 5, 4 and 2", [7, 5, 4, 2], 12, 5),
+            mixed("classes of 20, 3 and 2", [20, 3, 2], 10, 6, narrow=True),
+        ],
+        "classes of one image": [
+            mixed("classes of 4, 3, 1, 1 and 1", [4, 3, 1, 1, 1], 8, 7),
+            mixed("one pair among ten", [2] + [1] * 8, 6, 8, narrow=True),
+        ],
+        "one class": [
+            mixed("eight images of one class", [8], 8, 9),
+            mixed("two images of one class", [2], 4, 10),
+        ],
+        "ties": [lattice("tied scores", [4] * 3, seed, 6) for seed in (1, 2, 3)],
+        "duplicates": [*duplicates, collapsed("all images equal", [4] * 3)],
+    }
+
+
+def _labels(classes: Sequence[int]) -> Tensor:
+    return torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
 
 
 def _rounded(rows: Tensor) -> Tensor:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed, multiprocessing
+from torch.autograd.profiler import profile
 from torch.nn.functional import normalize
 
+from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
 from benchmark.losses.conformance import cases
-from benchmark.losses.conformance.candidate import in_words
+from benchmark.losses.conformance.candidate import REFUSALS, Answer, in_words, load
 from benchmark.losses.conformance.cases import Case
 from benchmark.losses.conformance.findings import Finding, examine
-from benchmark.losses.conformance.memory import tensor_bytes
-from benchmark.losses.conformance.subject import (
-    SEEDS,
-    Mismatch,
-    Subject,
-    Tolerance,
-    differing_gradients,
-    differing_values,
-)
+from benchmark.losses.conformance.subject import SEEDS, Mismatch, Subject, Tolerance, differing
 
 FLOAT32, FLOAT64 = torch.float32, torch.float64
 # bfloat16 has 8 bits: what that does to scores near 1, and to the operations after them.
@@ -31,70 +28,28 @@ BFLOAT16_NOISE, BFLOAT16_FLOOR = 4e-3, 0.02
 MEMORY_SIZES = (96, 192)
 # The formula taken literally compares all triples: memory of batch^3 and no more.
 LARGEST_EXPONENT = 3.3
+SCALING, PROCESSES, SECONDS = "scaling over processes", 2, 120
 # From a batch to another one, and what becomes of the gradient of the first one (B, D).
 Transform = Callable[[Case], tuple[Case, Callable[[Tensor], Tensor]]]
 
 
-@cache
-def ordinary_batches() -> list[Case]:
-    """Return batches that every implementation has to take: equal classes, sorted by label."""
-    return [
-        cases.in_order(case)
-        for case in (
-            cases.mixed("six classes of four", [4] * 6, 16, 1),
-            cases.mixed("scores near each other", [4] * 6, 8, 2, narrow=True),
-            cases.mixed("two classes of nine", [9] * 2, 6, 3),
-            cases.mixed("thirty pairs", [2] * 30, 32, 4),
-            cases.mixed("24 classes of five", [5] * 24, 24, 14),
-        )
-    ]
-
-
-@cache
-def unequal_batches() -> list[Case]:
-    """Return batches whose classes have different sizes, in random order."""
-    return [
-        cases.mixed("classes of 7, 5, 4 and 2", [7, 5, 4, 2], 12, 5),
-        cases.mixed("classes of 20, 3 and 2", [20, 3, 2], 10, 6, narrow=True),
-    ]
-
-
-@cache
-def unusual_batches() -> dict[str, list[Case]]:
-    """Return by check the batches that implementations tend to forget."""
-    duplicates = [cases.lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)]
-    return {
-        "perfect ranking": [
-            cases.perfect("six perfect classes of four", [4] * 6),
-            cases.perfect("96 perfect classes of four", [4] * 96),
-        ],
-        "unequal classes": unequal_batches(),
-        "classes of one image": [
-            cases.mixed("classes of 4, 3, 1, 1 and 1", [4, 3, 1, 1, 1], 8, 7),
-            cases.mixed("one pair among ten", [2] + [1] * 8, 6, 8, narrow=True),
-        ],
-        "one class": [
-            cases.mixed("eight images of one class", [8], 8, 9),
-            cases.mixed("two images of one class", [2], 4, 10),
-        ],
-        "ties": [cases.lattice("tied scores", [4] * 3, seed, 6) for seed in (1, 2, 3)],
-        "duplicates": [*duplicates, cases.collapsed("all images equal", [4] * 3)],
-    }
+def all_findings(subject: Subject, processes: bool) -> Iterator[Finding]:
+    """Yield what each check finds; without ``processes`` none are started."""
+    for check in (check_agreement, check_invariances, check_unusual, check_execution):
+        yield from check(subject)
+    if processes:
+        yield check_processes(subject)
 
 
 def check_agreement(subject: Subject) -> Iterator[Finding]:
     """Yield whether values and gradients are those of the formula."""
-    batches = _small_if_random(subject, ordinary_batches())
-    for name, wrong in (("values", subject.wrong_value), ("gradients", subject.wrong_gradient)):
-        finding = examine(
-            f"{name}, float64",
-            batches,
-            partial(wrong, dtype=FLOAT64),
-            crash="not applicable",
-        )
+    batches = _small_if_random(subject, cases.ordinary_batches())
+    for part in ("value", "gradient"):
+        name, wrong = f"{part}s", partial(subject.wrong, part)
+        problem = partial(wrong, dtype=FLOAT64)
+        finding = examine(f"{name}, float64", batches, problem, crash="not applicable")
         if finding.result == "failed":
-            problem = partial(wrong, dtype=FLOAT64, precision=FLOAT32)
-            rough = examine(finding.check, batches, problem)
+            rough = examine(finding.check, batches, partial(problem, precision=FLOAT32))
             finding = rough if rough.case else replace(rough, note="to float32 precision only")
         yield finding
         yield examine(f"{name}, float32", batches, partial(wrong, dtype=FLOAT32), refusal="failed")
@@ -107,8 +62,7 @@ def check_agreement(subject: Subject) -> Iterator[Finding]:
 
 def check_invariances(subject: Subject) -> Iterator[Finding]:
     """Yield whether order, names of labels and rotation leave values and gradients as they are."""
-    batches = [*ordinary_batches()[:2], unequal_batches()[0]]
-    equal, mixed = batches[:2], batches[2:]
+    equal, mixed = cases.ordinary_batches()[:2], cases.unusual_batches()["unequal classes"][:1]
     for name, transform in (
         ("order of images", _reordered),
         ("names of labels", _renamed),
@@ -126,16 +80,16 @@ def check_unusual(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on perfect rankings, unusual classes, ties and references."""
 
     def wrong(case: Case) -> Mismatch | None:
-        return subject.wrong_value(case, FLOAT32) or subject.wrong_gradient(case, FLOAT32)
+        return subject.wrong("value", case, FLOAT32) or subject.wrong("gradient", case, FLOAT32)
 
-    for name, batches in unusual_batches().items():
+    for name, batches in cases.unusual_batches().items():
         yield examine(name, _small_if_random(subject, batches), wrong)
     if subject.candidate.reference_arguments is None:
         note = "takes embeddings and labels only"
         yield Finding("references", "not applicable", note)
-        return
-    references = cases.with_references("6 queries, 24 references", [5] * 6, 10, 6, 11)
-    yield examine("references", [references], wrong)
+    else:
+        references = cases.with_references("6 queries, 24 references", [5] * 6, 10, 6, 11)
+        yield examine("references", [references], wrong)
 
 
 def _small_if_random(subject: Subject, batches: list[Case]) -> list[Case]:
@@ -149,7 +103,7 @@ def _wrong_factor(subject: Subject, case: Case) -> Mismatch | None:
     if expected.gradient is None:
         return None
     gradient = subject.fresh_answer(case, FLOAT32, factor=-3.0).gradient
-    found = differing_gradients(gradient, -3.0 * expected.gradient, expected.of_gradient, 3.0)
+    found = differing(gradient, -3.0 * expected.gradient, expected.of_gradient, 3.0)
     return found and replace(found, text=f"of -3 x loss: {found.text}")
 
 
@@ -158,10 +112,10 @@ def _changed(subject: Subject, case: Case, transform: Transform) -> Mismatch | N
     other, moved = transform(case)
     before, after = subject.answer(case, FLOAT32), subject.answer(other, FLOAT32)
     allowed = subject.expected(case, FLOAT32)
-    found = differing_values(after.value, before.value, allowed.of_value, 2.0)
+    found = differing(after.value, before.value, allowed.of_value, 2.0)
     if found is None and before.gradient is not None:
         gradient = moved(before.gradient)
-        found = differing_gradients(after.gradient, gradient, allowed.of_gradient, 2.0)
+        found = differing(after.gradient, gradient, allowed.of_gradient, 2.0)
     return found
 
 
@@ -185,64 +139,56 @@ def _rotated(case: Case) -> tuple[Case, Callable[[Tensor], Tensor]]:
 
 def check_execution(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on autocast, determinism, calls in flight, inputs and memory."""
-    batches = ordinary_batches()
+    batches = cases.ordinary_batches()
     yield _autocast(subject, batches[0])
-    yield examine("determinism", batches[:2], lambda case: _differs(subject, case, batches[3]))
-    yield examine(
-        "two calls in flight", batches[:2], lambda case: _mixes(subject, case, batches[3])
-    )
-    yield examine("inputs unchanged", batches[:2], lambda case: _writes(subject, case))
+    for name, problem in (
+        ("determinism", partial(_differs, subject, other=batches[3])),
+        ("two calls in flight", partial(_mixes, subject, other=batches[3])),
+        ("inputs unchanged", partial(_writes, subject)),
+    ):
+        yield examine(name, batches[:2], problem)
     yield _memory(subject)
 
 
 def _autocast(subject: Subject, batch: Case) -> Finding:
     """Compare with what rounding all scores to bfloat16 can make of the formula."""
-    name = "autocast"
-    finding = examine(name, [batch], lambda case: _rounds(subject, case), crash="not applicable")
+    off = math.inf
+
+    def problem(case: Case) -> Mismatch | None:
+        nonlocal off
+        torch.manual_seed(0)
+        free = case.embeddings.float().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16):
+            value = subject.candidate.value(normalize(free, dim=1), case.labels.clone())
+        if value.requires_grad:
+            value.backward()
+        of_value = partial(subject.reference.answer, case, gradient=False)
+        expected = of_value().value
+        noise = 4 * max(abs(of_value(BFLOAT16_NOISE, seed).value - expected) for seed in SEEDS)
+        off = abs(value.item() - expected)
+        allowed = Tolerance(BFLOAT16_FLOOR, lambda: noise)
+        if found := differing(value.item(), expected, allowed):
+            return found
+        if free.grad is None:
+            return Mismatch("no gradient reaches the embeddings")
+        return None if free.grad.isfinite().all() else Mismatch("the gradient is not finite")
+
+    finding = examine("autocast", [batch], problem, crash="not applicable")
     if finding.result != "passed":
         return finding
-    value = subject.reference.answer(batch, gradient=False).value
-    off = abs(_under_autocast(subject, batch)[0] - value)
     full = subject.expected(batch, FLOAT32).of_value.allows(off)
     return replace(finding, note=f"in {'full' if full else 'bfloat16'} precision")
 
 
-def _under_autocast(subject: Subject, case: Case) -> tuple[float, Tensor | None]:
-    """Return value and gradient (B, D) under autocast to bfloat16."""
-    torch.manual_seed(0)
-    free = case.embeddings.float().requires_grad_()
-    with torch.autocast("cpu", torch.bfloat16):
-        value = subject.candidate.value(normalize(free, dim=1), case.labels.clone())
-    if value.requires_grad:
-        value.backward()
-    return value.item(), free.grad
-
-
-def _rounds(subject: Subject, case: Case) -> Mismatch | None:
-    """Return how autocast to bfloat16 does more than round, None if it does not."""
-    value, gradient = _under_autocast(subject, case)
-    of_value = partial(subject.reference.answer, case, gradient=False)
-    expected = of_value().value
-    noisy = [of_value(BFLOAT16_NOISE, seed).value for seed in SEEDS]
-    noise = 4 * max(abs(other - expected) for other in noisy)
-    if found := differing_values(value, expected, Tolerance(BFLOAT16_FLOOR, lambda: noise)):
-        return found
-    if gradient is None:
-        return Mismatch("no gradient reaches the embeddings")
-    return None if gradient.isfinite().all() else Mismatch("the gradient is not finite")
-
-
 def _differs(subject: Subject, case: Case, other: Case) -> Mismatch | None:
     """Return how a second call, after one with another batch, gives another answer."""
-    first = subject.fresh_answer(case, FLOAT32)
-    subject.fresh_answer(other, FLOAT32)
-    second = subject.fresh_answer(case, FLOAT32)
+    first, _, second = (subject.fresh_answer(each, FLOAT32) for each in (case, other, case))
     if first.value != second.value:
         return Mismatch(f"value {first.value:.9g}, then {second.value:.9g}")
-    if first.gradient is not None and second.gradient is not None:
-        change = float((first.gradient - second.gradient).abs().max())
-        return Mismatch(f"the gradient changes by {change:.3g}") if change else None
-    return None
+    if first.gradient is None or second.gradient is None:
+        return None
+    change = float((first.gradient - second.gradient).abs().max())
+    return Mismatch(f"the gradient changes by {change:.3g}") if change else None
 
 
 def _mixes(subject: Subject, case: Case, other: Case) -> Mismatch | None:
@@ -255,9 +201,8 @@ def _mixes(subject: Subject, case: Case, other: Case) -> Mismatch | None:
     subject.candidate.value(normalize(other.embeddings.float(), dim=1), other.labels)
     if not value.requires_grad or expected is None:
         return None
-    value.backward()
-    assert free.grad is not None  # the candidate has a gradient on this batch
-    change = float((free.grad.double() - expected).abs().max())
+    (gradient,) = torch.autograd.grad(value, free)
+    change = float((gradient.double() - expected).abs().max())
     text = f"the gradient changes by {change:.3g} when another batch comes in between"
     return Mismatch(text) if change else None
 
@@ -265,8 +210,7 @@ def _mixes(subject: Subject, case: Case, other: Case) -> Mismatch | None:
 def _writes(subject: Subject, case: Case) -> Mismatch | None:
     """Return which of its inputs the candidate writes into."""
     unit = normalize(case.embeddings.float(), dim=1).requires_grad_()
-    labels = case.labels.clone()
-    before = unit.detach().clone()
+    labels, before = case.labels.clone(), unit.detach().clone()
     value = subject.candidate.value(unit, labels)
     if value.requires_grad:
         value.backward()
@@ -277,7 +221,6 @@ def _writes(subject: Subject, case: Case) -> Mismatch | None:
 
 def _memory(subject: Subject) -> Finding:
     """Measure how the peak grows with the batch, and what stays after a call."""
-    name = "memory"
     peaks = []
     try:
         for size in MEMORY_SIZES:
@@ -286,10 +229,103 @@ def _memory(subject: Subject) -> Finding:
             peak, left = tensor_bytes(partial(subject.candidate.answer, case, FLOAT32))
             peaks.append(peak)
     except Exception as error:
-        return Finding(name, "not applicable", in_words(error))
-    exponent = math.log(peaks[-1] / peaks[-2]) / math.log(MEMORY_SIZES[-1] / MEMORY_SIZES[-2])
-    note = f"batch^{exponent:.1f} from batch {MEMORY_SIZES[-2]} to {MEMORY_SIZES[-1]}"
-    if left > 4 * MEMORY_SIZES[-1] ** 2:  # a matrix of scores
-        note = f"each call keeps {left / 2**20:.1f} MiB of its {peaks[-1] / 2**20:.1f} MiB"
-        return Finding(name, "failed", note)
-    return Finding(name, "failed" if exponent > LARGEST_EXPONENT else "passed", note)
+        return Finding("memory", "not applicable", in_words(error))
+    small, large = MEMORY_SIZES
+    exponent = math.log(peaks[1] / peaks[0]) / math.log(large / small)
+    note = f"batch^{exponent:.1f} from batch {small} to {large}"
+    if kept := left > 4 * large**2:  # a matrix of scores
+        note = f"each call keeps {left / 2**20:.1f} MiB of its {peak / 2**20:.1f} MiB"
+    return Finding("memory", "failed" if kept or exponent > LARGEST_EXPONENT else "passed", note)
+
+
+def tensor_bytes(call: Callable[[], object]) -> tuple[int, int]:
+    """Return the most bytes of CPU tensors that ``call`` holds at once, and those it leaves behind.
+
+    Both beyond those before it: exact, and the same on every machine.
+    """
+    gc.freeze()  # what was there before does not count, and looking through it takes long
+    try:
+        with profile(profile_memory=True) as recorded:
+            call()
+            gc.collect()
+    finally:
+        gc.unfreeze()
+    held = peak = 0
+    for event in recorded.kineto_results.events():
+        if event.name() == "[memory]":
+            held += event.nbytes()
+            peak = max(peak, held)
+    return peak, held
+
+
+def check_processes(subject: Subject) -> Finding:
+    """Return whether a candidate that gathers has the value and gradient of the whole batch.
+
+    Each process gives it half of the batch, and gradients are averaged over processes, as torch's
+    DistributedDataParallel does. A candidate that only sees its own half is judged on that half,
+    and nothing is said on the whole.
+    """
+    whole = cases.in_order(cases.mixed("two halves of 4 classes of 2", [4] * 4, 8, 13))
+    order = torch.arange(len(whole.labels)).view(-1, PROCESSES).T
+    whole, halves = whole.subset(order.reshape(-1)), [whole.subset(rows) for rows in order]
+    if subject.reference.random:
+        return Finding(SCALING, "not applicable", "random numbers differ between processes")
+    answers = _answers(subject, halves)
+    if isinstance(answers, Finding):
+        return answers
+    gradient = torch.cat([answer.gradient for answer in answers if answer.gradient is not None])
+    if len(gradient) < len(whole.labels):
+        return Finding(SCALING, "failed", "no gradient reaches the embeddings", whole)
+    alone = [subject.expected(half, FLOAT32) for half in halves]
+    pairs = zip(answers, alone, strict=True)
+    if not any(differing(answer.value, half.value, half.of_value) for answer, half in pairs):
+        wanted = torch.cat([half.gradient for half in alone])
+        allowed = max((half.of_gradient for half in alone), key=lambda allowed: allowed.whole)
+        if found := differing(gradient, wanted, allowed):
+            note = f"each process on its own half: {found.text}"
+            return Finding(SCALING, "failed", note, halves[0])
+        return Finding(SCALING, "not applicable", "each process ranks its own half of the batch")
+    expected = subject.expected(whole, FLOAT32)
+    value = sum(answer.value for answer in answers) / PROCESSES
+    found = differing(value, expected.value, expected.of_value)
+    found = found or differing(gradient / PROCESSES, expected.gradient, expected.of_gradient)
+    if found:
+        note = f"mean over {PROCESSES} processes: {found.text}"
+        return Finding(SCALING, "failed", note, whole)
+    return Finding(SCALING, "passed", "mean over processes = one process with the whole batch")
+
+
+def _answers(subject: Subject, halves: list[Case]) -> list[Answer] | Finding:
+    """Return the answer of each process, or why there is none.
+
+    The gradient of a row is the sum over processes of what their losses say of that row; each
+    process has only its own rows, so that no summing is left to do.
+    """
+    named = subject.candidate.source, subject.reference.name, subject.reference.options
+    with held_back_from_workers():
+        pool = multiprocessing.get_context("spawn").Pool(PROCESSES, leave_interrupts_to_parent)
+    with pool, tempfile.TemporaryDirectory() as folder:
+        works = [(rank, half, f"{folder}/meeting", *named) for rank, half in enumerate(halves)]
+        try:
+            found = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
+        except multiprocessing.TimeoutError:
+            return Finding(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
+    return next((each for each in found if isinstance(each, Finding)), found)
+
+
+def _work(
+    rank: int, half: Case, meeting: str, source: str, loss: str, options: Mapping[str, Any]
+) -> Answer | Finding:
+    """Answer for one half of the batch, in a process of its own."""
+    torch.set_num_threads(1)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{meeting}", rank=rank, world_size=PROCESSES
+    )
+    try:
+        return load(source, loss, options).answer(half, FLOAT32)
+    except REFUSALS as error:
+        return Finding(SCALING, "not applicable", f"refused in two processes: {in_words(error)}")
+    except Exception as error:
+        return Finding(SCALING, "failed", f"raised {in_words(error)}")
+    finally:
+        distributed.destroy_process_group()

@@ -38,16 +38,14 @@ class Finding:
         lines = []
         for name in TENSORS:
             values = getattr(self.case, name, None)
-            if values is None:
-                continue
-            if values.ndim == 1:
+            if values is not None and values.ndim == 1:
                 lines.append(f"  {name} = {values.tolist()}")
-                continue
-            lines.append(f"  {name} = [  # {len(values)} rows, {values.shape[1]} dimensions")
-            for row in values[:most].tolist():
-                lines.append(f"    [{', '.join(f'{value:.5g}' for value in row)}],")
-            more = "    ...  # all rows are in the JSON\n" if len(values) > most else ""
-            lines.append(f"{more}  ]")
+            elif values is not None:
+                lines.append(f"  {name} = [  # {len(values)} rows, {values.shape[1]} dimensions")
+                for row in values[:most].tolist():
+                    lines.append(f"    [{', '.join(f'{value:.5g}' for value in row)}],")
+                more = "    ...  # all rows are in the JSON\n" if len(values) > most else ""
+                lines.append(f"{more}  ]")
         return "\n".join(lines)
 
 
@@ -85,29 +83,27 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
     """
     trials, plain = 0, min(PLAIN, found.times)
 
-    def trial(smaller: Case | None) -> Mismatch | None:
-        nonlocal trials
+    def still_plain(smaller: Case | None) -> bool:
+        nonlocal trials, case, found
         trials += 1
         if smaller is None or not smaller.has_positive or trials > MOST_TRIALS:
-            return None
+            return False
         try:
             again = problem(smaller)
         except Exception:
-            return None
-        return again if again is not None and not again.times < plain else None
+            return False
+        if again is None or again.times < plain:
+            return False
+        case, found = smaller, again
+        return True
 
     step = len(case.labels) // 2
     while step:
         start = 0
-        while start < len(case.labels):
-            smaller = case.without(range(start, min(start + step, len(case.labels))))
-            if (again := trial(smaller)) is not None:
-                case, found = smaller, again
-            else:
+        while start < (rows := len(case.labels)):
+            kept = [*range(start), *range(min(start + step, rows), rows)]
+            if not still_plain(case.subset(kept)):
                 start += step
         step //= 2
-    for dim in range(2, case.embeddings.shape[1]):
-        narrowed = case.narrowed(dim)
-        if narrowed is not None and (again := trial(narrowed)) is not None:
-            return narrowed, again
+    any(still_plain(case.narrowed(dim)) for dim in range(2, case.embeddings.shape[1]))
     return case, found

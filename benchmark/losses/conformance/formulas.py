@@ -6,52 +6,83 @@ only BlackBoxAP's gradient depends on it. They are written to be read; nothing h
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 
-def smooth_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
-    """Return 1 - AP with a sigmoid for the step (Smooth-AP, Eq. 5 to 7)."""
-    among, rank = _smooth_ranks(scores, positive, config.tau)
-    return 1.0 - (among / rank).mean()
+def _gaps(scores: Tensor, positive: Tensor) -> Tensor:
+    """Return by how much item j scores above positive k, at [k, j] (P, R)."""
+    return scores - scores[positive].unsqueeze(1)
 
 
-def sup_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
-    """Return 1 - AP with exact ranks of positives, bounded of negatives (ROADMAP Eq. 3 to 5)."""
-    among, rank = _bounded_ranks(scores, positive, config)
-    return 1.0 - (among / rank).mean()
+def _others(positive: Tensor) -> Tensor:
+    """Return whether item j is another one than positive k, at [k, j] (P, R)."""
+    return positive.nonzero() != torch.arange(len(positive))
 
 
-def smooth_recall(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
-    """Return 1 - the mean of a soft Recall@k over ``ks`` (HAPPIER's framework, TPAMI 2025)."""
-    _, rank = _smooth_ranks(scores, positive, config.tau)
-    return 1.0 - _recall(rank, config)
+def _smooth_ranks(scores: Tensor, positive: Tensor, tau: float) -> tuple[Tensor, Tensor]:
+    """Return the rank of each positive among the positives and among all (P,), by a sigmoid."""
+    above = torch.sigmoid(_gaps(scores, positive) / tau) * _others(positive)
+    return 1.0 + above[:, positive].sum(1), 1.0 + above.sum(1)
 
 
-def sup_recall(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
-    """Return the same with the ranks of SupAP."""
-    _, rank = _bounded_ranks(scores, positive, config)
-    return 1.0 - _recall(rank, config)
+def _smooth(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
+    return _smooth_ranks(scores, positive, config.tau)
 
 
-def smooth_ndcg(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
-    """Return 1 - NDCG of positives that are equally relevant, ranks as in SmoothAP."""
-    _, rank = _smooth_ranks(scores, positive, config.tau)
-    return 1.0 - _discounted_gain(rank)
+def _approximate(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
+    return _smooth_ranks(scores, positive, 1.0 / config.alpha)
 
 
-def sup_ndcg(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
-    """Return the same with the ranks of SupAP."""
-    _, rank = _bounded_ranks(scores, positive, config)
-    return 1.0 - _discounted_gain(rank)
+def _bounded(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
+    """Return the ranks, exact among the positives, from above among the negatives."""
+    gaps = _gaps(scores, positive)
+    among = 1.0 + ((gaps >= 0) * _others(positive))[:, positive].sum(1)
+    gaps = gaps[:, ~positive]
+    offset = config.offset
+    if offset is None:
+        offset = 1.0 / (1.0 + math.exp(-config.delta / config.tau)) + config.start
+    near = torch.sigmoid(gaps / config.tau) + config.start * (gaps >= 0)
+    far = config.rho * (gaps - config.delta) + offset
+    return among, among + torch.where(gaps > config.delta, far, near).sum(1)
 
 
-def approx_ndcg(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
-    """Return the same with the approximate positions of Qin et al., 2010, Eq. 13."""
-    _, rank = _smooth_ranks(scores, positive, 1.0 / config.alpha)
-    return 1.0 - _discounted_gain(rank)
+def _precision(among: Tensor, rank: Tensor, config: Any) -> Tensor:
+    return (among / rank).mean()
+
+
+def _recall(among: Tensor, rank: Tensor, config: Any) -> Tensor:
+    """Return the mean over k of the soft number of positives among the first k / min(k, P)."""
+    t, most = config.temperature, len(rank)
+    recalls = [torch.sigmoid((k - rank) / t).sum() / min(k, most) for k in config.ks]
+    return torch.stack(recalls).mean()
+
+
+def _gain(among: Tensor, rank: Tensor, config: Any) -> Tensor:
+    """Return the sum of 1 / log2(1 + rank) over its largest value."""
+    best = torch.arange(1, len(rank) + 1, dtype=rank.dtype)
+    return (1.0 / torch.log2(1.0 + rank)).sum() / (1.0 / torch.log2(1.0 + best)).sum()
+
+
+def _one_minus(measure: Callable, ranks: Callable) -> Callable:
+    """Return the loss of one query that is 1 - a measure of the ranks of its positives."""
+
+    def loss(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
+        return 1.0 - measure(*ranks(scores, positive, config), config)
+
+    return loss
+
+
+smooth_ap = _one_minus(_precision, _smooth)  # Smooth-AP, Eq. 5 to 7
+sup_ap = _one_minus(_precision, _bounded)  # ROADMAP, Eq. 3 to 5
+smooth_recall = _one_minus(_recall, _smooth)  # HAPPIER's framework, TPAMI 2025
+sup_recall = _one_minus(_recall, _bounded)
+smooth_ndcg = _one_minus(_gain, _smooth)  # of positives that are equally relevant
+sup_ndcg = _one_minus(_gain, _bounded)
+approx_ndcg = _one_minus(_gain, _approximate)  # Qin et al., 2010, Eq. 13
 
 
 def pnp(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
@@ -110,49 +141,6 @@ def blackbox_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> 
     quotient = (changed - rank) / config.lambda_val
     # the second term is 0, and its derivative is the quotient
     return loss + ((scores - scores.detach()) * quotient).sum() * queries
-
-
-def _smooth_ranks(scores: Tensor, positive: Tensor, tau: float) -> tuple[Tensor, Tensor]:
-    """Return the rank of each positive among the positives and among all (P,), by a sigmoid."""
-    above = torch.sigmoid(_gaps(scores, positive) / tau) * _others(positive)
-    return 1.0 + above[:, positive].sum(1), 1.0 + above.sum(1)
-
-
-def _bounded_ranks(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
-    """Return the same, exact among the positives, from above among the negatives."""
-    gaps = _gaps(scores, positive)
-    among = 1.0 + ((gaps >= 0) * _others(positive))[:, positive].sum(1)
-    gaps = gaps[:, ~positive]
-    offset = config.offset
-    if offset is None:
-        offset = 1.0 / (1.0 + math.exp(-config.delta / config.tau)) + config.start
-    near = torch.sigmoid(gaps / config.tau) + config.start * (gaps >= 0)
-    far = config.rho * (gaps - config.delta) + offset
-    return among, among + torch.where(gaps > config.delta, far, near).sum(1)
-
-
-def _recall(rank: Tensor, config: Any) -> Tensor:
-    """Return the mean over k of the soft number of positives among the first k / min(k, P)."""
-    hits = [
-        torch.sigmoid((k - rank) / config.temperature).sum() / min(k, len(rank)) for k in config.ks
-    ]
-    return torch.stack(hits).mean()
-
-
-def _discounted_gain(rank: Tensor) -> Tensor:
-    """Return the sum of 1 / log2(1 + rank) over its largest value."""
-    best = torch.arange(1, len(rank) + 1, dtype=rank.dtype)
-    return (1.0 / torch.log2(1.0 + rank)).sum() / (1.0 / torch.log2(1.0 + best)).sum()
-
-
-def _gaps(scores: Tensor, positive: Tensor) -> Tensor:
-    """Return by how much item j scores above positive k, at [k, j] (P, R)."""
-    return scores - scores[positive].unsqueeze(1)
-
-
-def _others(positive: Tensor) -> Tensor:
-    """Return whether item j is another one than positive k, at [k, j] (P, R)."""
-    return positive.nonzero() != torch.arange(len(positive))
 
 
 def _exact_ranks(scores: Tensor) -> Tensor:

@@ -9,22 +9,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.losses import create_loss
 from benchmark.losses.conformance import formulas
+from benchmark.losses.conformance.candidate import Answer
 from benchmark.losses.conformance.cases import Case
 
 # Scores (Q, R), which references are positives (Q, R), which are ranked at all (Q, R) -> value.
 OfScores = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A value and its gradient (B, D) with respect to embeddings before they are normalised."""
-
-    value: float
-    gradient: Tensor | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +43,14 @@ class Reference:
     def answer(
         self, case: Case, noise: float = 0.0, seed: int = 0, *, gradient: bool = True
     ) -> Answer:
-        """Return the value of a batch, and its gradient where that is asked for.
-
-        Its scores are disturbed by ``noise`` x normal. The value is NaN when no query has a
-        positive.
-        """
+        """Return the value of a batch with scores disturbed by ``noise`` x normal, and its gradient
+        where that is asked for. The value is NaN when no query has a positive."""
         generator = torch.Generator().manual_seed(seed)
         free = case.embeddings.clone().requires_grad_(gradient)
-        queries = torch.nn.functional.normalize(free, dim=1)
+        queries = normalize(free, dim=1)
         pool, pool_labels = queries, case.labels
-        if case.reference_labels is not None:
-            pool, pool_labels = case.pool(), case.reference_labels
+        if case.references is not None and case.reference_labels is not None:
+            pool, pool_labels = normalize(case.references, dim=1), case.reference_labels
         scores = queries @ pool.T
         scores = scores + noise * torch.randn(scores.shape, generator=generator).double()
         positives = case.labels.unsqueeze(1) == pool_labels
@@ -94,11 +85,8 @@ def reference_names() -> list[str]:
 
 def _per_query() -> dict[str, Callable]:
     """Return the public functions of ``formulas`` by the name of their loss."""
-    return {
-        name: function
-        for name, function in inspect.getmembers(formulas, inspect.isfunction)
-        if not name.startswith("_")
-    }
+    found = inspect.getmembers(formulas, inspect.isfunction)
+    return {name: function for name, function in found if not name.startswith("_")}
 
 
 def _mean(formula: Callable, config: Any) -> OfScores:
@@ -127,10 +115,15 @@ def _mean(formula: Callable, config: Any) -> OfScores:
     return of_scores
 
 
-def _calibration(config: Any) -> OfScores:
-    """Return the pair term of ROADMAP (Eq. 7): a mean by query, or over pairs that are not 0."""
+def _roadmap(config: Any) -> OfScores:
+    """Return (1 - lambda) SupAP + lambda calibration (ROADMAP, Eq. 2).
 
-    def of_scores(scores: Tensor, positives: Tensor, ranked: Tensor) -> Tensor:
+    The calibration (Eq. 7) is a mean by query, or over pairs that are not 0.
+    """
+    weights = config.weights or [1.0 - config.lambda_, config.lambda_]
+    sup_ap = _mean(formulas.sup_ap, config)
+
+    def calibration(scores: Tensor, positives: Tensor, ranked: Tensor) -> Tensor:
         near, far = positives & ranked, ~positives
         lack = (config.alpha - scores).clamp(min=0.0) * near
         excess = (scores - config.beta).clamp(min=0.0) * far
@@ -144,17 +137,7 @@ def _calibration(config: Any) -> OfScores:
         per_query = per_query + excess.sum(1) / far.sum(1).clamp(min=1)
         return per_query[valid].mean()
 
-    return of_scores
-
-
-def _roadmap(config: Any) -> OfScores:
-    """Return (1 - lambda) SupAP + lambda calibration (ROADMAP, Eq. 2)."""
-    weights = config.weights or [1.0 - config.lambda_, config.lambda_]
-    parts = _mean(formulas.sup_ap, config), _calibration(config)
-
-    def of_scores(scores: Tensor, positives: Tensor, ranked: Tensor) -> Tensor:
-        return weights[0] * parts[0](scores, positives, ranked) + weights[1] * parts[1](
-            scores, positives, ranked
-        )
+    def of_scores(*scored: Tensor) -> Tensor:
+        return weights[0] * sup_ap(*scored) + weights[1] * calibration(*scored)
 
     return of_scores

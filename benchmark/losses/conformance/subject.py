@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from benchmark.losses.conformance.candidate import Candidate
+from benchmark.losses.conformance.candidate import Answer, Candidate
 from benchmark.losses.conformance.cases import Case
-from benchmark.losses.conformance.reference import Answer, Reference
+from benchmark.losses.conformance.reference import Reference
 
 # What rounding does to a score, and to everything after it: the reference is evaluated with scores
 # disturbed by so much, and ten times the change that this makes is allowed.
@@ -64,153 +65,122 @@ class Expected:
     @cached_property
     def value(self) -> float:
         """The value, the mean of many draws where the loss is random."""
-        return self._drawn[0].value if self.reference.random else self._answer(gradient=False).value
+        return self._answer(0, gradient=False).value
 
     @cached_property
     def gradient(self) -> Tensor | None:
         """The gradient (B, D), None where the value is not finite."""
-        return self._drawn[0].gradient if self.reference.random else self._answer().gradient
+        return self._answer(0, gradient=True).gradient
 
     @cached_property
     def of_value(self) -> Tolerance:
         """How far another value may be."""
-        return Tolerance(FLOOR[self.dtype][0], self._noise_of_value)
+        return Tolerance(FLOOR[self.dtype][0], partial(self._noise, "value"))
 
     @cached_property
     def of_gradient(self) -> Tolerance:
         """How far a number of another gradient may be."""
         largest = 1.0 if self.gradient is None else max(0.3, float(self.gradient.abs().max()))
-        return Tolerance(FLOOR[self.dtype][1] * largest, self._noise_of_gradient)
+        return Tolerance(FLOOR[self.dtype][1] * largest, partial(self._noise, "gradient"))
 
-    def _noise_of_value(self) -> float:
+    def _noise(self, part: str) -> float:
+        """Return what the reference's value or gradient may change by."""
         if self.reference.random:
-            return self._drawn[1][0]
-        if self.case.exact or not math.isfinite(self.value):
-            return 0.0  # scores of an exact batch are not rounded
-        others = [self._answer(seed, gradient=False).value for seed in SEEDS]
-        return MARGIN * max(abs(other - self.value) for other in others)
-
-    def _noise_of_gradient(self) -> float:
-        if self.reference.random:
-            return self._drawn[1][1]
-        if self.gradient is None:
+            return self._drawn[1][part]
+        exact = part == "value" and self.case.exact  # its scores are not rounded
+        if exact or not math.isfinite(self.value):
             return 0.0
-        others = [self._answer(seed).gradient for seed in SEEDS]
-        differences = [each - self.gradient for each in others if each is not None]
-        return MARGIN * max(float(each.abs().max()) for each in differences)
+        others = [getattr(self._answer(seed, part == "gradient"), part) for seed in SEEDS]
+        mine = getattr(self, part)
+        return MARGIN * max(float(_off(each, mine).max()) for each in others if each is not None)
 
-    def _answer(self, seed: int = 0, *, gradient: bool = True) -> Answer:
+    def _answer(self, seed: int, gradient: bool) -> Answer:
         """Return the reference's answer, with noise for a seed other than 0."""
+        if self.reference.random:
+            return self._drawn[0]
         noise = NOISE[self.dtype] if seed else 0.0
         return self.reference.answer(self.case, noise, seed, gradient=gradient)
 
     @cached_property
-    def _drawn(self) -> tuple[Answer, tuple[float, float]]:
-        return mean_of_draws(lambda: self.reference.answer(self.case), random=True)
+    def _drawn(self) -> tuple[Answer, dict[str, float]]:
+        return mean_of_draws(lambda: self.reference.answer(self.case))
 
 
 expected = cache(Expected)  # one for each reference and batch, whichever candidate is held to it
 
 
-@dataclass(frozen=True, eq=False)
 class Subject:
     """A candidate and the reference that it is held against.
 
-    Answers to a batch are kept: values and gradients are asked for one after the other.
+    ``answer(case, dtype)`` is the candidate's, kept because values and gradients are asked for one
+    after the other; ``expected(case, dtype)`` the reference's, and what rounding may change of it.
     """
 
-    candidate: Candidate
-    reference: Reference
-    _answers: dict[tuple[Case, torch.dtype], Answer] = field(default_factory=dict)
-
-    def expected(self, case: Case, dtype: torch.dtype) -> Expected:
-        """Return the reference's answer and what rounding in ``dtype`` may change of it."""
-        return expected(self.reference, case, dtype)
-
-    def answer(self, case: Case, dtype: torch.dtype) -> Answer:
-        """Return the candidate's answer, the mean of many draws where the loss is random."""
-        if (case, dtype) not in self._answers:
-            self._answers[case, dtype] = self.fresh_answer(case, dtype)
-        return self._answers[case, dtype]
+    def __init__(self, candidate: Candidate, reference: Reference) -> None:
+        self.candidate, self.reference = candidate, reference
+        self.answer = cache(self.fresh_answer)
+        self.expected = partial(expected, reference)
 
     def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
-        """Return the same from new calls, with the gradient of ``factor`` x value."""
+        """Return the answer (a mean if it is random), with the gradient of ``factor`` x value."""
         answer = partial(self.candidate.answer, case, dtype, factor)
-        return mean_of_draws(answer, random=self.reference.random)[0]
+        if self.reference.random:
+            return mean_of_draws(answer)[0]
+        torch.default_generator.manual_seed(0)
+        return answer()
 
-    def wrong_value(
-        self, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
+    def wrong(
+        self, part: str, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
     ) -> Mismatch | None:
-        """Return how the candidate's value in ``dtype`` differs from the reference's, None if not.
+        """Return how the candidate's "value" or "gradient" differs from the reference's, or None.
 
         It may differ by what rounding in ``precision`` does, without one in ``dtype``.
         """
-        wanted = self.expected(case, precision or dtype)
-        return differing_values(self.answer(case, dtype).value, wanted.value, wanted.of_value)
-
-    def wrong_gradient(
-        self, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
-    ) -> Mismatch | None:
-        """Return how the candidate's gradient differs from the reference's, None if not."""
-        wanted = self.expected(case, precision or dtype)
-        gradient = self.answer(case, dtype).gradient
-        return differing_gradients(gradient, wanted.gradient, wanted.of_gradient)
+        wanted, found = self.expected(case, precision or dtype), self.answer(case, dtype)
+        allowed = wanted.of_value if part == "value" else wanted.of_gradient
+        return differing(getattr(found, part), getattr(wanted, part), allowed)
 
 
-def mean_of_draws(
-    draw: Callable[[], Answer], *, random: bool
-) -> tuple[Answer, tuple[float, float]]:
-    """Return an answer, or the mean of many and STANDARD_ERRORS of the difference of two."""
+def mean_of_draws(draw: Callable[[], Answer]) -> tuple[Answer, dict[str, float]]:
+    """Return the mean of many answers, and STANDARD_ERRORS of the difference of two means."""
     torch.default_generator.manual_seed(0)  # torch's own seeds GPUs too, and takes 1 ms
-    first = draw()
-    if not random:
-        return first, (0.0, 0.0)
-    answers = [first, *(draw() for _ in range(1, DRAWS))]
+    answers = [draw() for _ in range(DRAWS)]
     values = torch.tensor([answer.value for answer in answers], dtype=torch.float64)
     gradients = [answer.gradient for answer in answers if answer.gradient is not None]
     if len(gradients) < DRAWS:
-        return Answer(float(values.mean()), None), (0.0, 0.0)
-    stacked = torch.stack(gradients)
-    unit = STANDARD_ERRORS * (2.0 / DRAWS) ** 0.5
-    errors = unit * float(values.std()), unit * float(stacked.std(0).max())
+        return Answer(float(values.mean()), None), {"value": 0.0, "gradient": 0.0}
+    stacked, unit = torch.stack(gradients), STANDARD_ERRORS * (2.0 / DRAWS) ** 0.5
+    errors = {"value": unit * float(values.std()), "gradient": unit * float(stacked.std(0).max())}
     return Answer(float(values.mean()), stacked.mean(0)), errors
 
 
-def differing_values(
-    value: float, expected: float, allowed: Tolerance, times: float = 1.0
-) -> Mismatch | None:
-    """Return how far a value is from the expected one, None if it may be.
+def differing(found: Any, expected: Any, allowed: Tolerance, times: float = 1.0) -> Mismatch | None:
+    """Return how far a value or gradient (B, D) is from the expected one.
 
-    It may be ``times`` what is allowed.
+    None within ``times`` what is allowed, and where no gradient is expected.
     """
-    off = abs(value - expected)
-    if allowed.allows(off, times):
-        return None
-    limit = times * allowed.whole
-    return Mismatch(f"value {value:.7g}, expected {expected:.7g} (+-{limit:.1g})", off / limit)
-
-
-def differing_gradients(
-    gradient: Tensor | None, expected: Tensor | None, allowed: Tolerance, times: float = 1.0
-) -> Mismatch | None:
-    """Return how far a gradient (B, D) is from the expected one, None if it may be."""
     if expected is None:
         return None
-    largest = float(expected.abs().max())
-    if gradient is None:
-        if allowed.allows(largest, times):
-            return None
-        return Mismatch("no gradient reaches the embeddings", largest / (times * allowed.whole))
-    off = (gradient - expected).abs()
+    off = _off(0.0 if found is None else found, expected)
     if allowed.allows(float(off.max()), times):
         return None
     limit = times * allowed.whole
+    share_of_limit = float(off.max()) / limit
+    if found is None:
+        return Mismatch("no gradient reaches the embeddings", share_of_limit)
+    if not off.ndim:
+        text = f"value {found:.7g}, expected {expected:.7g} (+-{limit:.1g})"
+        return Mismatch(text, share_of_limit)
     row, column = divmod(int(off.nan_to_num(torch.inf).argmax()), expected.shape[1])
     text = (
-        f"gradient of row {row}, column {column} is {gradient[row, column]:.7g}, expected "
+        f"gradient of row {row}, column {column} is {found[row, column]:.7g}, expected "
         f"{expected[row, column]:.7g} (+-{limit:.1g})"
     )
-    if largest > limit:
-        share = float((gradient * expected).sum() / expected.square().sum())
+    if float(expected.abs().max()) > limit:
+        share = float((found * expected).sum() / expected.square().sum())
         text += f"; along the expected gradient it is {share:.4g} of it"
-    return Mismatch(text, float(off.max()) / limit)
+    return Mismatch(text, share_of_limit)
+
+
+def _off(found: Any, expected: Any) -> Tensor:
+    return torch.as_tensor(found - expected, dtype=torch.float64).abs()

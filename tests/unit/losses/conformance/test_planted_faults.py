@@ -11,12 +11,11 @@ import pytest
 import torch
 
 from benchmark.losses import LOSSES
-from benchmark.losses.conformance import cases, processes
+from benchmark.losses.conformance import cases, checks
 from benchmark.losses.conformance.candidate import load
-from benchmark.losses.conformance.checks import check_agreement, check_unusual
+from benchmark.losses.conformance.checks import all_findings, check_agreement, check_unusual
 from benchmark.losses.conformance.reference import reference, reference_names
 from benchmark.losses.conformance.subject import Subject
-from benchmark.losses.conformance.verdict import all_findings
 
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
@@ -115,8 +114,8 @@ def test_a_right_implementation_passes(name):
 def quick_start(monkeypatch):
     """Start the two processes from one that has imported what they need."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmark.losses.conformance.processes"])
-    monkeypatch.setattr(processes.multiprocessing, "get_context", lambda _: context)
+    context.set_forkserver_preload(["benchmark.losses.conformance.checks"])
+    monkeypatch.setattr(checks.multiprocessing, "get_context", lambda _: context)
 
 
 def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes(quick_start):
@@ -168,8 +167,8 @@ def test_a_random_loss_is_compared_by_its_means():
     case = cases.mixed("three classes", [4, 3, 2], 6, 1)
     for margin, wrong in ((0.05, False), (0.5, True)):
         subject = Subject(target, reference("blackbox_ap", {"margin": margin}))
-        assert bool(subject.wrong_value(case, torch.float32)) == wrong
-        assert bool(subject.wrong_gradient(case, torch.float32)) == wrong
+        assert bool(subject.wrong("value", case, torch.float32)) == wrong
+        assert bool(subject.wrong("gradient", case, torch.float32)) == wrong
 
 
 @pytest.mark.parametrize(
