@@ -43,8 +43,7 @@ def conform(
     from benchmark.core.files import write_json
     from benchmark.losses.conformance.candidate import load
     from benchmark.losses.conformance.checks import all_findings
-    from benchmark.losses.conformance.reference import reference
-    from benchmark.losses.conformance.subject import Subject
+    from benchmark.losses.conformance.reference import Subject, reference
 
     formula = reference(loss, options)
     subject = Subject(load(candidate, loss, options), formula)

@@ -49,8 +49,8 @@ class Candidate:
     @property
     def reference_arguments(self) -> tuple[str, str] | None:
         """The names of the arguments that take references and their labels, None without."""
-        module = isinstance(self.function, nn.Module)
-        called = self.function.forward if module else self.function
+        function = self.function
+        called = function.forward if isinstance(function, nn.Module) else function
         names = set(inspect.signature(called).parameters)
         return next((pair for pair in REFERENCE_ARGUMENTS if names.issuperset(pair)), None)
 

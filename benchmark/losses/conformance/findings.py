@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from benchmark.losses.conformance.candidate import REFUSALS, in_words
 from benchmark.losses.conformance.cases import Case
-from benchmark.losses.conformance.subject import Mismatch
+from benchmark.losses.conformance.reference import Mismatch
 
 Result = Literal["passed", "failed", "not applicable"]
 # From a batch to what is wrong with the candidate on it, None when nothing is.

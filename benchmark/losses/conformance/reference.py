@@ -1,10 +1,12 @@
-"""The reference of a loss: its formula over a batch, in float64, with value and gradient."""
+"""A candidate beside the formula of its loss: how far apart they may be, and whether they are."""
 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import Any
 
 import torch
@@ -14,11 +16,29 @@ from torch.nn.functional import normalize
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.losses import create_loss
 from benchmark.losses.conformance import formulas
-from benchmark.losses.conformance.candidate import Answer
+from benchmark.losses.conformance.candidate import Answer, Candidate
 from benchmark.losses.conformance.cases import Case
 
 # Scores (Q, R), which references are positives (Q, R), which are ranked at all (Q, R) -> value.
 OfScores = Callable[[Tensor, Tensor, Tensor], Tensor]
+FUNCTIONS = inspect.getmembers(formulas, inspect.isfunction)
+PER_QUERY = {name: function for name, function in FUNCTIONS if not name.startswith("_")}
+# What rounding does to a score, and to everything after it: the reference is evaluated with scores
+# disturbed by so much, and ten times the change that this makes is allowed.
+NOISE = {torch.float32: 3e-7, torch.float64: 1e-15}
+MARGIN = 10.0
+FLOOR = {torch.float32: (2e-6, 2e-5), torch.float64: (1e-9, 1e-8)}  # value, share of the gradient
+SEEDS = range(1, 5)
+DRAWS = 50  # of a random loss, whose means are compared
+STANDARD_ERRORS = 6.0
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """What is wrong in words, and how many times what is allowed."""
+
+    text: str
+    times: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +54,6 @@ class Reference:
     def random(self) -> bool:
         """Whether the value depends on random numbers."""
         return bool(getattr(self.config, "margin", 0.0)) and not self.config.fixed_margin
-
-    @property
-    def perturbs(self) -> bool:
-        """Whether the gradient is a difference quotient, which a factor on the loss may change."""
-        return hasattr(self.config, "lambda_val")
 
     def answer(
         self, case: Case, noise: float = 0.0, seed: int = 0, *, gradient: bool = True
@@ -64,6 +79,150 @@ class Reference:
         return Answer(value.item(), found)
 
 
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """The reference's answer to a batch, and how far another answer in ``dtype`` may be from it.
+
+    Each part is found out when it is first asked for: many batches are asked for values alone, and
+    gradients take most of the time.
+    """
+
+    reference: Reference
+    case: Case
+    dtype: torch.dtype
+
+    @cached_property
+    def value(self) -> float:
+        """The value, the mean of many draws where the loss is random."""
+        return self.answer(gradient=False).value
+
+    @cached_property
+    def gradient(self) -> Tensor | None:
+        """The gradient (B, D), None where the value is not finite."""
+        return self.answer(gradient=True).gradient
+
+    def answer(self, *, gradient: bool, seed: int = 0) -> Answer:
+        """Return the reference's answer, with noise for a seed other than 0."""
+        if self.reference.random:
+            return self.drawn[0]
+        noise = NOISE[self.dtype] if seed else 0.0
+        return self.reference.answer(self.case, noise, seed, gradient=gradient)
+
+    @cached_property
+    def drawn(self) -> tuple[Answer, dict[str, float]]:
+        """The mean of many answers, and what it is sure to."""
+        return mean_of_draws(partial(self.reference.answer, self.case))
+
+    def floor(self, part: str) -> float:
+        """Return what another value or gradient may be off without a look at the noise."""
+        if part == "value":
+            return FLOOR[self.dtype][0]
+        largest = 1.0 if self.gradient is None else max(0.3, float(self.gradient.abs().max()))
+        return FLOOR[self.dtype][1] * largest
+
+    def differing(
+        self, part: str, found: Any, wanted: Any = None, times: float = 1.0
+    ) -> Mismatch | None:
+        """Return how far a "value" or "gradient" is from the one here, or ``wanted``, or None."""
+        wanted = getattr(self, part) if wanted is None else wanted
+        return differing(found, wanted, self.floor(part), partial(noise, self, part), times)
+
+
+@cache
+def noise(expected: Expected, part: str) -> float:
+    """Return what rounding may change of the value or the gradient."""
+    if expected.reference.random:
+        return expected.drawn[1][part]
+    exact = part == "value" and expected.case.exact  # its scores are not rounded
+    if exact or not math.isfinite(expected.value):
+        return 0.0
+    answers = [expected.answer(gradient=part == "gradient", seed=seed) for seed in SEEDS]
+    others = [getattr(answer, part) for answer in answers]
+    mine = getattr(expected, part)
+    return MARGIN * max(float(_off(each, mine).max()) for each in others if each is not None)
+
+
+EXPECTED = cache(Expected)  # one for each reference and batch, whichever candidate is held to it
+
+
+class Subject:
+    """A candidate and the reference that it is held against.
+
+    ``answer(case, dtype)`` is the candidate's, kept because values and gradients are asked for one
+    after the other; ``expected(case, dtype)`` the reference's, kept for other candidates too.
+    """
+
+    def __init__(self, candidate: Candidate, reference: Reference) -> None:
+        self.candidate, self.reference = candidate, reference
+        self.answer = cache(self.fresh_answer)
+        self.expected = partial(EXPECTED, reference)
+
+    def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
+        """Return the answer (a mean if it is random), with the gradient of ``factor`` x value."""
+        answer = partial(self.candidate.answer, case, dtype, factor)
+        if self.reference.random:
+            return mean_of_draws(answer)[0]
+        torch.default_generator.manual_seed(0)  # torch's own seeds GPUs too, and takes 1 ms
+        return answer()
+
+    def wrong(
+        self, part: str, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
+    ) -> Mismatch | None:
+        """Return how the candidate's "value" or "gradient" differs from the reference's, or None.
+
+        It may differ by what rounding in ``precision`` does, without one in ``dtype``.
+        """
+        found = getattr(self.answer(case, dtype), part)
+        return self.expected(case, precision or dtype).differing(part, found)
+
+
+def mean_of_draws(draw: Callable[[], Answer]) -> tuple[Answer, dict[str, float]]:
+    """Return the mean of many answers, and STANDARD_ERRORS of the difference of two means."""
+    torch.default_generator.manual_seed(0)
+    answers = [draw() for _ in range(DRAWS)]
+    values = torch.tensor([answer.value for answer in answers], dtype=torch.float64)
+    gradients = [answer.gradient for answer in answers if answer.gradient is not None]
+    if len(gradients) < DRAWS:
+        return Answer(float(values.mean()), None), {"value": 0.0, "gradient": 0.0}
+    stacked, unit = torch.stack(gradients), STANDARD_ERRORS * (2.0 / DRAWS) ** 0.5
+    errors = {"value": unit * float(values.std()), "gradient": unit * float(stacked.std(0).max())}
+    return Answer(float(values.mean()), stacked.mean(0)), errors
+
+
+def differing(
+    found: Any, expected: Any, floor: float, more: Callable[[], float], times: float = 1.0
+) -> Mismatch | None:
+    """Return how far a value or gradient (B, D) is from the expected one.
+
+    None within ``times`` what is allowed, ``floor`` and ``more()``, which takes long to find out;
+    None too where no gradient is expected.
+    """
+    if expected is None:
+        return None
+    off = _off(0.0 if found is None else found, expected)
+    largest = float(off.max())
+    if largest <= times * floor or largest <= (limit := times * (floor + more())):
+        return None
+    if found is None:
+        return Mismatch("no gradient reaches the embeddings", largest / limit)
+    if not off.ndim:
+        text = f"value {found:.7g}, expected {expected:.7g} (+-{limit:.1g})"
+        return Mismatch(text, largest / limit)
+    row, column = divmod(int(off.nan_to_num(torch.inf).argmax()), expected.shape[1])
+    text = (
+        f"gradient of row {row}, column {column} is {found[row, column]:.7g}, expected "
+        f"{expected[row, column]:.7g} (+-{limit:.1g})"
+    )
+    if float(expected.abs().max()) > limit:
+        share = float((found * expected).sum() / expected.square().sum())
+        text += f"; along the expected gradient it is {share:.4g} of it"
+    return Mismatch(text, largest / limit)
+
+
+def _off(found: Any, expected: Any) -> Tensor:
+    return torch.as_tensor(found - expected, dtype=torch.float64).abs()
+
+
 def reference(name: str, options: Mapping[str, Any]) -> Reference:
     """Return the reference of the loss registered as ``name``, with its hyperparameters.
 
@@ -74,19 +233,13 @@ def reference(name: str, options: Mapping[str, Any]) -> Reference:
     config = create_loss(name, **options).config  # it may refuse more than its Config says
     if getattr(config, "simix", False):
         raise ConfigError("--option", ["simix  makes images of its own (allowed here: false)"])
-    of_scores = _roadmap(config) if name == "roadmap" else _mean(_per_query()[name], config)
+    of_scores = _roadmap(config) if name == "roadmap" else _mean(PER_QUERY[name], config)
     return Reference(name, options, config, of_scores)
 
 
 def reference_names() -> list[str]:
     """Return the losses that have a reference, in alphabetical order."""
-    return sorted([*_per_query(), "roadmap"])
-
-
-def _per_query() -> dict[str, Callable]:
-    """Return the public functions of ``formulas`` by the name of their loss."""
-    found = inspect.getmembers(formulas, inspect.isfunction)
-    return {name: function for name, function in found if not name.startswith("_")}
+    return sorted([*PER_QUERY, "roadmap"])
 
 
 def _mean(formula: Callable, config: Any) -> OfScores:

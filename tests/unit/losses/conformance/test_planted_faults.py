@@ -14,8 +14,7 @@ from benchmark.losses import LOSSES
 from benchmark.losses.conformance import cases, checks
 from benchmark.losses.conformance.candidate import load
 from benchmark.losses.conformance.checks import all_findings, check_agreement, check_unusual
-from benchmark.losses.conformance.reference import reference, reference_names
-from benchmark.losses.conformance.subject import Subject
+from benchmark.losses.conformance.reference import Subject, reference, reference_names
 
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
