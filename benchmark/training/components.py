@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
@@ -30,7 +32,6 @@ from benchmark.models import EmbeddingModel, create_model
 from benchmark.training.checkpoint import Identity
 from benchmark.training.evaluate import Evaluator
 from benchmark.training.features import FrozenFeatures
-from benchmark.training.micro_batches import check_micro_batch
 
 
 @dataclass(frozen=True)
@@ -129,3 +130,21 @@ def build_components(
         loss=loss,
         evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim),
     )
+
+
+def check_micro_batch(model: nn.Module, micro_batch: int | None, batch_size: int) -> None:
+    """Raise ConfigError where batch norms would see parts in place of the batch.
+
+    They would normalise with other statistics, so that the gradient would be that of another
+    network than the recipe's.
+    """
+    if micro_batch is None or micro_batch >= batch_size:
+        return
+    count = sum(isinstance(layer, _BatchNorm) and layer.training for layer in model.modules())
+    if count:
+        problem = (
+            f"micro_batch  {micro_batch} splits batches of {batch_size}, and {count} batch norms "
+            "of this network use the statistics of what they are given; set "
+            "model.freeze_batch_norm: true, or micro_batch: null"
+        )
+        raise ConfigError("recipe section training", [problem])

@@ -14,9 +14,8 @@ from benchmark.core.results import EpochRecord, Scores
 from benchmark.input.create import create_input
 from benchmark.training.checkpoint import load_checkpoint, save_checkpoint
 from benchmark.training.components import Components
-from benchmark.training.evaluate import embed_images
+from benchmark.training.evaluate import EmbeddedProtocol, Measured, embed_images
 from benchmark.training.interrupt import Interrupted, StopRequest
-from benchmark.training.measure import EmbeddedProtocol, Measured
 from benchmark.training.optimizer import learning_rate_factor, set_learning_rate
 from benchmark.training.progress import Progress
 from benchmark.training.state import RunState

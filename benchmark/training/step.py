@@ -1,4 +1,11 @@
-"""One optimisation step: forward, loss on the embeddings, backward, update."""
+"""One optimisation step: forward, loss on the embeddings, backward, update.
+
+A batch may go through in micro-batches, so that a batch of any size fits the memory of a few
+images (Revaud et al., ICCV 2019, section 3.3; Cakir et al., CVPR 2019, section 4.1): embed all
+images without keeping what the backward pass needs, differentiate the loss with respect to the
+embeddings, then embed again, one micro-batch after the other, and send each one's gradient into the
+network. It costs a second forward pass.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +24,41 @@ from benchmark.core.seeding import derive
 from benchmark.losses.base import Loss
 from benchmark.training.components import Components
 from benchmark.training.memory import Memory
-from benchmark.training.micro_batches import MicroBatches
 from benchmark.training.numerics import autocast, grad_scaler
 from benchmark.training.optimizer import create_optimizer
+
+
+@dataclass(frozen=True)
+class MicroBatches:
+    """The two passes over one batch.
+
+    embed         images (b, C, H, W) on the CPU to embeddings (b, D) on the device
+    images        the batch (B, C, H, W), of which ``size`` images at a time reach the device
+    seed          seeds dropout and the like for each micro-batch, so that both passes draw the same
+    """
+
+    embed: Callable[[torch.Tensor], torch.Tensor]
+    images: torch.Tensor
+    size: int
+    seed: int
+
+    def embeddings(self) -> torch.Tensor:
+        """Return the embeddings (B, D) of the batch, without a graph."""
+        with torch.no_grad():
+            return torch.cat([self._embed(part) for part in self._parts()])
+
+    def backward(self, gradient: torch.Tensor) -> None:
+        """Send the gradient (B, D) with respect to the embeddings into the network."""
+        for part in self._parts():
+            self._embed(part).backward(gradient[part])
+
+    def _parts(self) -> Iterator[slice]:
+        for start in range(0, len(self.images), self.size):
+            yield slice(start, start + self.size)
+
+    def _embed(self, part: slice) -> torch.Tensor:
+        torch.manual_seed(derive(self.seed, "part", part.start))
+        return self.embed(self.images[part])
 
 
 class DivergedError(Exception):

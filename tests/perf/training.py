@@ -23,9 +23,9 @@ from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses import create_loss
 from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.training.components import build_components
+from benchmark.training.evaluate import Measured
 from benchmark.training.interrupt import StopRequest
 from benchmark.training.loop import Trainer
-from benchmark.training.measure import Measured
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress
 from benchmark.training.state import HASHED_BATCHES

@@ -35,9 +35,9 @@ from benchmark.losses import create_loss  # noqa: E402
 from benchmark.models import EmbeddingModel, create_model  # noqa: E402
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses  # noqa: E402
 from benchmark.training.components import Components  # noqa: E402
+from benchmark.training.evaluate import Measured  # noqa: E402
 from benchmark.training.interrupt import StopRequest  # noqa: E402
 from benchmark.training.loop import Trainer  # noqa: E402
-from benchmark.training.measure import Measured  # noqa: E402
 
 LOSS_TOLERANCE = 1e-9
 PROBE_TOLERANCE = 1e-8

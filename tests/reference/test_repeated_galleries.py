@@ -14,7 +14,7 @@ from made_up_embeddings import made_up
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.datasets.base import Protocol
 from benchmark.datasets.vehicleid import random_gallery
-from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.evaluate import EmbeddedProtocol
 
 AT = (1, 5, 20)
 TIMES = 10

@@ -10,7 +10,7 @@ from archives import SIZE
 from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
 from benchmark.datasets.faces import extended
-from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.evaluate import EmbeddedProtocol
 
 TABLES = {"vggface2": "bb_landmark/loose_bb_test.csv", "ijbc": "protocols/ijbc_metadata.csv"}
 NAMES = tuple(TABLES)

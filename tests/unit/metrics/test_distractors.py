@@ -9,7 +9,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.recipe import EvaluationConfig, QueryExpansionConfig
 from benchmark.datasets.base import Judgements, Protocol, pixel_set
 from benchmark.metrics import expand_queries, landmark_map, nearest_neighbours, search
-from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.evaluate import EmbeddedProtocol
 
 QUERIES, ITEMS, OTHERS, WIDTH = 7, 40, 150, 12
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.datasets.base import Judgements, Protocol, pixel_set
 from benchmark.metrics import retrieval_metrics
-from benchmark.training.measure import EmbeddedProtocol
+from benchmark.training.evaluate import EmbeddedProtocol
 
 RNG = np.random.default_rng(0)
 

@@ -15,8 +15,8 @@ from benchmark.core.recipe import MemoryConfig, TrainingConfig
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.losses import create_loss
 from benchmark.models import create_model
+from benchmark.training.components import check_micro_batch
 from benchmark.training.memory import Memory
-from benchmark.training.micro_batches import check_micro_batch
 from benchmark.training.step import Stepper
 
 CPU = torch.device("cpu")

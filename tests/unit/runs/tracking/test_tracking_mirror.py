@@ -9,8 +9,8 @@ import pytest
 from fabricated import make_epochs, make_spec, write_epochs, write_run
 
 from benchmark.runs.tracking import store
-from benchmark.training import mirror as mirror_module
-from benchmark.training.mirror import CLOSING_SHARE, Mirror
+from benchmark.training import progress as mirror_module
+from benchmark.training.progress import CLOSING_SHARE, Mirror
 
 HELPERS = Path(fabricated.__file__).parent
 
