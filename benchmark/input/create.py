@@ -1,11 +1,19 @@
-"""One input per image set: pixels in memory or image files, with seeded augmentation."""
+"""One input per image set: image files, or images in memory with one augmentation for a batch."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
 
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.recipe_input import InputConfig, check_input
+from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
-from benchmark.input.base import Input
+from benchmark.input.base import Input, normalisation
 from benchmark.input.files import FileInput
-from benchmark.input.pixels import PixelInput
+from benchmark.input.views import resize
 
 
 def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Input:
@@ -30,3 +38,72 @@ def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Inp
     if fits and (config.augmentation == "affine_noise" or unresized):
         return PixelInput(image_set, config, channels)
     return FileInput(image_set, config, channels)
+
+
+class PixelInput(Input):
+    """Rotates, shifts, zooms and adds noise to batches of images that lie in memory as uint8."""
+
+    def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
+        self.config, self.channels = config, channels
+        pixels = np.asarray(image_set.pixels)
+        if pixels.shape[-1] != channels:
+            pixels = pixels.repeat(channels, axis=-1) if pixels.shape[-1] == 1 else _grey(pixels)
+        self._pixels = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2)
+        self._mean, self._std = normalisation(config, channels)
+        self._coordinates = _coordinates(*self._pixels.shape[-2:])
+
+    def train_batches(
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
+    ) -> Iterator[torch.Tensor]:
+        """Yield the augmented tensors of ``batches[start:]``."""
+        generator = torch.Generator()
+        for number in range(start, len(batches)):
+            pixels = self._pixels.index_select(0, torch.from_numpy(batches[number]))
+            images = pixels.float().div_(255.0)
+            if self.config.augmentation == "affine_noise":
+                generator.manual_seed(derive(seed, "augmentation", epoch, number))
+                images = self._augment(images, generator)
+            yield self._normalise(images)
+
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
+        """Yield all images in order."""
+        height, width = (max(1, int(0.5 + scale * side)) for side in self._pixels.shape[-2:])
+        for at in range(0, len(self._pixels), batch_size):
+            rows = self._pixels[at : at + batch_size].permute(0, 2, 3, 1)
+            images = resize(rows, (width, height)).permute(0, 3, 1, 2)
+            yield self._normalise(images.float().div_(255.0))
+
+    def _normalise(self, images: torch.Tensor) -> torch.Tensor:
+        """Normalise in place: the images are copies already."""
+        return images.sub_(self._mean).div_(self._std).contiguous(memory_format=torch.channels_last)
+
+    def _augment(self, images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Apply one random affine map per image, then noise; both come from ``generator``."""
+        config = self.config
+        uniform = torch.rand(4, len(images), generator=generator) * 2 - 1
+        angle = uniform[0] * math.radians(config.degrees)
+        low, high = config.scale
+        zoom = 1 / (low + (high - low) * (uniform[1] + 1) / 2)
+        shift = uniform[2:] * 2 * config.translate  # grid coordinates span 2 per side
+        cosine, sine = torch.cos(angle) * zoom, torch.sin(angle) * zoom
+        rows = [torch.stack([cosine, -sine, shift[0]], 1), torch.stack([sine, cosine, shift[1]], 1)]
+        # F.affine_grid gives the same bits by matrices three wide, several times slower
+        grid = torch.stack(rows, 1).view(-1, 3) @ self._coordinates
+        grid = grid.view(-1, 2, *images.shape[-2:]).permute(0, 2, 3, 1)
+        moved = F.grid_sample(images, grid, align_corners=False)
+        if config.noise:
+            noise = torch.randn(moved.shape, generator=generator)
+            moved = moved.add_(noise, alpha=config.noise)
+        return moved
+
+
+def _coordinates(height: int, width: int) -> torch.Tensor:
+    """Return the homogeneous pixel centres (3, H * W) between -1 and 1: x, y, 1."""
+    whole = F.affine_grid(torch.eye(2, 3)[None], [1, 1, height, width], align_corners=False)
+    return torch.cat([whole.view(-1, 2), torch.ones(height * width, 1)], 1).T.contiguous()
+
+
+def _grey(pixels: np.ndarray) -> np.ndarray:
+    """Return the ITU-R 601 luma (N, H, W, 1) of colour pixels, as PIL computes it."""
+    weights = np.array([0.299, 0.587, 0.114], dtype=np.float32)
+    return np.rint(pixels.astype(np.float32) @ weights)[..., None].astype(np.uint8)

@@ -19,8 +19,7 @@ from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Picture
 from benchmark.input.base import Input, normalisation
-from benchmark.input.pictures import Size
-from benchmark.input.views import View, eval_view, train_view
+from benchmark.input.views import Size, View, eval_view, train_view
 
 PIECE = 16  # images that a worker decodes at a time
 AHEAD = 4  # pieces that each worker may have ready or under way

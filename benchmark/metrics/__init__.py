@@ -1,10 +1,9 @@
 """Exact retrieval metrics on numpy arrays; importing them imports neither torch nor faiss."""
 
-from benchmark.metrics.expansion import expand_queries
 from benchmark.metrics.landmarks import landmark_map, landmark_scores
+from benchmark.metrics.postprocessing import expand_queries, learn_whitening
 from benchmark.metrics.retrieval import evaluate_retrieval, retrieval_metrics
 from benchmark.metrics.search import nearest_neighbours
-from benchmark.metrics.whitening import learn_whitening
 
 __all__ = [
     "evaluate_retrieval",

@@ -12,8 +12,9 @@ from torch import nn
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.core.results import Weights
-from benchmark.models.layer_groups import rates_by_layer
-from benchmark.models.pooling import NativePooling, Pooling
+
+GEM_POWER = 3.0
+GEM_FLOOR = 1e-6
 
 
 class EmbeddingModel(nn.Module):
@@ -133,3 +134,75 @@ def _digest(module: nn.Module) -> str:
         content.update(name.encode())
         content.update(value.detach().cpu().contiguous().numpy().tobytes())
     return content.hexdigest()[:16]
+
+
+def rates_by_layer(backbone: Any, decay: float) -> list[dict[str, Any]]:
+    """Return trainable parameters by layer, first layers first, with multiples of the rate.
+
+    The groups are timm's (stem, blocks, last normalisation); the last one learns at the full rate,
+    each one before it ``decay`` times as fast (Bao et al., ICLR 2022). Raise ConfigError for a
+    backbone without groups.
+    """
+    from timm.models import group_parameters
+
+    parameters = {name: p for name, p in backbone.named_parameters() if p.requires_grad}
+    if decay == 1.0 or not parameters:
+        return [{"params": [*parameters.values()], "lr_multiplier": 1.0}]
+    if not hasattr(backbone, "group_matcher"):
+        words = f"layer_decay  {type(backbone).__name__} has no groups of layers; give 1"
+        raise ConfigError("recipe section optimizer", [words])
+    layers = group_parameters(backbone, backbone.group_matcher(coarse=False), reverse=True)
+    numbers = sorted({layers[name] for name in parameters})
+    return [
+        {
+            "params": [p for name, p in parameters.items() if layers[name] == number],
+            "lr_multiplier": decay ** (len(numbers) - 1 - place),
+        }
+        for place, number in enumerate(numbers)
+    ]
+
+
+class Pooling(nn.Module):
+    """Pools (B, C, H, W) maps or (B, N, C) tokens to (B, C).
+
+    ``prefix`` tokens (class token and the like) are left out of avg, max and gem; ``token`` takes
+    the first. GeM is the generalised mean with a learnt power, from 3 (Radenovic et al., PAMI
+    2019).
+    """
+
+    def __init__(self, kind: str, prefix: int = 0, channels_last: bool = False):
+        super().__init__()
+        self.kind, self.prefix, self.channels_last = kind, prefix, channels_last
+        if kind == "gem":
+            self.power = nn.Parameter(torch.tensor(GEM_POWER))
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Return (B, C)."""
+        if self.kind == "token":
+            return features[:, 0]
+        dims = (1,) if features.ndim == 3 else (1, 2) if self.channels_last else (2, 3)
+        if features.ndim == 3:
+            features = features[:, self.prefix :]
+        if self.kind == "max":
+            return features.amax(dim=dims)
+        if self.kind == "gem":
+            return (
+                features.clamp(min=GEM_FLOOR).pow(self.power).mean(dim=dims).pow(1.0 / self.power)
+            )
+        return features.mean(dim=dims)
+
+    def extra_repr(self) -> str:
+        """Show the kind."""
+        return self.kind
+
+
+class NativePooling(nn.Module):
+    """Pools as the backbone itself does it before its classifier, normalisation included."""
+
+    def __init__(self, backbone: Any):
+        super().__init__()
+        self._of = [backbone]  # in a list: its parameters are the backbone's, not this module's
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Return (B, C)."""
+        return self._of[0].forward_head(features, pre_logits=True)

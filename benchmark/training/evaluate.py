@@ -23,8 +23,8 @@ from benchmark.metrics import (
     learn_whitening,
     nearest_neighbours,
 )
-from benchmark.metrics.expansion import SPLIT_SUFFIX
 from benchmark.metrics.landmarks import ranks_behind
+from benchmark.metrics.postprocessing import SPLIT_SUFFIX
 from benchmark.metrics.ranks import ClassIndex, rank_rows, unit_rows
 from benchmark.metrics.retrieval import Retrieval
 from benchmark.metrics.search import nearest_in_blocks

@@ -178,7 +178,7 @@ def test_two_processes_that_draw_the_glyphs_at_once_leave_one_valid_file(tmp_pat
     code = """
 import pathlib, sys, time
 import numpy as np
-from benchmark.datasets import glyph_drawing
+from benchmark.datasets import glyphs
 meeting = pathlib.Path(sys.argv[1])
 def draw():
     (meeting / sys.argv[2]).touch()
@@ -189,10 +189,10 @@ def draw():
     numbers = 200 + np.arange(200)  # letters that have names
     names = np.array(["a", "b", "c"])
     return {"pixels": pixels, "codes": numbers, "fonts": numbers % 3, "font_names": names}
-glyph_drawing._draw = draw
-assert len(glyph_drawing.glyph_images()["codes"]) == 200
-glyph_drawing._draw = None  # the second reading comes from the file
-assert glyph_drawing.glyph_images()["pixels"][7, 1, 2] == 34
+glyphs._draw = draw
+assert len(glyphs.glyph_images()["codes"]) == 200
+glyphs._draw = None  # the second reading comes from the file
+assert glyphs.glyph_images()["pixels"][7, 1, 2] == 34
 """
     meeting, cache = tmp_path / "meeting", tmp_path / "cache"
     meeting.mkdir()

@@ -7,11 +7,14 @@ everything is there.
 
 import contextlib
 import io
+import multiprocessing
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from PIL import Image
@@ -19,6 +22,7 @@ from tqdm import tqdm
 
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json, write_text
+from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
 from benchmark.core.paths import os_errors
 from benchmark.datasets.base import fingerprint_of
 from benchmark.datasets.io.findings import listed
@@ -33,13 +37,15 @@ from benchmark.datasets.io.packed import (
     read_index,
     shard_name,
 )
-from benchmark.datasets.prepare.parallel import ordered_map
 
 SHARD_BYTES = 256_000_000
 PLAN = "plan.txt"
 ENCODING_VERSION = 1  # raise when the bytes change
 QUALITY = 95
 LOSSY = ("JPEG", "MPO", "WEBP")
+BLOCK = 2000  # items whose results may wait in memory
+CHUNK = 32  # items handed to a worker at a time
+MIN_ITEMS = 500  # per worker; fewer take less time than starting it
 
 
 def pack(
@@ -190,3 +196,32 @@ class Encoder:
         else:
             image.save(stream, "PNG")
         return stream.getvalue()
+
+
+def ordered_map(
+    function: Callable[[Any], Any], items: Sequence[Any], workers: int
+) -> Iterator[Any]:
+    """Yield ``function(item)`` for each item in order; few items or one worker stay here."""
+    workers = min(workers, -(-len(items) // MIN_ITEMS))
+    if workers <= 1:
+        yield from map(function, items)
+        return
+    context = multiprocessing.get_context("spawn")  # forking a process that has threads may hang
+    with ProcessPoolExecutor(workers, context, _start_worker, (function,)) as pool:
+        for at in range(0, len(items), BLOCK):
+            with held_back_from_workers():
+                results = pool.map(_apply, items[at : at + BLOCK], chunksize=CHUNK)
+            yield from results
+
+
+_function: Callable[[Any], Any]  # of a worker: sent once instead of with every chunk
+
+
+def _start_worker(function: Callable[[Any], Any]) -> None:
+    global _function
+    _function = function
+    leave_interrupts_to_parent()
+
+
+def _apply(item: Any) -> Any:
+    return _function(item)

@@ -27,8 +27,7 @@ from benchmark.datasets.prepare.install import (
     continue_moving,
     read_sources,
 )
-from benchmark.datasets.prepare.pack import pack
-from benchmark.datasets.prepare.parallel import ordered_map
+from benchmark.datasets.prepare.pack import ordered_map, pack
 
 RECORD, LOCK = "prepared.json", ".prepare.lock"
 

@@ -15,7 +15,7 @@ from benchmark.__main__ import app as whole_app
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets import DATASETS
 from benchmark.datasets.counts import count_differences, counts_table
-from benchmark.datasets.prepare import parallel
+from benchmark.datasets.prepare import pack
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_every_image_is_decoded_once_and_in_several_processes_alike(app, tmp_pat
         path.write_bytes(path.read_bytes()[:-200])
     arguments = ["data", "check", "inshop", "--root", str(tmp_path), "--images", "--allow-counts"]
     alone = CliRunner().invoke(app, [*arguments, "--workers", "1"])
-    monkeypatch.setattr(parallel, "MIN_ITEMS", 1)
+    monkeypatch.setattr(pack, "MIN_ITEMS", 1)
     several = CliRunner().invoke(app, [*arguments, "--workers", "2"])
     assert alone.output == several.output
     assert (alone.exit_code, several.exit_code) == (1, 1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark.datasets import load_dataset
-from benchmark.datasets.glyph_drawing import SIDE, glyph_images
+from benchmark.datasets.glyphs import SIDE, glyph_images
 
 
 def label_names(image_set) -> set[str]:
@@ -82,9 +82,9 @@ def test_sets_in_memory_can_be_sent_to_other_processes():
 def test_other_fonts_are_drawn_anew(monkeypatch, tmp_path):
     monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
     drawn = glyph_images_of_nothing()
-    monkeypatch.setattr("benchmark.datasets.glyph_drawing._draw", lambda: drawn)
+    monkeypatch.setattr("benchmark.datasets.glyphs._draw", lambda: drawn)
     fonts = [tmp_path / "a.ttf", tmp_path / "b.ttf"]
-    monkeypatch.setattr("benchmark.datasets.glyph_drawing._font_files", lambda: fonts)
+    monkeypatch.setattr("benchmark.datasets.glyphs._font_files", lambda: fonts)
     for content in (b"one", b"one", b"another size"):
         for path in fonts:
             path.write_bytes(content)
@@ -102,7 +102,7 @@ def glyph_images_of_nothing() -> dict[str, np.ndarray]:
 def test_reading_the_cache_does_not_import_matplotlib():
     glyph_images()
     code = (
-        "import sys; from benchmark.datasets.glyph_drawing import glyph_images; glyph_images(); "
+        "import sys; from benchmark.datasets.glyphs import glyph_images; glyph_images(); "
         "sys.exit('matplotlib' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

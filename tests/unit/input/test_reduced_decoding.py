@@ -12,8 +12,7 @@ from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener, ReducingOpener
 from benchmark.input.create import create_input
-from benchmark.input.pictures import pixels_of, resize
-from benchmark.input.views import View, eval_view, train_view
+from benchmark.input.views import View, eval_view, pixels_of, resize, train_view
 
 ROTATED = 6  # EXIF orientation: turn by 90 degrees
 SIZE = (403, 301)  # no multiple of the divisors

@@ -19,8 +19,15 @@ from benchmark.core.recipe_input import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener
 from benchmark.input.create import create_input
-from benchmark.input.pictures import Jitter, pixels_of, turn
-from benchmark.input.views import View, eval_view, random_resized_box, train_view
+from benchmark.input.views import (
+    Jitter,
+    View,
+    eval_view,
+    pixels_of,
+    random_resized_box,
+    train_view,
+    turn,
+)
 from benchmark.models.vision_ops import prepare_torchvision
 
 DRAWS = 2000

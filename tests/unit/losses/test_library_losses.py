@@ -11,7 +11,7 @@ import yaml
 
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.losses import LOSSES, create_loss
-from benchmark.losses import pml_signatures as library
+from benchmark.losses import pml as library
 from benchmark.losses.pml import NAMED as FILE
 
 torch.set_num_threads(1)

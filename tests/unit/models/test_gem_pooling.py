@@ -7,7 +7,7 @@ import torch
 
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.models import create_model
-from benchmark.models.pooling import Pooling
+from benchmark.models.embedding import Pooling
 
 
 def gem(power: float) -> Pooling:

@@ -193,7 +193,7 @@ def test_weights_that_cannot_be_fetched_point_to_the_checkpoint_option(monkeypat
 
 @pytest.mark.parametrize("pooling", ["avg", "max", "gem"])
 def test_pooling_leaves_out_the_class_token(pooling):
-    from benchmark.models.pooling import Pooling
+    from benchmark.models.embedding import Pooling
 
     tokens = torch.tensor([[[100.0], [1.0], [3.0]]])
     expected = {"avg": 2.0, "max": 3.0, "gem": ((1 + 27) / 2) ** (1 / 3)}[pooling]

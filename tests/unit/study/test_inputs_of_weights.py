@@ -11,7 +11,7 @@ import torch
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.models.backbone import _create
-from benchmark.models.pooling import NativePooling
+from benchmark.models.embedding import NativePooling
 from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.models.weight_facts import weight_facts
 from benchmark.study import load_study

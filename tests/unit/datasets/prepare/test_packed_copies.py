@@ -19,7 +19,6 @@ from benchmark.datasets import load_dataset
 from benchmark.datasets.io.images import open_image
 from benchmark.datasets.io.packed import PackedImages
 from benchmark.datasets.prepare import pack as packing
-from benchmark.datasets.prepare import parallel
 from benchmark.datasets.prepare.pack import Encoder, pack
 from benchmark.datasets.prepare.prepare import prepare
 
@@ -52,7 +51,7 @@ def test_images_are_shrunk_to_the_short_side_and_keep_their_shape(root):
 
 
 def test_shrinking_is_that_of_the_evaluation_up_to_the_compression(root):
-    from benchmark.input.pictures import pixels_of, resize
+    from benchmark.input.views import pixels_of, resize
 
     smooth = np.linspace(0, 255, 30 * 40 * 3).reshape(30, 40, 3).astype(np.uint8)
     for name in ("smooth.jpg", "smooth.png"):
@@ -217,9 +216,9 @@ def test_a_dataset_is_read_from_its_packed_copy_with_the_same_labels(tmp_path, n
 
 
 def test_other_processes_give_the_same_results_in_the_same_order(root, monkeypatch):
-    monkeypatch.setattr(parallel, "MIN_ITEMS", 1)
-    monkeypatch.setattr(parallel, "CHUNK", 2)
-    monkeypatch.setattr(parallel, "BLOCK", 50)
+    monkeypatch.setattr(packing, "MIN_ITEMS", 1)
+    monkeypatch.setattr(packing, "CHUNK", 2)
+    monkeypatch.setattr(packing, "BLOCK", 50)
     encoder = Encoder(root, SIDE)
     many = PATHS * 10
-    assert list(parallel.ordered_map(encoder, many, 2)) == [encoder(path) for path in many]
+    assert list(packing.ordered_map(encoder, many, 2)) == [encoder(path) for path in many]

@@ -9,7 +9,7 @@ import pytest
 from fabricated import make_epochs, make_spec, write_epochs, write_run
 
 from benchmark.runs.tracking import store
-from benchmark.training import progress as mirror_module
+from benchmark.training import progress
 from benchmark.training.progress import CLOSING_SHARE, Mirror
 
 HELPERS = Path(fabricated.__file__).parent
@@ -64,7 +64,7 @@ def test_a_server_that_never_answers_delays_start_and_end_by_seconds_at_most(
     assert helper.poll() is None, "the start waited for the helper"
     mirror._started -= 1e6  # a long training
     allowed = patience(helper, monkeypatch)
-    monkeypatch.setattr(mirror_module, "CLOSING_SECONDS", 0.2)
+    monkeypatch.setattr(progress, "CLOSING_SECONDS", 0.2)
     mirror.close()
     assert allowed == [0.2]
     assert helper.returncode == -signal.SIGKILL
@@ -100,10 +100,10 @@ def test_runs_reach_a_real_server_while_they_train_and_an_outage_is_made_good_on
     from benchmark.runs.tracking.importer import Counts, import_runs
 
     monkeypatch.setattr(
-        mirror_module, "CLOSING_SHARE", 9.9
+        progress, "CLOSING_SHARE", 9.9
     )  # these runs take no time, so no share of it
-    monkeypatch.setattr(mirror_module, "CLOSING_SECONDS", 60.0)
-    monkeypatch.setattr(mirror_module, "HELPER", "impatient_mirror")
+    monkeypatch.setattr(progress, "CLOSING_SECONDS", 60.0)
+    monkeypatch.setattr(progress, "HELPER", "impatient_mirror")
     monkeypatch.setenv("PYTHONPATH", str(HELPERS))
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     server = real_server(tmp_path / "server")
