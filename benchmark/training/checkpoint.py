@@ -54,8 +54,13 @@ def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | 
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Delete the checkpoint of a finished run, and its folder when that is left empty."""
+    """Delete the checkpoint of a finished run, and what a killed attempt left half-written.
+
+    The checkpoint's folder goes, too, when it is left empty.
+    """
     path = folder / CHECKPOINT
-    path.unlink(missing_ok=True)
+    half_written = ".*.????????"  # the names that ``replacing`` gives
+    for each in (path, *path.parent.glob(half_written), *folder.glob(half_written)):
+        each.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # it may hold other files, or be a link to another disk
         path.parent.rmdir()

@@ -112,11 +112,10 @@ class Server:
                 _die_with(connection)
                 _send(connection, pid=os.getpid())
                 status = _run(request)
+                _flush()  # the client closes, and ends this process, once it has the status
                 _send(connection, status=status)
         finally:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.flush()
-                sys.stderr.flush()
+            _flush()
             os._exit(status)
 
     def _fits(self, request: Request) -> bool:
@@ -128,6 +127,12 @@ class Server:
             reason = f"because these differ: {', '.join(sorted(differing))}"
             print(f"started by itself, not forked, {reason}", file=sys.stderr)
         return not differing
+
+
+def _flush() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
 
 
 def _die_with(connection: socket.socket) -> None:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 
 import pytest
-from tiny_runs import tiny_spec, write_spec_in
-from workplace import STUCK
 
-from benchmark.core.records import RESULT
 from benchmark.core.results import EpochRecord
 from benchmark.training.progress import Progress
 
@@ -49,10 +44,3 @@ def test_headline_scores_are_shown_and_map_where_there_are_no_others(
     line = capsys.readouterr().out
     assert all(part in line for part in shown)
     assert not any(part in line for part in left_out)
-
-
-def test_a_run_whose_streams_are_closed_is_trained(tmp_path):
-    spec = write_spec_in(tmp_path, tiny_spec(training={"epochs": 1}))
-    words = f"exec {sys.executable} -m benchmark train --spec {spec} <&- >&- 2>&-"
-    assert subprocess.run(["sh", "-c", words], timeout=STUCK, check=False).returncode == 0
-    assert (tmp_path / RESULT).is_file()
