@@ -37,7 +37,7 @@ MADE_UP, TRIALS = (*FILES, "figures/*.csv", "provenance.json"), ("runs.csv", "se
 # Columns and keys with words for people; and what differs between two trainings.
 PROSE = "reason|condition|note|footnote|sentence|says|rests on|may hold|outside|errors|warnings"
 COSTS = "[a-z]+_seconds|images_per_second|loss_ms|peak_[a-z_]+|resumed|platform|code_version"
-TRAINED, COST_FILES = ("smoke", "embedded"), ("stats/costs.csv", "tables/cost.csv")
+COST_FILES = ("stats/costs.csv", "tables/cost.csv", "tables/claims.csv")
 
 
 def call(verbs: tuple[str, ...], *words: object) -> str:
@@ -53,7 +53,6 @@ def call(verbs: tuple[str, ...], *words: object) -> str:
     return said.getvalue()
 
 
-# --- Made-up runs. --------------------------------------------------------------------------------
 def bounded(value: float) -> float:
     """Return a score in [0, 1], of so few digits that no processor makes another of it."""
     return round(min(1.0, max(0.0, value)), 7)
@@ -230,9 +229,10 @@ def read_files(folder: Path, files: tuple[str, ...], leave: str = PROSE) -> dict
 
 def trained(results: Path) -> dict[str, str]:
     """Return {file: text} of what smoke and embedded came to, without costs and versions."""
-    places = ("runs/**/result.json", *(f"{study}/{each}" for study in TRAINED for each in FILES))
-    found = read_files(results, places, f"{PROSE}|{COSTS}")
-    return {name: text for name, text in found.items() if not name.endswith(COST_FILES)}
+    places = [f"{study}/{each}" for study in ("smoke", "embedded") for each in FILES]
+    found = read_files(results, ("runs/**/result.json", *places), f"{PROSE}|{COSTS}")
+    costs = re.compile(r"(?m)^.* (seconds|ms|gpu)\b.*\n")  # claims about them
+    return {n: costs.sub("", text) for n, text in found.items() if not n.endswith(COST_FILES)}
 
 
 def made(studies: list[Path], *, covered: bool) -> dict[str, str]:
@@ -276,8 +276,8 @@ def main(words: list[str] | None = None) -> int:
     asked = parser.parse_args(words)
     if asked.trained:
         return compared(*map(trained, asked.trained))
-    studies = (ROOT / "workflow" / "config").glob(f"{asked.study}.yaml")
-    new = made(sorted(studies, reverse=True), covered=asked.study == "*")
+    studies = sorted(ROOT.glob(f"workflow/config/{asked.study}.yaml"), reverse=True)
+    new = made(studies, covered=asked.study == "*")
     if asked.files and asked.files.is_dir():
         paths = sorted(path for path in asked.files.rglob("*") if path.is_file())
         old = {str(each.relative_to(asked.files)): each.read_text("utf-8") for each in paths}
