@@ -85,7 +85,9 @@ def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | Non
                 found.setdefault(split, {})[part] = arrays[name]
     return {
         split: QueryScores(
-            *(parts[name] for name in _WHOLE),
+            parts["query"],
+            parts["label"],
+            parts["nearest"],
             {name: parts[name] for name in _AVERAGES if name in parts},
         )
         for split, parts in found.items()

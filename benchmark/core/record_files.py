@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from benchmark.core.errors import RunError
 
@@ -38,7 +38,7 @@ def parse_record(
 ) -> Record:
     """Return JSON of ``path`` as a ``kind``; raise RunError with the keys that are wrong."""
     try:
-        record: Record = adapter(kind).validate_json(data)
+        record: Record = adapter(cast(Any, kind)).validate_json(data)
     except ValueError as error:
         raise unreadable(path, what, error, command) from error
     return record
