@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmark.core.results import Count, Score
 from benchmark.papers.arrangements import Panel, TestSet
@@ -110,9 +111,9 @@ def _tests(samples: Sequence[Sample], default: Sample, grid: Grid) -> list[dict[
     """Return the test of each sample against the default; none for the default itself."""
     scores = [{seed: value / 100 for seed, value in each.by_seed.items()} for each in samples]
     against = {seed: value / 100 for seed, value in default.by_seed.items()}
-    tests = against_default(scores, against, grid.study.comparison.alpha)
-    rows = tests[list(TESTED)].to_dict("records")
+    tests = against_default(scores, against, grid.study.comparison.alpha)[list(TESTED)]
+    rows = tests.astype({"n": "Int64"}).astype(object).to_dict("records")
     return [
-        {str(name): None if value != value else value for name, value in row.items()}
+        {str(name): None if pd.isna(value) else value for name, value in row.items()}
         for row in rows
     ]

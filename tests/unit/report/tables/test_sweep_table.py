@@ -14,6 +14,7 @@ from made_up_results import made_up_runs, made_up_study
 from made_up_sweeps import sweep_study
 from scipy import stats
 
+from benchmark.papers.printed.study import Printed
 from benchmark.report.page.answer import answer
 from benchmark.report.papers.sweeps import sweep_tables
 from benchmark.report.render.csv import to_csv
@@ -101,6 +102,11 @@ def test_the_table_is_written_in_every_format(tmp_path, inputs):
     assert (record.name, record.rows) == ("sweeps", 10)
     for kind in ("csv", "md", "tex", "html"):
         assert (tmp_path / f"sweeps.{kind}").is_file()
+
+
+def test_the_values_are_read_as_they_were_written(tmp_path, inputs):
+    inputs.printed.write(tmp_path)
+    assert Printed.read(tmp_path) == inputs.printed
 
 
 def test_the_csv_has_the_numbers_in_full(table):
