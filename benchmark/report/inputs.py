@@ -228,10 +228,7 @@ def _read(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
-        table = guess_csv(path)
-        if table.duplicated().any():
-            raise ValueError(f"line {2 + int(table.duplicated().argmax())} comes twice")
-        return table
+        return guess_csv(path)
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     except (TypeError, OSError, ValueError) as error:
