@@ -19,6 +19,7 @@ TEST_WORKERS ?= 2
 TESTS ?= tests
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+EVIDENCE_ARGS ?=
 SECONDS ?= 60
 
 # Rules of the workflow call 'python' and 'snakemake': they must be the ones of the environment.
@@ -26,7 +27,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test fuzz test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test fuzz evidence evidence-trained test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +61,15 @@ test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, full 
 
 fuzz: $(STAMP) ## damage good files of every kind at random and read them (SECONDS=60)
 	PYTHONPATH=tests:tests/helpers OMP_NUM_THREADS=1 $(PY) -m hostile.fuzz --seconds $(SECONDS)
+
+evidence: $(STAMP) ## whether every study filled with made-up runs still gives the same files (EVIDENCE_ARGS=--update writes digests anew)
+	$(PY) tests/evidence/evidence.py $(EVIDENCE_ARGS)
+
+evidence-trained: $(STAMP) ## train smoke and embedded anew and compare with the results of before (BEFORE=folder; about 15 minutes)
+	@test -d "$(BEFORE)" || { echo "give the results of before: make evidence-trained BEFORE=folder"; exit 1; }
+	results=$$(mktemp -d) && $(PY) -m benchmark run smoke --results $$results && \
+		$(PY) -m benchmark run embedded --results $$results && \
+		$(PY) tests/evidence/evidence.py --trained "$(BEFORE)" $$results && rm -r $$results
 
 lint: $(STAMP) types ## ruff, snakefmt, mypy and Snakemake's own lints: rules and formatting
 	$(VENV)/bin/ruff check .

@@ -1,0 +1,300 @@
+"""Whether the suite still computes the same: every study, filled with made-up runs, from the
+specifications of its runs to its tables, compared by digests. README.md says how to use it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import io
+import itertools
+import json
+import math
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+import numpy as np
+import pandas as pd
+import typer
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGESTS = Path(__file__).with_name("digests.txt")
+
+# --- What depends on how the suite is built: its verbs, and the files that they leave. ------------
+SPECIFY = ("specs",)  # the specification of every run
+MATCH = ("collect", "verdicts")  # before any run: which run answers which printed number
+BUILD = ("collect", "stats", "verdicts", "claims", "papers", "tables", "plots", "report")
+SELECT, COVER = ("select",), ("coverage",)  # from trials to final runs; of all studies
+FILES = ("*.csv", "stats/*.csv", "tables/*.csv")
+MADE_UP, TRIALS = (*FILES, "figures/*.csv", "provenance.json"), ("runs.csv", "selection.json")
+# Columns and keys with words for people; and what differs between two trainings.
+PROSE = "reason|condition|note|footnote|sentence|says|rests on|may hold|outside|errors|warnings"
+COSTS = "[a-z]+_seconds|images_per_second|loss_ms|peak_[a-z_]+|resumed|platform|code_version"
+TRAINED, COST_FILES = ("smoke", "embedded"), ("stats/costs.csv", "tables/cost.csv")
+
+
+def call(verbs: tuple[str, ...], *words: object) -> str:
+    """Run verbs of the suite in this process, all with these arguments; return what they print."""
+    from benchmark.__main__ import app
+
+    os.chdir(ROOT)
+    said, arguments = io.StringIO(), [*map(str, words)]
+    for verb in verbs:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+            if typer.main.get_command(app).main([verb, *arguments], standalone_mode=False):
+                raise SystemExit(f"{verb} {' '.join(arguments)} failed")
+    return said.getvalue()
+
+
+# --- Made-up runs. --------------------------------------------------------------------------------
+def bounded(value: float) -> float:
+    """Return a score in [0, 1], of so few digits that no processor makes another of it."""
+    return round(min(1.0, max(0.0, value)), 7)
+
+
+def drawn(*key: object) -> random.Random:
+    """Return the generator of a key: the same numbers in every process and on every machine."""
+    return random.Random("/".join(map(str, ("evidence", *key))))
+
+
+def printed_scores(folder: Path) -> dict[str, Any]:
+    """Return printed scores by cell and split, from the verdicts before any run."""
+    found: dict[str, Any] = {}
+    rows = pd.read_csv(folder / "verdicts.csv").dropna(subset=["setting", "reference_mean"])
+    for row in rows.to_dict("records"):
+        cell = f"{row['dataset']}/{row['setting']}/{row['loss']}/bs{row['batch_size']:.0f}"
+        split = found.setdefault(cell, {}).setdefault(row["split"], {})
+        split[row["metric"]] = row["reference_mean"] / 100
+    return found
+
+
+def splits_of(spec: dict[str, Any], printed: dict[str, Any]) -> list[str]:
+    """Return the test splits of a run."""
+    cell, name = spec["run_id"].rpartition("/")[0], spec["dataset"]["name"]
+    if name in ("sfm120k", "landmarks_clean"):
+        sets = spec["dataset"]["params"].get("landmarks", ["roxford5k", "rparis6k"])
+        return [f"{each}_{level}" for each in sets for level in ("medium", "hard")]
+    same = {s for at in printed if at.startswith(cell.split("/")[0] + "/") for s in printed[at]}
+    return sorted(printed.get(cell) or same or {"held_out" if name == "class_folds" else "test"})
+
+
+def end_scores(spec: Any, split: str, printed: Any, own: random.Random) -> dict[str, float]:
+    """Return the scores after the last epoch: near the printed ones, or at a level of the cell."""
+    cell, dataset = spec["run_id"].rpartition("/")[0], spec["run_id"].partition("/")[0]
+    level = drawn("level", dataset, split).uniform(0.35, 0.7)
+    level += drawn("loss", cell, split).uniform(-0.06, 0.06)
+    shift = drawn("shift", cell, split).choice([0.0, 0.0, 0.0, 0.002, -0.05, 0.05])
+    noise = drawn("noise", cell).choice([0.0008, 0.002, 0.006])
+    luck = own.gauss(0, noise) + 0.0006 * drawn("seed", dataset, spec["seed"]).gauss(0, 1)
+    plain = {"map_at_r": level, "map": level}
+    for rank, k in enumerate(spec["recipe"]["evaluation"]["recall_at"]):
+        plain[f"recall_at_{k}"] = level + 0.2 * rank / (rank + 2)
+    wanted = {name: printed[name] + shift if name in printed else plain[name] for name in plain}
+    return {name: bounded(wanted[name] + luck + own.gauss(0, noise / 4)) for name in wanted}
+
+
+def query_scores(own: random.Random, ends: dict[str, float]) -> tuple[dict[str, Any], ...]:
+    """Return the scores of 60 queries of 12 classes whose means are about ``ends``, and those."""
+    chance = max(0.02, min(0.98, ends["map"]))
+    ranks = [int(math.log(1 - own.random()) / math.log(1 - chance)) + 1 for _ in range(60)]
+    kept: dict[str, Any] = {"query": [*range(60)], "label": [q % 12 for q in range(60)]}
+    for name in ("map", "map_at_r"):  # parts of 1024 are the same in every precision
+        kept[name] = [round(1024 * bounded(own.gauss(ends[name], 0.2))) / 1024 for _ in ranks]
+    every = kept | {name: [rank <= int(name[10:]) for rank in ranks] for name in ends if name[10:]}
+    return kept | {"nearest": ranks}, {name: bounded(sum(every[name]) / 60) for name in ends}
+
+
+def curve_of(spec: dict[str, Any], printed: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the losses and scores by epoch, and the scores of the last epoch's queries."""
+    own, cell, queries = drawn(spec["run_id"]), spec["run_id"].rpartition("/")[0], {}
+    epochs = range(4)[1 : spec["recipe"]["training"]["epochs"] + 1] or [0]
+    curve = [{"epoch": at, "loss": bounded(own.random() / at) if at else None} for at in epochs]
+    for split in splits_of(spec, printed):
+        ends = end_scores(spec, split, printed.get(cell, {}).get(split, {}), own)
+        if "glyphs" in cell and cell not in printed and split == "test":
+            queries[split], ends = query_scores(own, ends)
+        for point in curve[:-1]:
+            point[split] = {name: bounded(ends[name] - own.gauss(0.01, 0.01)) for name in ends}
+        curve[-1][split] = ends
+    return curve, queries
+
+
+def make_run(folder: Path, printed: dict[str, Any], whole: bool) -> None:
+    """Write what a run leaves; unless its study is ``whole``, few diverge, fail or are missing."""
+    spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+    run_id, own = spec["run_id"], drawn("cost", spec["run_id"])
+    luck = 0.5 if whole else own.random()
+    if luck < 0.012 and ".fold" not in run_id:
+        if luck < 0.004:
+            (folder / "train.log").write_text("error: made up\n", encoding="utf-8")
+        return
+    curve, queries = curve_of(spec, printed)
+    epochs, last = curve[-1]["epoch"], {k: v for k, v in curve[-1].items() if isinstance(v, dict)}
+    best: dict[str, Any] = {split: {} for split in last}
+    for split, name in ((each, name) for each in last for name in last[each]):
+        first = max(curve, key=lambda point, at=split, of=name: point[at][of])  # the first such
+        best[split][name] = {"value": first[split][name], "epoch": first["epoch"]}
+    status = "diverged" if luck > 0.985 else "ok"
+    if status == "diverged":
+        curve, last, best, queries = [{"epoch": epochs, "loss": None}], {}, {}, {}
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    data, backbone = spec["dataset"]["name"], spec["recipe"]["model"]["backbone"]
+    whose = {"schema": 1, "run_id": run_id, "spec_digest": digest, "code_version": "0+evidence"}
+    draws = {"loss_ms": 9, "images_per_second": 900, "startup_seconds": 9, "train_seconds": 90}
+    draws |= {"eval_seconds": 9, "total_seconds": 99}
+    cost: dict[str, float] = {key: round(own.uniform(1, most), 3) for key, most in draws.items()}
+    cost |= dict.fromkeys(("updates", "images_forward", "images_backward", "resumed"), 10 * epochs)
+    weights = f"{drawn('weights', backbone, spec['seed']).getrandbits(64):016x}"
+    batches = f"{drawn('batches', data, spec['seed']).getrandbits(256):064x}"
+    provenance = whose | {
+        "timing": cost, "memory": {"peak_rss_mb": 700.5, "peak_gpu_mb": 0.0}, "platform": "made-up",
+        "machines": ["made up"], "packages": {"torch": "2.13.0"}, "package_digests": [],
+        "hardware": {"cpu": "", "cores": 4, "usable_cores": 2, "memory_gb": 7.5, "gpus": []},
+        "weights": {"backbone": backbone, "weights": "", "initial_digest": weights,
+                    "parameters": 1000},
+        "numerics": {"device": "cpu", "precision": "float32", "threads": 1, "instructions": None,
+                     "deterministic": True},
+    }  # fmt: skip
+    result = whose | {
+        "status": status, "reason": "" if status == "ok" else "made up", "curve": curve,
+        "epochs": epochs, "steps": 10 * epochs, "metrics": {"last": last, "best": best},
+        "batch_stream": {"batches": 20, "sha256": batches}, "dataset": {"name": data,
+        "fingerprint": "made up", "counts": {"train": {"images": 50, "classes": 5}}},
+    }  # fmt: skip
+    for name, content in (("provenance.json", provenance), ("result.json", result)):
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    if queries:
+        arrays = {f"{split}/{name}": np.array(values, np.float32 if "map" in name else np.int32)
+                  for split, kept in queries.items() for name, values in kept.items()}  # fmt: skip
+        np.savez(folder / "queries.npz", spec_digest=np.array(digest), **arrays)
+
+
+def make_gaps(folder: Path) -> None:
+    """Write the decomposability gaps that an analysis would have measured in ROADMAP's study."""
+    (place := folder / "analyses" / "decomposability_gap").mkdir(parents=True)
+    run = pd.read_csv(folder / "runs.csv").query("loss == 'roadmap'").iloc[0]
+    lines, size = ["kind,trained_at,measured_at,seed,loss,gap"], run["batch_size"]
+    for seed, (loss, most) in itertools.product(range(3), (("sup_ap", 0.2), ("roadmap", 0.1))):
+        gap = bounded(drawn("gap", seed, loss).uniform(most / 2, most))
+        lines.append(f"gap,{size},{size},{seed},{loss},{gap}")
+    (place / "figure.csv").write_text("\n".join(lines), encoding="utf-8")
+    facts = {"schema": 1, "quick": False, "runs": [{"run_id": run["run_id"]}]}
+    (place / "summary.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def evidence_of(study: Path, results: Path) -> dict[str, str]:
+    """Fill a study, or its trials and then its final runs; return {study/file: text} of all."""
+    name, words = study.stem, (study, "--results", results)
+    folder, before = results / name, set(results.glob("runs/**/spec.json"))
+    call((*SPECIFY, *MATCH), *words)
+    specs = sorted(set(results.glob("runs/**/spec.json")) - before)
+    printed, trials = printed_scores(folder), ".fold" in specs[0].as_posix()
+    for path in specs:
+        make_run(path.parent, printed, whole=name in ("noise", "sweeps"))
+    if name == "roadmap":
+        make_gaps(folder)
+    call(SELECT if trials else BUILD, *words)
+    texts = read_files(folder, TRIALS if trials else MADE_UP)
+    texts[f"spec.json of {len(specs)} runs"] = "\n".join(path.read_text("utf-8") for path in specs)
+    found = {f"{name}/{file}": text for file, text in texts.items()}
+    return found | (evidence_of(folder / f"{name}-selected.yaml", results) if trials else {})
+
+
+def read_files(folder: Path, files: tuple[str, ...], leave: str = PROSE) -> dict[str, str]:
+    """Return {file: text} of the files of these patterns, without columns and keys of ``leave``."""
+    words, found = re.compile(rf"(?i)\b({leave})\b"), {}
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without(value[key]) for key in value if not words.search(key)}
+        return [without(each) for each in value] if isinstance(value, list) else value
+
+    for path in sorted({path for pattern in files for path in folder.glob(pattern)}):
+        if path.suffix == ".json":
+            text = json.dumps(without(json.loads(path.read_bytes())), indent=1, sort_keys=True)
+        else:
+            table = pd.read_csv(path, dtype=str, keep_default_na=False)
+            text = table[[name for name in table if not words.search(name)]].to_csv(index=False)
+        found[path.relative_to(folder).as_posix()] = text
+    return found
+
+
+def trained(results: Path) -> dict[str, str]:
+    """Return {file: text} of what smoke and embedded came to, without costs and versions."""
+    places = ("runs/**/result.json", *(f"{study}/{each}" for study in TRAINED for each in FILES))
+    found = read_files(results, places, f"{PROSE}|{COSTS}")
+    return {name: text for name, text in found.items() if not name.endswith(COST_FILES)}
+
+
+def made(studies: list[Path], *, covered: bool) -> dict[str, str]:
+    """Return {study/file: text} of studies, and the printed numbers that runs of all cover."""
+    found: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as place, ProcessPoolExecutor(2) as pool:
+        folders = [Path(place, study.stem) for study in studies]
+        for texts in pool.map(evidence_of, studies, folders):
+            found |= texts
+        if covered:
+            for folder in folders:  # two studies may share a run
+                shutil.copytree(folder, Path(place, "all"), dirs_exist_ok=True)
+            said = pool.submit(call, COVER, "--results", Path(place, "all")).result()
+            found["coverage"] = said.partition("\n\n")[0]  # then come reasons, in words
+    return found
+
+
+def compared(old: dict[str, str], new: dict[str, str]) -> int:
+    """Print which files of two sides differ, and where first; return the exit status."""
+    differing = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    for name in differing:
+        texts = [side.get(name, "") for side in (old, new)]
+        try:  # tables of one shape: by rows and columns
+            one, two = (pd.read_csv(io.StringIO(text), dtype=str) for text in texts)
+            first = one.compare(two, result_names=("before", "now")).head(3).to_string()
+        except ValueError:
+            pairs = itertools.zip_longest(*(text.splitlines() for text in texts))
+            first = "\n".join(str(each)[:300] for each in next(p for p in pairs if p[0] != p[1]))
+        print(f"{name} differs:\n{first}")
+    print(f"{len(differing)} of {len(new)} files differ")
+    return 1 if differing or not new else 0
+
+
+def main(words: list[str] | None = None) -> int:
+    """Make evidence and compare it; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("study", nargs="?", default="*", help="only this one")
+    parser.add_argument("--update", action="store_true", help="write the digests anew")
+    parser.add_argument("--files", type=Path, help="folder to write, or to compare if it exists")
+    parser.add_argument("--trained", nargs=2, type=Path, help="compare two folders of results")
+    asked = parser.parse_args(words)
+    if asked.trained:
+        return compared(*map(trained, asked.trained))
+    studies = (ROOT / "workflow" / "config").glob(f"{asked.study}.yaml")
+    new = made(sorted(studies, reverse=True), covered=asked.study == "*")
+    if asked.files and asked.files.is_dir():
+        paths = sorted(path for path in asked.files.rglob("*") if path.is_file())
+        old = {str(each.relative_to(asked.files)): each.read_text("utf-8") for each in paths}
+    else:
+        for name, text in new.items():
+            if asked.files:
+                (path := asked.files / name).parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+            new[name] = f"{name}  {len(text.splitlines())} lines  {digest}"
+        old = {line.split("  ")[0]: line for line in DIGESTS.read_text("utf-8").splitlines()}
+    apart = [name for name in old if asked.study not in ("*", re.split("/|-selected", name)[0])]
+    others = {name: old.pop(name) for name in apart}
+    if asked.update and not asked.files:
+        DIGESTS.write_text("\n".join(sorted((others | new).values())) + "\n", encoding="utf-8")
+    return compared(old, new)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
