@@ -142,7 +142,7 @@ def test_edited_numbers_make_the_analysis_again_that_is_compared_with_them(judge
 
 def test_every_data_file_of_the_papers_is_read_by_some_step():
     read = {name for step in STEPS.values() for name in (*step.shared, *step.named, *step.every)}
-    for_people = {"datasets.csv", "hyperparameters.csv", "scenarios.yaml", "NOTES.md"}
+    for_people = {"datasets.csv", "hyperparameters.csv", "NOTES.md"}
     files = {path.name for path in PACKAGE.rglob("*") if path.suffix in {".csv", ".yaml", ".md"}}
     assert files == read | for_people
 

@@ -43,8 +43,6 @@ def test_an_unknown_metric_is_named_with_those_that_exist(name):
     assert "recall_at_K" in problem and "map_at_r" in problem
 
 
-def test_a_metric_of_thousands_of_digits_is_none_and_shown_in_part():
-    problem = check_metric(f"recall_at_{'9' * 4400}")
-    assert problem.startswith("unknown metric 'recall_at_999") and len(problem) < 500
-    assert display_name(f"recall_at_{'9' * 4400}") == f"recall_at_{'9' * 4400}"
+def test_k_has_nine_digits_at_most():
     assert check_metric("recall_at_999999999") is None
+    assert check_metric("recall_at_9999999999").startswith("unknown metric 'recall_at_9999999999'")
