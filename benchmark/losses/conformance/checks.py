@@ -310,6 +310,7 @@ def _work(
     distributed.init_process_group(
         "gloo", init_method=f"file://{meeting}", rank=rank, world_size=PROCESSES
     )
+    distributed.barrier()  # else the first to answer may leave while the other still connects
     try:
         return load(source, loss, options).answer(half, FLOAT32)
     except REFUSALS as error:
