@@ -13,13 +13,13 @@ from typing import ClassVar
 import pandas as pd
 
 from benchmark.core.paths import is_text
+from benchmark.core.plain import whole_number
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, ImageSet, Protocol
 from benchmark.datasets.index import IndexedLoader, index_rows
 from benchmark.datasets.io.class_folders import is_ignored
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.images import IMAGE_SUFFIXES
-from benchmark.datasets.io.lists import whole_number
 
 FOLDER = "images"
 # where the classes come from, 200 of each, in the order of their numbers (eval/GPR1200.py)

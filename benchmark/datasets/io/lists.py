@@ -1,12 +1,12 @@
 """Text files that list images: lines of fields, or tables with a header; each bad line is named."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from benchmark.core.paths import leaves_root
+from benchmark.core.plain import whole_number
 from benchmark.datasets.io.findings import Findings
 
 LARGEST = 2**53  # of a table's numbers: pixels
@@ -55,11 +55,6 @@ def read_rows(
     return pd.DataFrame(
         {column: flat[at :: len(columns)] for at, column in enumerate(columns)}, dtype=object
     )
-
-
-def whole_number(text: str) -> int | None:
-    """Return a text of at most 18 digits as a number, None for any other text."""
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def select_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
