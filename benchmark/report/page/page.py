@@ -9,11 +9,14 @@ from pathlib import Path
 
 from benchmark import __version__
 from benchmark.core.files import write_text
-from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN
+from benchmark.metrics.names import metric_of
+from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN, VERDICTS
+from benchmark.papers.verdicts.words import rule
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import REASONS, TABLE
 from benchmark.report.inputs import Inputs, read_inputs
-from benchmark.report.labels import dataset_label, metric_label
+from benchmark.report.labels import confidence, dataset_label, loss_label, metric_label
+from benchmark.report.numbers import count, duration
 from benchmark.report.page.answer import (
     answer,
     claim_counts,
@@ -21,13 +24,8 @@ from benchmark.report.page.answer import (
     run_counts,
     verdict_counts,
 )
-from benchmark.report.page.methods import (
-    methods,
-    provenance_facts,
-    recipe_deviations,
-    recipe_sources,
-)
 from benchmark.report.page.notices import notices
+from benchmark.report.page.recipes import recipe_deviations, recipe_sources
 from benchmark.report.records import (
     CONTENTS,
     GALLERY,
@@ -273,6 +271,7 @@ def build_page(inputs: Inputs, folder: Path) -> str:
     gallery = load_gallery(folder / GALLERY)
     analyses = load_analyses(folder)
     items, missing = _items(folder, inputs.study)
+    verdicts = inputs.verdicts
     figures = [
         *[item.element for item in items.values()],
         *[analysis.figure for analysis in analyses],
@@ -298,9 +297,19 @@ def build_page(inputs: Inputs, folder: Path) -> str:
         else [],
         analyses=analyses,
         tones=TONES,
-        provenance=provenance_facts(inputs),
+        record=inputs.provenance,
         sources="".join(to_html(table, name) for name, table in tables.items() if table),
-        methods=methods(inputs),
+        budgets=bool(inputs.budgets),
+        registered=inputs.registered,
+        meanings=VERDICTS,
+        rule="" if verdicts.empty else rule(verdicts["level"].min()),
+        margins=[] if verdicts.empty else sorted(verdicts["margin"].dropna().unique()),
+        metric_of=metric_of,
+        metric_label=metric_label,
+        loss_label=loss_label,
+        confidence=confidence,
+        count=count,
+        duration=duration,
         version=__version__,
         style=style,
         script=script,

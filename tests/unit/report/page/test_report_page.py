@@ -16,7 +16,6 @@ from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.report.page.answer import answer, run_counts, verdict_counts
-from benchmark.report.page.methods import provenance_facts
 from benchmark.report.page.notices import notices
 from benchmark.report.page.page import build_page
 from benchmark.study.model import References
@@ -93,7 +92,7 @@ def test_page_has_every_part_of_a_report(page):
         "A processor",
     ):
         assert text in page
-    assert "numpy 2.4.6 (70 runs) / 2.3.0 (7 runs)" in page
+    assert "numpy 2.3.0 (7 runs); 2.4.6 (70 runs)" in page
 
 
 def test_equal_inputs_give_an_equal_page(inputs, page, folder, tmp_path):
@@ -149,9 +148,6 @@ def test_mixed_code_versions_and_recorded_errors_are_flagged(clean):
     mixed = dataclasses.replace(clean, runs=runs, provenance={})
     assert any(
         "different code versions: 0.9+older, 1.0+abc1234" in notice for notice in notices(mixed)
-    )
-    assert any(
-        term == "Code version" and "mixed" in value for term, value in provenance_facts(mixed)
     )
     record = {**made_up_provenance(), "errors": ["dataset 'x' had different contents"]}
     assert "Dataset 'x' had different contents." in notices(

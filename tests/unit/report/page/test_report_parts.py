@@ -13,8 +13,8 @@ from made_up_inputs import made_up_inputs, written_page
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.report.page.answer import answer, claim_counts, claims_heading
-from benchmark.report.page.methods import provenance_facts, recipe_sources
 from benchmark.report.page.page import load_analyses
+from benchmark.report.page.recipes import recipe_sources
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),
@@ -118,30 +118,41 @@ def test_sources_of_the_recipes_stand_under_provenance_once_each(tmp_path):
     assert recipe_sources(STUDY) is None
 
 
-def test_weights_are_told_by_architecture_and_digest_with_the_settings_of_each_size():
+def provenance(tmp_path, **changes) -> str:
+    """Return the words of the section on provenance, of a record with these entries."""
+    made = made_up_inputs(STUDY)
+    inputs = dataclasses.replace(made, provenance={**made.provenance, **changes})
+    shown = section(written_page(inputs, tmp_path), "provenance")
+    return " ".join(re.sub("<[^>]+>", " ", shown).split())
+
+
+def test_weights_are_told_by_architecture_and_digest_with_the_settings_of_each_size(tmp_path):
     same = {"backbone": "test_resnet", "weights": "from scratch"}
     entries = [
         {**same, "initial_digest": digest, "parameters": size, "settings": [setting], "runs": runs}
         for setting, size, runs in (("r", 384816, 40), ("r~dim32", 375504, 1))
-        for digest in ("38107c8e", "07651f4a")
+        for digest in ("07651f4a", "38107c8e")
     ]
-    made = made_up_inputs(STUDY)
-    told = provenance_facts(
-        dataclasses.replace(made, provenance={**made.provenance, "weights": entries})
+    assert (
+        "Weights: test_resnet from scratch; first weights of the backbone by digest: "
+        "07651f4a (41 runs), 38107c8e (41 runs); networks of "
+        "375504 parameters in r~dim32 (2 runs); 384816 parameters in r (80 runs)"
+    ) in provenance(tmp_path, weights=entries)
+
+
+def test_machines_are_told_with_the_vector_instructions_in_use(tmp_path):
+    (machine,) = made_up_inputs(STUDY).provenance["hardware"]
+    told = provenance(
+        tmp_path, hardware=[machine | {"instructions": used} for used in ("AVX512", "AVX2")]
     )
-    assert [value for term, value in told if term.startswith("Weights")] == [
-        "from scratch; first weights of the backbone by digest: 38107c8e (41 runs), "
-        "07651f4a (41 runs); networks of "
-        "384816 parameters in r (80 runs); 375504 parameters in r~dim32 (2 runs)"
-    ]
-
-
-def test_machines_are_told_with_the_vector_instructions_in_use():
-    made = made_up_inputs(STUDY)
-    machines = [{"cpu": "some", "gpus": [], "instructions": used} for used in ("AVX512", "AVX2")]
-    told = provenance_facts(dataclasses.replace(made, provenance={"hardware": machines}))
     for used in ("AVX512", "AVX2"):
-        assert ("Hardware", f"some, {used} instructions, no GPU") in told
+        assert f"2 of 4 cores used, {used} instructions, 7.5 GB of memory, no GPU, 77 runs" in told
+
+
+def test_versions_that_differ_are_counted(tmp_path):
+    told = provenance(tmp_path, code_versions={"1.0+abc": 3, "0.9": 1})
+    assert "0.9 (1 run); 1.0+abc (3 runs); mixed: compare numbers across them with care" in told
+    assert "numpy 2.3.0 (7 runs); 2.4.6 (70 runs)" in told and "torch 2.13.0" in told
 
 
 CLAIM = {
