@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from benchmark.papers.printed.study import FILES as PRINTED
 from benchmark.papers.printed.study import Printed
 from benchmark.papers.registration import RegistrationState, registration_state
 from benchmark.report.table import NothingToShow
-from benchmark.runs.study_provenance import read_study_provenance
 from benchmark.runs.table import RUNS_TABLE, RunTable
 from benchmark.stats.looks import at_level
 from benchmark.study import Study
@@ -197,7 +197,7 @@ def read_inputs(study: Study, results: Path) -> Inputs:
     printed = Printed() if absent else Printed.read(folder)
     provenance: Mapping[str, Any] = {}
     if (folder / "provenance.json").is_file():
-        provenance = public(read_study_provenance(folder / "provenance.json"))
+        provenance = public(json.loads((folder / "provenance.json").read_text("utf-8")))
     else:
         missing.append("provenance.json")
     present = {name: table for name, table in tables.items() if table is not None}

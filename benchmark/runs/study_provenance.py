@@ -3,70 +3,13 @@
 import json
 from collections import Counter, defaultdict
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, NotRequired
-
-from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
+from typing import Any
 
 from benchmark.core.cells import SEPARATOR
-from benchmark.core.record_files import read_record
 from benchmark.core.results import Provenance
 from benchmark.runs.status import RunStatus
 from benchmark.study.grid import Run
 from benchmark.study.trials.selection import EQUAL
-
-Counts = dict[str, int]
-
-
-class StoredMachine(TypedDict):
-    """A kind of machine and the number of its runs; ``instructions`` may be absent."""
-
-    cpu: str
-    cores: int | None
-    usable_cores: int | None
-    memory_gb: float | None
-    gpus: list[str]
-    runs: int
-    instructions: NotRequired[str]
-
-
-class StoredWeights(TypedDict):
-    """First weights, and the settings and number of runs that began with them."""
-
-    backbone: str
-    weights: str
-    initial_digest: str
-    parameters: int
-    settings: list[str]
-    runs: int
-
-
-class StoredDataset(TypedDict):
-    """Contents of a dataset by fingerprint, and its counts by split."""
-
-    fingerprints: Counts
-    counts: dict[str, Counts]
-
-
-class StudyProvenance(TypedDict):
-    """``provenance.json`` of a study, as ``Summary.record`` gives it."""
-
-    study: str
-    runs: Counts
-    code_versions: Counts
-    platforms: Counts
-    packages: dict[str, Counts]
-    hardware: list[StoredMachine]
-    weights: list[StoredWeights]
-    datasets: dict[str, StoredDataset]
-    total_seconds: float
-    errors: list[str]
-    warnings: list[str]
-
-
-def read_study_provenance(path: Path) -> StudyProvenance:
-    """Return the provenance of a study; raise RunError where there is none."""
-    return read_record(StudyProvenance, path, "the provenance of a study")
 
 
 class Summary:

@@ -14,7 +14,6 @@ from benchmark.core.records import RESULT
 from benchmark.papers import registration
 from benchmark.papers.library import paper_claims
 from benchmark.papers.registration import FILE, Registration, register, registration_state
-from benchmark.report.page.methods import methods
 from benchmark.report.page.notices import notices
 from benchmark.stats import moderation
 from benchmark.study import load_study
@@ -122,13 +121,13 @@ def test_the_verb_registers_and_says_what_changed(tmp_path):
 
 
 def test_the_page_says_whether_anything_changed(study, tmp_path):
-    from made_up_inputs import made_up_inputs
+    from made_up_inputs import made_up_inputs, written_page
 
     inputs = made_up_inputs(study)
     register(study, tmp_path)
     state = registration_state(study, tmp_path)
     same = dataclasses.replace(inputs, registered=state)
-    assert ("Registered analysis", state.words) in methods(same)
+    assert f"<dd>{state.words}</dd>" in written_page(same, tmp_path)
     assert not any("registered" in line for line in notices(same))
     other = registration_state(dataclasses.replace(study, metrics=("map",)), tmp_path)
     told = notices(dataclasses.replace(inputs, registered=other))
