@@ -6,13 +6,14 @@ run: either verdict in at most 5%.
 """
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
-from scipy.stats import binomtest
+from error_rates.world import columns, share
 
 from benchmark.core.seeding import derive
 from benchmark.papers.claims.kinds import parts_of
@@ -24,26 +25,21 @@ from benchmark.papers.verdicts.vocabulary import CONTRADICTED, SUPPORTED
 SCENARIOS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text())
 SD = 0.5  # of a run's own part: half a point, half a margin
 SIZES = (32, 64, 128, 256)
-RATES = {"supported": SUPPORTED, "contradicted": CONTRADICTED}
 
 
 def claim_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (2, 3, 5)) -> pd.DataFrame:
     """Return one row per scenario and number of seeds: both rates with 99.9% Monte Carlo limits."""
     rows = []
-    for name, entry in SCENARIOS.items():
-        claim, condition = _claim(**entry["claim"]), _condition(entry)
-        for n in seeds:
-            rng = np.random.default_rng(derive(seed, "claim simulation", name, str(n)))
-            verdicts = []
-            for _ in range(tables):
-                parts = parts_of(claim, _Drawn(entry["truth"], n, rng), condition)
-                verdicts.append(decide(parts, claim.alpha).verdict)
-            row: dict[str, Any] = {"scenario": name, "kind": claim.kind, "seeds": n}
-            for rate, word in RATES.items():
-                hits = verdicts.count(word)
-                limits = binomtest(hits, tables).proportion_ci(0.999)
-                row |= {rate: hits / tables, f"{rate}_low": limits.low, f"{rate}_high": limits.high}
-            rows.append(row)
+    for (name, entry), n in product(SCENARIOS.items(), seeds):
+        claim = _claim(**entry["claim"])
+        condition = Condition("simulated", batch_sizes=tuple(entry.get("sizes", SIZES)))
+        rng = np.random.default_rng(derive(seed, "claim simulation", name, str(n)))
+        studies = (_Drawn(entry["truth"], n, rng) for _ in range(tables))
+        parts = (parts_of(claim, study, condition) for study in studies)
+        found = np.array([decide(each, claim.alpha).verdict for each in parts])
+        words = {"supported": SUPPORTED, "contradicted": CONTRADICTED}
+        rates = {rate: share(found == word, 0.999) for rate, word in words.items()}
+        rows.append({"scenario": name, "kind": claim.kind, "seeds": n, **columns(rates)})
     return pd.DataFrame(rows)
 
 
@@ -57,10 +53,6 @@ def _claim(**entry: Any) -> Claim:
     entry["level_arms"] = {level: Arm(loss) for level, loss in entry.pop("levels", {}).items()}
     scope = (Scope(("simulated", "a second", "a third")),)  # others than the first: gains_most
     return Claim("nowhere", "a sentence", metrics=("map",), published=scope, **entry)
-
-
-def _condition(entry: Mapping[str, Any]) -> Condition:
-    return Condition("simulated", batch_sizes=tuple(entry.get("sizes", SIZES)))
 
 
 class _Drawn:

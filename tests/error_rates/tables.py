@@ -16,51 +16,47 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from error_rates.world import (
-    DRIFT,
+    EDGES,
     PAIRED,
     SEVERAL,
     SINGLE,
     Moderation,
-    Rate,
     World,
+    any_drifted,
     columns,
     drawn,
     drift_seen,
     evidence,
-    judge,
-    only_last,
     reproduced,
-    share,
-    worst_any_drifted,
-)
+    worst,
+)  # fmt: skip
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from benchmark.stats.intervals import Floats
 from benchmark.stats.looks import Levels, obrien_fleming, pocock
 from benchmark.stats.moderation import Moderated, moderate
-from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, UNDECIDED, compare, words
+from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, compare, words
 from benchmark.stats.sensitivity import marks
 
 
 def plain(variance: ArrayLike, df: ArrayLike) -> Moderated:
     """Return each cell's own variance, zero taken as exact: the rule before spreads were shared."""
     own = moderate(variance, df, limit=0.0)
-    return Moderated(np.maximum(own.variance, 1e-18), own.df, own.prior_variance, own.prior_df)
+    return replace(own, variance=np.maximum(own.variance, 1e-18))
 
 
 def pooled(variance: ArrayLike, df: ArrayLike) -> Moderated:
     """Return one variance for all sister cells."""
-    variance, df = np.broadcast_arrays(np.asarray(variance, float), np.asarray(df, float))
-    total = df.sum(axis=-1, keepdims=True)
+    variance, df = np.broadcast_arrays(variance, np.asarray(df, float))
+    total = df.sum(axis=-1, keepdims=True) + np.zeros_like(df)
     mean = (df * variance).sum(axis=-1, keepdims=True) / total
-    mean, total = np.broadcast_to(mean, df.shape), np.broadcast_to(total, df.shape)
     return Moderated(mean, total, mean, total - df)
 
 
 def smyth(variance: ArrayLike, df: ArrayLike, limit: float = np.inf) -> Moderated:
     """Return variances moderated as by Smyth (2004, section 6.2), for equal degrees of freedom."""
-    variance, df = np.broadcast_arrays(np.asarray(variance, float), np.asarray(df, float))
+    variance, df = np.broadcast_arrays(variance, np.asarray(df, float))
     half = df / 2
     raised = np.maximum(variance, 1e-5 * np.median(variance, axis=-1, keepdims=True))
     e = np.log(raised) - special.digamma(half) + np.log(half)
@@ -74,16 +70,6 @@ def smyth(variance: ArrayLike, df: ArrayLike, limit: float = np.inf) -> Moderate
     return Moderated(moderated, total, prior_variance * np.ones_like(df), prior_df)
 
 
-def always(variance: ArrayLike, df: ArrayLike, prior_df: float = 5.0) -> Moderated:
-    """Return variances with ``prior_df`` borrowed, however few or different the sisters are."""
-    variance, df = np.broadcast_arrays(np.asarray(variance, float), np.asarray(df, float))
-    squares = df * variance
-    others = df.sum(axis=-1, keepdims=True) - df
-    prior = (squares.sum(axis=-1, keepdims=True) - squares) / others
-    moderated = (prior_df * prior + squares) / (prior_df + df)
-    return Moderated(moderated, prior_df + df, prior, np.full(df.shape, prior_df))
-
-
 def _inverse_trigamma(value: Floats) -> Floats:
     """Return x with trigamma(x) = ``value``, by Newton's method on 1 / trigamma."""
     x = 0.5 + 1 / value
@@ -91,6 +77,16 @@ def _inverse_trigamma(value: Floats) -> Floats:
         trigamma = special.polygamma(1, x)
         x = x + trigamma * (1 - trigamma / value) / special.polygamma(2, x)
     return np.asarray(x, float)
+
+
+def always(variance: ArrayLike, df: ArrayLike, prior_df: float = 5.0) -> Moderated:
+    """Return variances with ``prior_df`` borrowed, however few or different the sisters are."""
+    variance, df = np.broadcast_arrays(variance, np.asarray(df, float))
+    squares = df * variance
+    others = df.sum(axis=-1, keepdims=True) - df
+    prior = (squares.sum(axis=-1, keepdims=True) - squares) / others
+    moderated = (prior_df * prior + squares) / (prior_df + df)
+    return Moderated(moderated, prior_df + df, prior, np.full(df.shape, prior_df))
 
 
 CANDIDATES: Mapping[str, Moderation] = {
@@ -104,8 +100,6 @@ CANDIDATES: Mapping[str, Moderation] = {
     "**at most twice its own (chosen)**": moderate,
     "at most three times its own": partial(moderate, times=3.0),
 }
-
-
 RULES = {"plain t test": plain, "shared spread": moderate}
 SEEDS = (2, 3, 5, 10)
 VARIED = 0.4  # log sd of spreads that differ from cell to cell
@@ -132,26 +126,31 @@ WORLDS: Mapping[str, World] = {
     "frozen, heavy tails": World(reference=PAIRED, heavy_tails=True),
     "frozen, correlated (0.5)": World(reference=PAIRED, correlation=0.5),
 }
+SPREADS = (World(), World(log_sd=0.4), World(log_sd=0.8), World(outliers=1, factor=10.0))
+LOOKS = (3, 5, 10)
+PLANS: Mapping[str, tuple[tuple[int, ...], float | Levels]] = {
+    "10 seeds, one look": ((10,), ALPHA),
+    "3, 5 and 10, Pocock (chosen)": (LOOKS, pocock(LOOKS)),
+    "3, 5 and 10, O'Brien-Fleming": (LOOKS, obrien_fleming(LOOKS)),
+    "5 and 10, Pocock (chosen)": ((5, 10), pocock((5, 10))),
+    "3, 5 and 10, each at 5%": (LOOKS, ALPHA),
+    "3, 4, 5, .. 10, each at 5%": (tuple(range(3, 11)), ALPHA),
+}
 
 
-def rule_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = SEEDS) -> pd.DataFrame:
+def rule_table(tables: int, seeds: tuple[int, ...] = SEEDS) -> pd.DataFrame:
     """Return one row per kind of reference, number of seeds and rule; rates with their limits."""
     records = []
-    for reference, n, (rule, moderation) in product(
-        (SINGLE, SEVERAL, PAIRED), seeds, RULES.items()
-    ):
-        world = World(reference=reference, seeds=n)
+    for reference, n, rule in product((SINGLE, SEVERAL, PAIRED), seeds, RULES):
+        world, how = World(reference=reference, seeds=n), {"moderation": RULES[rule]}
         varied = replace(world, log_sd=VARIED)
-        edge = [
-            reproduced(replace(each, sigma=sigma), tables, 1.0, seed, moderation)
-            for each, sigma in product((world, varied), SIGMAS)
-        ]
+        edge = [replace(each, sigma=sigma) for each, sigma in product((world, varied), SIGMAS)]
         rates = {
-            "any_drifted": worst_any_drifted(world, tables, seed, moderation),
-            "any_drifted_varied": worst_any_drifted(varied, tables, seed, moderation),
-            "reproduced_at_margin": max(edge, key=lambda rate: rate.value),
-            "drift_seen": drift_seen(world, tables, seed=seed, moderation=moderation),
-            "confirmed": reproduced(world, tables, 0.0, seed, moderation),
+            "any_drifted": any_drifted(world, tables, **how),
+            "any_drifted_varied": any_drifted(varied, tables, **how),
+            "reproduced_at_margin": worst(reproduced(each, tables, 1.0, **how) for each in edge),
+            "drift_seen": drift_seen(world, tables, **how),
+            "confirmed": reproduced(world, tables, 0.0, **how),
         }
         records.append({"reference": reference, "seeds": n, "rule": rule, **columns(rates)})
     return pd.DataFrame(records)
@@ -160,148 +159,71 @@ def rule_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = SEEDS) -> pd
 def missed_goals(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the shared spread that miss a goal by more than Monte Carlo error."""
     chosen = table[table["rule"] == "shared spread"]
-    missed = np.zeros(len(chosen), bool)
-    for name, limit in GOALS.items():
-        missed |= (chosen[f"{name}_low"] > limit).to_numpy()
-    for n, goal in POWER_GOALS.items():
-        weak = (chosen["seeds"] == n) & (chosen["reference"] == SINGLE)
-        missed |= (weak & (chosen["drift_seen_high"] < goal)).to_numpy()
-    return chosen[missed]
+    missed = np.logical_or.reduce([chosen[f"{name}_low"] > goal for name, goal in GOALS.items()])
+    wanted = chosen["seeds"].map(POWER_GOALS).where(chosen["reference"] == SINGLE)
+    return chosen[missed | (chosen["drift_seen_high"] < wanted)]
 
 
-def world_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (3, 5)) -> pd.DataFrame:
+def frontier_table(tables: int) -> pd.DataFrame:
+    """Return a row per rule, number of seeds and world of spreads, against one printed value."""
+    records = []
+    for rule, n, spreads in product(CANDIDATES, (2, 3), SPREADS):
+        how = {"world": replace(spreads, seeds=n), "moderation": CANDIDATES[rule]}
+        rates = {"any_drifted": any_drifted(tables=tables, **how)}
+        rates["drift_seen"] = drift_seen(tables=tables, **how)
+        records.append({"rule": rule, "seeds": n, **columns(rates)})
+    return pd.DataFrame(records)
+
+
+def world_table(tables: int, seeds: tuple[int, ...] = (3, 5)) -> pd.DataFrame:
     """Return one row per world and number of seeds: how often a verdict is wrong.
 
-    ``..._standing`` counts only wrong verdicts without any mark of sensitivity.
+    ``..._standing`` counts only wrong verdicts without any mark of sensitivity. Of drifts it is the
+    share of tables with any, of reproduced numbers that of numbers.
     """
     records = []
     for name, n in product(WORLDS, seeds):
         world = replace(WORLDS[name], seeds=n)
-        false = [
-            _wrong(replace(world, sigma=sigma), truth, DRIFTED, tables, seed)
-            for sigma, truth in ((0.3, 0.0), (3.0, 0.0), (1.0, 1.0))
-        ]
-        edge = [
-            _wrong(replace(world, sigma=sigma), 1.0, REPRODUCED, tables, seed) for sigma in SIGMAS
-        ]
+        drifts = [_wrong(world, *edge, DRIFTED, tables) for edge in ((0.3, 0.0), *EDGES)]
+        edge = [_wrong(world, sigma, 1.0, REPRODUCED, tables) for sigma in SIGMAS]
         record: dict[str, object] = {"world": name, "seeds": n}
         for at, end in enumerate(("", "_standing")):
-            record[f"any_drifted{end}"] = max(rates[at].value for rates in false)
-            record[f"reproduced_at_margin{end}"] = max(rates[at].value for rates in edge)
-        records.append({**record, "drift_seen": drift_seen(world, tables, seed=seed).value})
+            record[f"any_drifted{end}"] = max(hits[at].any(axis=-1).mean() for hits in drifts)
+            record[f"reproduced_at_margin{end}"] = max(hits[at].mean() for hits in edge)
+        records.append({**record, "drift_seen": drift_seen(world, tables).value})
     return pd.DataFrame(records)
 
 
-def _wrong(world: World, truth: float, word: str, tables: int, seed: int) -> tuple[Rate, Rate]:
-    """Return the rate of a wrong verdict, and of one that stands under every mark.
-
-    Of drifts it is the share of tables with any, of the other word the share of numbers.
-    """
-    found = evidence(drawn(world, truth, tables, seed))
+def _wrong(
+    world: World, sigma: float, truth: float, word: str, tables: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return where (T, C) a verdict is ``word``, and where it is and stands under every mark."""
+    world = replace(world, sigma=sigma)
+    found = evidence(world, drawn(world, truth, tables))
     hits = words(compare(found)) == word
-    published = world.reference != PAIRED
-    standing = np.logical_and.reduce(
-        [mark.stands for mark in marks(found, published=published).values()]
-    )
-    if word == DRIFTED:
-        return share(hits.any(axis=-1)), share((hits & standing).any(axis=-1))
-    return share(hits), share(hits & standing)
+    sensitive = marks(found, published=world.reference != PAIRED).values()
+    return hits, np.logical_and.reduce([hits, *(mark.stands for mark in sensitive)])
 
 
-# How the true spreads of sister cells may differ.
-SPREADS: Mapping[str, World] = {
-    "equal": World(),
-    "log sd 0.4": World(log_sd=0.4),
-    "log sd 0.8": World(log_sd=0.8),
-    "one of 10 times": World(outliers=1, factor=10.0),
-}
-
-
-def frontier_table(tables: int, seed: int = 0) -> pd.DataFrame:
-    """Return a row per rule, number of seeds and world of spreads, against one printed value.
-
-    any_drifted  tables with a false drift, the worse of both edges; drift_seen  3 points called
-    """
-    records = []
-    for rule, n, (spreads, world) in product(CANDIDATES, (2, 3), SPREADS.items()):
-        here, moderation = replace(world, seeds=n), CANDIDATES[rule]
-        rates = {
-            "any_drifted": worst_any_drifted(here, tables, seed, moderation),
-            "drift_seen": drift_seen(here, tables, seed=seed, moderation=moderation),
-        }
-        records.append({"rule": rule, "seeds": n, "spreads": spreads, **columns(rates)})
-    return pd.DataFrame(records)
-
-
-LOOKS = (3, 5, 10)
-EVERY = tuple(range(3, 11))  # after each seed from the third to the tenth
-
-
-def look(
-    world: World, looks: tuple[int, ...], level: float | Levels, tables: int, seed: int = 0
-) -> dict[str, Rate]:
-    """Return the rates of looking after so many seeds, at one level or one each.
+def sequence_table(tables: int) -> pd.DataFrame:
+    """Return one row per kind of reference and plan of looks, each with its level or levels.
 
     any_drifted            tables with a false drift at some look
     reproduced_at_margin   numbers on the edge of the margin called reproduced at some look
     drift_seen_...         3 points called drifted at the first look, and at some, at spread 0.3
     confirmed_...          equal numbers called reproduced, likewise
     """
-    world = replace(world, seeds=looks[-1])
-    wide, middle = replace(world, sigma=3.0), replace(world, sigma=1.0)
-    false = [
-        share((verdicts(each, truth, looks, level, tables, seed)[-1] == DRIFTED).any(axis=-1))
-        for each, truth in ((wide, 0.0), (middle, 1.0))
-    ]
-    edge = verdicts(world, 1.0, looks, level, tables, seed)
-    shifted = verdicts(world, only_last(world, DRIFT), looks, level, tables, seed)
-    equal = verdicts(world, 0.0, looks, level, tables, seed)
-    return {
-        "any_drifted": max(false, key=lambda rate: rate.value),
-        "reproduced_at_margin": share(edge[-1] == REPRODUCED),
-        "drift_seen_first": share(shifted[0][:, -1] == DRIFTED),
-        "drift_seen_all": share(shifted[-1][:, -1] == DRIFTED),
-        "confirmed_first": share(equal[0] == REPRODUCED),
-        "confirmed_all": share(equal[-1] == REPRODUCED),
-    }
-
-
-def verdicts(
-    world: World,
-    truth: NDArray[np.float64] | float,
-    looks: tuple[int, ...],
-    level: float | Levels,
-    tables: int,
-    seed: int,
-) -> list[NDArray[np.str_]]:
-    """Return the verdicts (T, C) after each look; one that is reached at a look stays."""
-    scores = drawn(world, truth, tables, seed, "sequential tables")
-    state = np.full((tables, world.cells), UNDECIDED, dtype="<U12")
-    after = []
-    for look, each in zip(looks, np.broadcast_to(level, len(looks)), strict=True):
-        now = words(judge(scores, looked=look), each)
-        state = np.where(state == UNDECIDED, now, state)
-        after.append(state)
-    return after
-
-
-def sequence_table(tables: int, seed: int = 0) -> pd.DataFrame:
-    """Return one row per kind of reference and plan: rates after all looks."""
     records = []
-    for reference, (name, (looks, level)) in product((SINGLE, PAIRED), plans().items()):
-        found = look(World(reference=reference), looks, level, tables, seed)
-        rates = {key: rate.value for key, rate in found.items()}
-        records.append({"reference": reference, "looks": name, **rates})
+    for reference, name in product((SINGLE, PAIRED), PLANS):
+        looks, level = PLANS[name]
+        world = World(reference=reference, seeds=looks[-1])
+        how = {"tables": tables, "looks": looks, "level": level}
+        rates = {
+            "any_drifted": any_drifted(world, **how),
+            "reproduced_at_margin": reproduced(world, truth=1.0, **how),
+        }
+        for end, at in {"first": 0, "all": -1}.items():
+            rates[f"drift_seen_{end}"] = drift_seen(world, at=at, **how)
+            rates[f"confirmed_{end}"] = reproduced(world, truth=0.0, at=at, **how)
+        records.append({"reference": reference, "looks": name, **columns(rates)})
     return pd.DataFrame(records)
-
-
-def plans() -> Mapping[str, tuple[tuple[int, ...], float | Levels]]:
-    """Return the looks and levels that ``docs/statistics.md`` compares."""
-    return {
-        "10 seeds, one look": ((10,), ALPHA),
-        "3, 5 and 10, Pocock (chosen)": (LOOKS, pocock(LOOKS)),
-        "3, 5 and 10, O'Brien-Fleming": (LOOKS, obrien_fleming(LOOKS)),
-        "5 and 10, Pocock (chosen)": ((5, 10), pocock((5, 10))),
-        "3, 5 and 10, each at 5%": (LOOKS, ALPHA),
-        "3, 4, 5, .. 10, each at 5%": (EVERY, ALPHA),
-    }

@@ -4,24 +4,33 @@ Everything is in points and the margin is one point. Our runs are normal with sp
 so is the one value that a paper prints, unless the world says otherwise.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
 from benchmark.core.seeding import derive
-from benchmark.stats.families import holm
-from benchmark.stats.intervals import Floats, t_interval
+from benchmark.stats.intervals import Floats, mean_sd, t_interval
+from benchmark.stats.looks import Levels
 from benchmark.stats.moderation import Moderated, moderate
-from benchmark.stats.reproduction import ALPHA, Evidence, TestResult, compare
+from benchmark.stats.reproduction import (
+    ALPHA,
+    DRIFTED,
+    REPRODUCED,
+    UNDECIDED,
+    Evidence,
+    compare,
+    words,
+)
 
 Moderation = Callable[[ArrayLike, ArrayLike], Moderated]
 SINGLE, SEVERAL, PAIRED = "single", "several", "paired"
 EPOCH_SHARE = 0.5  # of the variance of one epoch's score that is not the run's own
 DRIFT = 3.0  # points: the true difference of the one cell whose power is given
-CONFIDENCE = 0.9998  # of Monte Carlo limits
+EDGES = ((3.0, 0.0), (1.0, 1.0))  # spread and true difference where false drifts are most
 
 
 @dataclass(frozen=True)
@@ -42,139 +51,118 @@ class World:
     reference: str = SINGLE  # one value; mean and spread of several; frozen runs under our seeds
     reference_runs: int = 5
     ratio: float = 1.0  # spread of the reference's runs over that of ours
-    best_of: int = 1  # runs from which the reference's authors printed the best
+    best_of: int = 1  # runs from which the authors of one value printed the best
     epochs: int = 1  # epochs from which they printed the best; ours is the last
     laboratory: float = 0.0  # spread of a laboratory's own offset, in the reference alone
     printed: float = 0.0  # unit of the last printed digit; 0: not rounded
 
 
-@dataclass(frozen=True)
-class Tables:
+class Tables(NamedTuple):
     """Scores of ours (T, C, n), NaN where a run diverged, and the runs (T, C, m) behind theirs."""
 
-    world: World
     ours: Floats
     reference: Floats
 
 
 def draw(world: World, truth: Floats | float, tables: int, rng: np.random.Generator) -> Tables:
     """Return ``tables`` tables in which ours exceeds the reference by ``truth`` (C,) on average."""
+    sisters = world.sisters or world.cells
+
+    def standard(*shape: int) -> Floats:
+        if world.heavy_tails:
+            return rng.standard_t(3, shape) / np.sqrt(3)
+        return rng.standard_normal(shape)
+
+    def noise(runs: int) -> Floats:
+        """Return standard noise (T, C, runs), part of it common to the cells of a place."""
+        own = standard(tables, world.cells, runs)
+        if not world.correlation:
+            return own
+        common = np.repeat(standard(tables, world.cells // sisters, runs), sisters, axis=1)
+        return np.sqrt(world.correlation) * common + np.sqrt(1 - world.correlation) * own
+
     factors = np.exp(rng.normal(0.0, world.log_sd, (tables, world.cells)))
-    factors.reshape(tables, -1, world.sisters or world.cells)[..., : world.outliers] *= world.factor
+    factors.reshape(tables, -1, sisters)[..., : world.outliers] *= world.factor
     spread = world.sigma * factors[..., None]
-    ours = np.broadcast_to(truth, (world.cells,))[:, None] + spread * _noise(
-        world, tables, world.seeds, rng
-    )
-    theirs = spread * world.ratio * _reference_noise(world, tables, rng)
+    mean = np.broadcast_to(truth, (world.cells,))[:, None]
+    ours = mean + spread * noise(world.seeds)
+    runs = {SINGLE: world.best_of, SEVERAL: world.reference_runs, PAIRED: world.seeds}
+    theirs = noise(runs[world.reference])
+    if world.epochs > 1:
+        wobble = standard(*theirs.shape, world.epochs)
+        own = np.sqrt(1 - EPOCH_SHARE) * theirs[..., None]
+        theirs = (np.sqrt(EPOCH_SHARE) * wobble + own).max(axis=-1)
+    if world.reference == SINGLE:
+        theirs = theirs.max(axis=-1, keepdims=True)
+    theirs = spread * world.ratio * theirs
     if world.laboratory:
         theirs = theirs + rng.normal(0.0, world.laboratory, spread.shape)
     if world.step:
         level = rng.uniform(0.0, world.step, spread.shape)
-        ours, theirs = (
-            np.round((side + level) / world.step) * world.step for side in (ours, theirs)
-        )
-    if world.printed and world.reference != PAIRED:
+        ours = np.round((ours + level) / world.step) * world.step
+        theirs = np.round((theirs + level) / world.step) * world.step
+    if world.printed:
         theirs = np.round(theirs / world.printed) * world.printed
     if world.diverging:
         ours = np.where(rng.random(ours.shape) < world.diverging, np.nan, ours)
-    return Tables(world, ours, theirs)
+    return Tables(ours, theirs)
 
 
-def _noise(world: World, tables: int, runs: int, rng: np.random.Generator) -> Floats:
-    """Return standard noise (T, C, runs), part of it common to the cells of a place."""
-    own = _standard(world, (tables, world.cells, runs), rng)
-    if not world.correlation:
-        return own
-    sisters = world.sisters or world.cells
-    common = _standard(world, (tables, world.cells // sisters, runs), rng)
-    shared = np.repeat(common, sisters, axis=1)
-    return np.sqrt(world.correlation) * shared + np.sqrt(1 - world.correlation) * own
-
-
-def _reference_noise(world: World, tables: int, rng: np.random.Generator) -> Floats:
-    """Return standard noise (T, C, m) of the reference's runs, chosen by its authors' rule."""
-    if world.reference != SINGLE:
-        runs = world.seeds if world.reference == PAIRED else world.reference_runs
-        return _noise(world, tables, runs, rng)
-    found = _noise(world, tables, world.best_of, rng)
-    if world.epochs > 1:
-        wobble = _standard(world, (*found.shape, world.epochs), rng)
-        own = np.sqrt(1 - EPOCH_SHARE) * found[..., None]
-        found = (np.sqrt(EPOCH_SHARE) * wobble + own).max(-1)
-    return found.max(axis=-1, keepdims=True)
-
-
-def _standard(world: World, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    if world.heavy_tails:
-        return rng.standard_t(3, shape) / np.sqrt(3)
-    return rng.standard_normal(shape)
-
-
-def judge(
-    tables: Tables, moderation: Moderation = moderate, looked: int | None = None
-) -> TestResult:
-    """Return the tests (T, C) of drawn tables, on the first ``looked`` seeds of ours."""
-    return compare(evidence(tables, moderation, looked))
+def drawn(
+    world: World, truth: Floats | float, tables: int, seed: int = 0, stream: str = "simulated"
+) -> Tables:
+    """Return tables from a stream of their own: equal arguments give equal tables."""
+    role = (f"{stream} tables", repr(world), str(np.max(truth)), str(np.ndim(truth)))
+    return draw(world, truth, tables, np.random.default_rng(derive(seed, *role)))
 
 
 def evidence(
-    tables: Tables, moderation: Moderation = moderate, looked: int | None = None
+    world: World, tables: Tables, moderation: Moderation = moderate, looked: int | None = None
 ) -> Evidence:
     """Return the evidence (T, C) of drawn tables, on the first ``looked`` seeds of ours."""
-    world, ours = tables.world, tables.ours[..., :looked]
-    n = np.isfinite(ours).sum(axis=-1).astype(float)
+    ours, theirs = tables.ours[..., :looked], tables.reference
+    shape, places = ours.shape[:2], (len(ours), -1, world.sisters or world.cells)
+
+    def of(scores: Floats, name: str, spread: str) -> dict[str, Floats]:
+        mean, sd = (each.reshape(shape) for each in mean_sd(scores.reshape(-1, scores.shape[2])))
+        n = np.isfinite(scores).sum(axis=-1)
+        moderated = moderation((sd**2).reshape(places), (n - 1.0).reshape(places))
+        variance, df = (each.reshape(shape) for each in (moderated.variance, moderated.df))
+        return {name: mean, f"{name}_n": n, f"{spread}variance": variance, f"{spread}df": df}
+
     if world.reference == PAIRED:
-        differences = ours - tables.reference[..., :looked]
-        spread = _moderated(differences, world, moderation)
-        return Evidence(
-            ours=_mean(differences),
-            ours_n=n,
-            reference=0.0,
-            paired_n=n,
-            paired_variance=spread.variance,
-            paired_df=spread.df,
-            identical=(differences == 0).all(axis=-1),
-        )
-    mine = _moderated(ours, world, moderation)
-    found = Evidence(
-        ours=_mean(ours),
-        ours_n=n,
-        reference=tables.reference.mean(axis=-1),
-        variance=mine.variance,
-        df=mine.df,
-        slack=world.printed / 2,
-    )
-    if world.reference == SINGLE:
-        return found
-    theirs = _moderated(tables.reference, world, moderation)
-    return replace(
-        found,
-        reference_n=world.reference_runs,
-        reference_variance=theirs.variance,
-        reference_df=theirs.df,
-    )
+        gaps = ours - theirs[..., :looked]
+        found = of(gaps, "ours", "paired_")
+        same = (gaps == 0).all(axis=-1)
+        return Evidence(**found, reference=0.0, paired_n=found["ours_n"], identical=same)
+    found = of(ours, "ours", "") | {"reference": theirs.mean(axis=-1)}
+    if world.reference == SEVERAL:
+        found |= of(theirs, "reference", "reference_")
+    return Evidence(**found, slack=world.printed / 2)
 
 
-def _moderated(scores: Floats, world: World, moderation: Moderation) -> Moderated:
-    """Return the moderated variances (T, C) of scores (T, C, n) over the cells of each place."""
-    n = np.isfinite(scores).sum(axis=-1)
-    deviations = np.nan_to_num(scores - _mean(scores)[..., None])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variance = np.where(n > 1, (deviations**2).sum(axis=-1) / (n - 1), np.nan)
-    variance = np.where(variance < 1e-20, 0.0, variance)  # equal scores differ by rounding only
-    places = (len(variance), -1, world.sisters or world.cells)
-    found = moderation(variance.reshape(places), (n - 1.0).reshape(places))
-    return Moderated(**{name: each.reshape(n.shape) for name, each in vars(found).items()})
+def verdicts(
+    world: World,
+    truth: Floats | float,
+    tables: int,
+    moderation: Moderation = moderate,
+    looks: tuple[int, ...] = (),
+    level: float | Levels = ALPHA,
+) -> NDArray[np.str_]:
+    """Return the verdicts (L, T, C) after each look; one that is reached at a look stays.
+
+    Without ``looks`` there is one, at all seeds; ``level`` is one for all looks or one each.
+    """
+    scores = drawn(world, truth, tables, stream="sequential" if looks else "simulated")
+    state, after = np.full((tables, world.cells), UNDECIDED, dtype="<U12"), []
+    for look, each in np.broadcast(np.array(looks or [None]), level):
+        now = words(compare(evidence(world, scores, moderation, look)), each)
+        state = np.where(state == UNDECIDED, now, state)
+        after.append(state)
+    return np.array(after)
 
 
-def _mean(scores: Floats) -> Floats:
-    count = np.isfinite(scores).sum(axis=-1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(count > 0, np.nansum(scores, axis=-1) / count, np.nan)
-
-
-@dataclass(frozen=True)
-class Rate:
+class Rate(NamedTuple):
     """The share of simulated tables or numbers, and its Monte Carlo limits."""
 
     value: float
@@ -182,68 +170,39 @@ class Rate:
     high: float
 
 
-def share(hits: NDArray[np.bool_]) -> Rate:
+def share(hits: NDArray[np.bool_], confidence: float = 0.9998) -> Rate:
     """Return the rate of ``hits``; tables, its first axis, are the units of Monte Carlo error."""
     if hits.ndim == 1:
-        limits = binomtest(int(hits.sum()), hits.size).proportion_ci(CONFIDENCE)
+        limits = binomtest(int(hits.sum()), hits.size).proportion_ci(confidence)
     else:
-        limits = t_interval(hits.mean(axis=1), CONFIDENCE)
+        limits = t_interval(hits.mean(axis=1), confidence)
     return Rate(float(hits.mean()), float(limits.low), float(limits.high))
-
-
-def drawn(
-    world: World, truth: Floats | float, tables: int, seed: int, stream: str = "simulated tables"
-) -> Tables:
-    """Return tables from a stream of their own: equal arguments give equal tables."""
-    role = (stream, repr(world), str(np.max(truth)), str(np.ndim(truth)))
-    return draw(world, truth, tables, np.random.default_rng(derive(seed, *role)))
-
-
-def any_drifted(
-    world: World, tables: int, truth: float = 0.0, seed: int = 0, moderation: Moderation = moderate
-) -> Rate:
-    """Return how many tables have a false "drifted"; ``truth`` 0 to 1 is inside the margin."""
-    result = judge(drawn(world, truth, tables, seed), moderation)
-    return share((holm(result.p_drift) <= ALPHA).any(axis=-1))
-
-
-def worst_any_drifted(
-    world: World, tables: int, seed: int = 0, moderation: Moderation = moderate
-) -> Rate:
-    """Return the higher rate of tables with a false drift, far from the margin and at its edge."""
-    far = any_drifted(replace(world, sigma=3.0), tables, 0.0, seed, moderation)
-    edge = any_drifted(replace(world, sigma=1.0), tables, 1.0, seed, moderation)
-    return max(far, edge, key=lambda rate: rate.value)
-
-
-def reproduced(
-    world: World, tables: int, truth: float, seed: int = 0, moderation: Moderation = moderate
-) -> Rate:
-    """Return how many numbers are called reproduced: an error at ``truth`` 1, power at 0."""
-    result = judge(drawn(world, truth, tables, seed), moderation)
-    return share(np.asarray(result.p_equivalence <= ALPHA))
-
-
-def drift_seen(
-    world: World,
-    tables: int,
-    truth: float = DRIFT,
-    seed: int = 0,
-    moderation: Moderation = moderate,
-) -> Rate:
-    """Return how often the only cell with a difference, the table's last, is called drifted."""
-    result = judge(drawn(world, only_last(world, truth), tables, seed), moderation)
-    return share(holm(result.p_drift)[:, -1] <= ALPHA)
-
-
-def only_last(world: World, truth: float) -> Floats:
-    """Return the true differences (C,) of a table in which the last cell alone has one."""
-    return np.r_[np.zeros(world.cells - 1), truth]
 
 
 def columns(rates: Mapping[str, Rate]) -> dict[str, float]:
     """Return each rate and its limits by the names of their columns: name, name_low, name_high."""
-    found = {}
-    for name, rate in rates.items():
-        found |= {name: rate.value, f"{name}_low": rate.low, f"{name}_high": rate.high}
-    return found
+    ends = {"": 0, "_low": 1, "_high": 2}
+    return {f"{name}{end}": rate[at] for name, rate in rates.items() for end, at in ends.items()}
+
+
+def worst(rates: Iterable[Rate]) -> Rate:
+    """Return the highest of the rates."""
+    return max(rates, key=lambda rate: rate.value)
+
+
+def any_drifted(world: World, tables: int, **how: Any) -> Rate:
+    """Return how many tables have a false "drifted" at the worse of ``EDGES``."""
+    edges = [(replace(world, sigma=sigma), truth) for sigma, truth in EDGES]
+    found = (verdicts(each, truth, tables, **how)[-1] == DRIFTED for each, truth in edges)
+    return worst(share(hits.any(axis=-1)) for hits in found)
+
+
+def reproduced(world: World, tables: int, truth: float, at: int = -1, **how: Any) -> Rate:
+    """Return how many numbers are called reproduced: an error at ``truth`` 1, power at 0."""
+    return share(verdicts(world, truth, tables, **how)[at] == REPRODUCED)
+
+
+def drift_seen(world: World, tables: int, truth: float = DRIFT, at: int = -1, **how: Any) -> Rate:
+    """Return how often the only cell with a difference, the table's last, is called drifted."""
+    truths = np.r_[np.zeros(world.cells - 1), truth]
+    return share(verdicts(world, truths, tables, **how)[at, :, -1] == DRIFTED)

@@ -6,8 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from error_rates.tables import look
-from error_rates.world import PAIRED, World
+from error_rates.world import PAIRED, World, any_drifted, reproduced
 from made_up_results import made_up_study
 from scipy import stats
 
@@ -46,12 +45,11 @@ def test_a_study_of_one_look_tests_at_the_whole_level_and_one_of_three_at_less()
 
 
 def test_planned_looks_keep_the_error_that_unplanned_ones_exceed():
-    world = World(reference=PAIRED, sigma=0.1)
-    planned = look(world, LOOKS, pocock(LOOKS), 300)
-    at_will = look(world, LOOKS, 0.05, 300)
-    assert planned["reproduced_at_margin"].low <= 0.05
-    assert at_will["reproduced_at_margin"].low > 0.05
-    assert planned["any_drifted"].low <= 0.05
+    world = World(reference=PAIRED, sigma=0.1, seeds=10)
+    planned = {"looks": LOOKS, "level": pocock(LOOKS)}
+    assert reproduced(world, 300, 1.0, **planned).low <= 0.05
+    assert reproduced(world, 300, 1.0, looks=LOOKS, level=0.05).low > 0.05
+    assert any_drifted(world, 300, **planned).low <= 0.05
 
 
 def test_the_level_holds_for_independent_normal_looks():

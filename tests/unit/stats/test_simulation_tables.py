@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from error_rates.page import main
-from error_rates.tables import missed_goals, plans, rule_table, sequence_table, world_table
+from error_rates.tables import PLANS, missed_goals, rule_table, sequence_table, world_table
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def test_marks_of_sensitivity_take_most_wrong_verdicts_out():
 
 
 def test_every_plan_of_looks_has_a_row():
-    assert len(sequence_table(100)) == 2 * len(plans())
+    assert len(sequence_table(100)) == 2 * len(PLANS)
 
 
 def test_the_page_has_every_table_and_its_figure(tmp_path):
-    main(["--tables", "20", "--claims", "5", "--out", str(tmp_path)])
+    main(20, 5, tmp_path)
     text = (tmp_path / "error_rates.md").read_text()
     assert "{" not in text and text.count("| one value |") == 4
     assert (tmp_path / "error_rates.svg").read_text().startswith("<?xml")
