@@ -1,11 +1,10 @@
 """Analyses behind the losses: one file each, from a context to a figure, a table and findings.
 
 An analysis is registered with ``@ANALYSES.register("name", display="Title", places=(...))`` on a
-function ``build(context) -> Analysis``. It may train and may import torch, inside ``build``: asking
-for names and titles imports neither torch nor matplotlib. Those with ``trains=False`` take seconds
-and are part of every study of the papers' numbers; ``papers=(...)`` names the papers whose printed
-numbers it is compared with. Only ``cli`` imports this package; the report reads the files that
-``benchmark.analyses.write`` leaves.
+function ``build(context) -> Analysis``, which may train and import torch: asking for names and
+titles imports neither torch nor matplotlib. Those with ``trains=False`` take seconds and are part
+of every study of the papers' numbers; ``papers=(...)`` names the papers whose printed numbers it is
+compared with. Only ``cli`` imports this package; the report reads the files that ``make`` leaves.
 """
 
 from benchmark.core.registry import Registry

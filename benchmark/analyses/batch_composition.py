@@ -7,12 +7,10 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, cells, finding, numeric
+from benchmark.analyses.analysis import Analysis, finding, table
 from benchmark.analyses.context import Context
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.report.drawing import COLOURS, DOUBLE, FAINT, INK, Drawing, new_figure, styled
-from benchmark.report.records import Finding
-from benchmark.report.table import Section, Table, text_column
 
 TITLE = "What a batch holds"
 # FastAP's two strategies (supplement A); the study's own sampler comes after them. As many
@@ -21,13 +19,14 @@ STRATEGIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "hard": ("category_windows", {"batches_per_pair": 1, "largest": 24}),
     "random": ("class_windows", {}),
 }
-KINDS = {"query": 1, "neighbour": 2, "hard negative": 3, "easy negative": 4}  # pictures of a row
-LOOKS = {
-    "query": (INK, "-"),
-    "neighbour": (COLOURS["good"], "-"),
-    "hard negative": (COLOURS["bad"], "--"),
-    "easy negative": (FAINT, ":"),
+# what an image is to the query -> pictures of it in a row, and their frame
+KINDS = {
+    "query": (1, INK, "-"),
+    "neighbour": (2, COLOURS["good"], "-"),
+    "hard negative": (3, COLOURS["bad"], "--"),
+    "easy negative": (4, FAINT, ":"),
 }
+COLUMNS = 10  # pictures of a row
 CLASSES = 3  # examples of classes
 SIDE = 64  # pixels of a picture
 
@@ -56,58 +55,26 @@ def build(context: Context) -> Analysis:
     from benchmark.datasets import load_dataset
     from benchmark.input.samplers import create_sampler
 
-    size = context.batch_sizes[-1]
-    spec = context.spec("fast_ap", size, context.seeds[0])
+    size, seed = context.block.batch_sizes[-1], context.seeds[0]
+    spec = context.spec("fast_ap", size, seed)
     train = load_dataset(spec.dataset.name, spec.dataset.params).train
     if train.categories is None:
-        words = f"{context.dataset} has no categories; choose another with --dataset"
+        words = f"{spec.dataset.label} has no categories; choose another with --dataset"
         raise ConfigError("analysis 'batch_composition'", [Problem(words)])
+    of = {"labels": train.labels, "categories": train.categories}
     own = spec.recipe.sampler
     counts, first = [], {}
     for strategy, (name, params) in {**STRATEGIES, "this study": (own.name, own.params)}.items():
-        sampler = create_sampler(
-            name,
-            params,
-            labels=train.labels,
-            categories=train.categories,
-            batch_size=size,
-            seed=context.seeds[0],
-        )
-        epoch = sampler.epoch(0)
+        epoch = create_sampler(name, params, **of, batch_size=size, seed=seed).epoch(0)
         first[strategy] = epoch[0]
         for batch in epoch:
             counted = composition(train.labels[batch], train.categories[batch])
             counts.append(counted.assign(strategy=strategy, sampler=name))
     data = pd.concat(counts, ignore_index=True)
-    place = f"{context.description.partition(',')[0]}, batches of {size}"
-    drawing = _draw(train, dict(_rows(train, first)), place)
-    return Analysis(drawing, _table(data, place), _claims(data, size))
-
-
-def _rows(train: Any, first: Mapping[str, np.ndarray]) -> Iterator[tuple[str, list]]:
-    """Yield (words, [(kind, number of the image)]) of each row of pictures."""
-    sizes = pd.Series(train.labels).value_counts(sort=False)
-    classes = sizes[sizes > 1].index[:: max(1, len(sizes) // CLASSES)][:CLASSES]
-    for number, label in enumerate(classes, 1):
-        members = np.flatnonzero(train.labels == label)[: sum(KINDS.values())]
-        yield f"class {number}", [("", each) for each in members.tolist()]
-    for strategy, batch in first.items():
-        labels = train.labels[batch]
-        query = next((i for i in range(len(batch)) if (labels == labels[i]).sum() > 1), 0)
-        kinds = kinds_of(query, labels, train.categories[batch])
-        chosen = [
-            (kind, int(each))
-            for kind, most in KINDS.items()
-            for each in batch[kinds == kind][:most]
-        ]
-        yield strategy, chosen
-
-
-def _claims(data: pd.DataFrame, size: int) -> list[Finding]:
     hard, random = (data[data["strategy"] == name] for name in STRATEGIES)
     means = [float(each["hard negative"].mean()) for each in (hard, random)]
     halves = float((hard["easy negative"] == size // 2).mean())
-    return [
+    claims = [
         finding(
             "random_batches_have_fewer_hard_negatives",
             "FastAP supplement A",
@@ -124,46 +91,61 @@ def _claims(data: pd.DataFrame, size: int) -> list[Finding]:
             halves == 1,
         ),
     ]
-
-
-def _table(data: pd.DataFrame, place: str) -> Table:
+    place = f"{context.place}, batches of {size}"
     shown = [kind for kind in KINDS if kind != "query"]
-    columns = [text_column("sampling"), text_column("sampler")]
-    columns += [numeric(f"{kind}s", part) for kind in shown for part in ("mean", "fewest", "most")]
     groups = data.groupby(["strategy", "sampler"], sort=False)[shown].agg(["mean", "min", "max"])
-    rows = [cells(*names, *row) for names, row in zip(groups.index, groups.to_numpy(), strict=True)]
+    parts = [(f"{kind}s", part) for kind in shown for part in ("mean", "fewest", "most")]
     caption = (
         f"What a query meets in its batch, over all queries of an epoch ({place}). Neighbours are "
         "of its class, hard negatives of its category, easy negatives of another."
     )
-    return Table(TITLE, caption, columns, [Section("", rows)])
+    rows = [
+        ("", [*names, *row]) for names, row in zip(groups.index, groups.to_numpy(), strict=True)
+    ]
+    lines = table(TITLE, caption, ["sampling", "sampler", *parts], rows)
+    return Analysis(_draw(train, dict(_rows(train, first)), place), lines, claims)
+
+
+def _rows(train: Any, first: Mapping[str, np.ndarray]) -> Iterator[tuple[str, list]]:
+    """Yield (words, [(kind, number of the image)]) of each row of pictures."""
+    sizes = pd.Series(train.labels).value_counts(sort=False)
+    classes = sizes[sizes > 1].index[:: max(1, len(sizes) // CLASSES)][:CLASSES]
+    for number, label in enumerate(classes, 1):
+        members = np.flatnonzero(train.labels == label)[:COLUMNS]
+        yield f"class {number}", [("", each) for each in members.tolist()]
+    for strategy, batch in first.items():
+        labels = train.labels[batch]
+        query = next((i for i in range(len(batch)) if (labels == labels[i]).sum() > 1), 0)
+        kinds = kinds_of(query, labels, train.categories[batch])
+        chosen = [
+            (kind, batch[kinds == kind][:most].tolist()) for kind, (most, *_) in KINDS.items()
+        ]
+        yield strategy, [(kind, each) for kind, numbers in chosen for each in numbers]
 
 
 def _draw(train: Any, rows: Mapping[str, list], place: str) -> Drawing:
-    columns, marks = sum(KINDS.values()), []
+    marks = []
     with styled():
-        figure, grid = new_figure(DOUBLE, 0.85 * len(rows), len(rows), columns)
+        figure, grid = new_figure(DOUBLE, 0.85 * len(rows), len(rows), COLUMNS)
+        for axes in grid.flat:
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
         for (words, pictures), line in zip(rows.items(), grid, strict=True):
-            for axes in line:
-                axes.set_xticks([])
-                axes.set_yticks([])
-                axes.grid(False)
-                axes.spines[:].set_visible(False)
             line[0].set_ylabel(words)
             for axes, (kind, number) in zip(line, pictures, strict=False):
                 image = train.image(number).convert("RGB")
                 image.thumbnail((SIDE, SIDE))
                 axes.imshow(np.asarray(image))
                 if kind:
-                    colour, dash = LOOKS[kind]
+                    _, colour, dash = KINDS[kind]
                     axes.spines[:].set(visible=True, color=colour, linestyle=dash, linewidth=1.5)
                     axes.set_xlabel(kind.replace(" ", "\n"))
                 marks.append({"row": words, "kind": kind, "image": train.names[number]})
     caption = (
         "Example classes of the training images, and what one query of the first batch meets in it "
-        f"({place}): up to {KINDS['neighbour']} neighbours (solid frame), {KINDS['hard negative']} "
-        f"hard negatives of its category (dashed) and {KINDS['easy negative']} easy ones (dotted), "
-        "under FastAP's hard and random sampling and under the sampler of the study."
+        f"({place}): up to 2 neighbours (solid frame), 3 hard negatives of its category (dashed) "
+        "and 4 easy ones (dotted), under FastAP's hard and random sampling and under the sampler "
+        "of the study."
     )
     alt = f"Rows of pictures: {', '.join(rows)}."
     return Drawing(TITLE, caption, alt, figure, pd.DataFrame(marks))

@@ -24,7 +24,7 @@ from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.labels import dataset_name
 from benchmark.report.numbers import listed
-from benchmark.study.model import Block, Study, Variant
+from benchmark.study.model import Block, Study
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,8 @@ class Recording:
 
     def steps(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield embeddings (B, D) and labels (B,) of each training step of the epoch, in order."""
-        ends = np.cumsum(self.sizes)
-        for start, end in zip(ends - self.sizes, ends, strict=True):
-            yield self.batches[start:end], self.batch_labels[start:end]
+        ends = np.cumsum(self.sizes)[:-1]
+        return zip(np.split(self.batches, ends), np.split(self.batch_labels, ends), strict=True)
 
 
 def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recording:
@@ -59,7 +58,7 @@ def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recordi
     one time do double work, and each leaves a whole file.
     """
     version = re.sub(r"[^\w.]", "-", code_version())
-    path = Path(folder) / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"
+    path = folder / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"
     if path.is_file():
         with np.load(path) as stored:
             return Recording(**stored)
@@ -80,36 +79,31 @@ def _train(spec: RunSpec) -> Recording:
 
     training = spec.recipe.training
     components = build_components(spec, prepare_numerics(training))
-    seen: deque[tuple[np.ndarray, np.ndarray]] = deque(
-        maxlen=len(components.sampler.epoch(training.epochs - 1))
-    )
+    seen: deque = deque(maxlen=len(components.sampler.epoch(training.epochs - 1)))
 
     def note(module: Any, inputs: tuple) -> None:
-        seen.append(tuple(tensor.detach().cpu().numpy().copy() for tensor in inputs[:2]))
+        seen.append([tensor.detach().cpu().numpy().copy() for tensor in inputs[:2]])
 
     hook = components.loss.register_forward_pre_hook(note)
     try:
         with StopRequest() as stop, tempfile.TemporaryDirectory() as scratch:
             trainer = Trainer(components, Path(scratch), Progress(spec.run_id, training.epochs))
-            embedded = trainer.run(stop).embedded
+            item = next(iter(trainer.run(stop).embedded.values()))
     except DivergedError as error:
-        raise RunError(
-            f"{spec.run_id} diverged ({error}), so its embeddings cannot be analysed"
-        ) from error
+        words = f"{spec.run_id} diverged ({error}), so its embeddings cannot be analysed"
+        raise RunError(words) from error
     finally:
         hook.remove()
-    item = next(iter(embedded.values()))
-    gallery, gallery_labels = np.zeros((0, item.query.shape[1]), np.float32), np.zeros(0, np.int64)
-    if item.gallery is not None and item.protocol.gallery is not None:
-        gallery, gallery_labels = item.gallery, item.protocol.gallery.labels
+    rows, labels = zip(*seen, strict=True)
+    query, gallery = item.protocol.query, item.protocol.gallery
     return Recording(
-        batches=np.concatenate([rows for rows, _ in seen]).astype(np.float32),
-        batch_labels=np.concatenate([labels for _, labels in seen]).astype(np.int64),
-        sizes=np.array([len(labels) for _, labels in seen]),
+        batches=np.concatenate(rows).astype(np.float32),
+        batch_labels=np.concatenate(labels).astype(np.int64),
+        sizes=np.array([*map(len, labels)]),
         query=item.query,
-        query_labels=item.protocol.query.labels,
-        gallery=gallery,
-        gallery_labels=gallery_labels,
+        query_labels=query.labels,
+        gallery=item.query[:0] if item.gallery is None else item.gallery,
+        gallery_labels=query.labels[:0] if gallery is None else gallery.labels,
     )
 
 
@@ -117,122 +111,85 @@ QUICK_DATASET = "glyphs_tiny"
 DEFAULT_SEEDS = 3
 
 
-@dataclass(frozen=True)
+@dataclass
 class Context:
     """The first block of a study (its first dataset and its recipe), seen by an analysis.
 
-    seeds   each asks for a training of its own
+    seeds   each asks for a training of its own; by default the study's first three, quick its first
     quick   the smallest dataset and one epoch: the numbers mean nothing, every step is taken
     say     prints one line of progress
     used    the runs that were asked for, filled on the way
+    block   what is trained: without a memory, as what is looked at are batches
     """
 
     study: Study
     results: Path
-    seeds: tuple[int, ...]
+    seeds: Sequence[int] = ()
     quick: bool = False
     say: Callable[[str], None] = print
     used: list[RunSpec] = field(default_factory=list)
+    block: Block = field(init=False)
 
-    @classmethod
-    def of(
-        cls,
-        study: Study,
-        results: Path,
-        seeds: Sequence[int] = (),
-        *,
-        quick: bool = False,
-        say: Callable = print,
-    ) -> Context:
-        """Return the context; ``seeds`` default to the study's first three, quick to its first."""
-        default = study.seeds[: 1 if quick else DEFAULT_SEEDS]
-        return cls(study, Path(results), tuple(seeds) or default, quick, say)
+    def __post_init__(self) -> None:
+        self.seeds = tuple(self.seeds) or self.study.seeds[: 1 if self.quick else DEFAULT_SEEDS]
+        block = self.study.blocks[0]
+        recipe = replace(block.recipe, memory=replace(block.recipe.memory, size=None))
+        if self.quick:
+            recipe = replace(recipe, training=replace(recipe.training, epochs=1))
+            tiny = DatasetChoice(QUICK_DATASET, QUICK_DATASET, {})
+            block = replace(block, datasets=(tiny,), batch_sizes=(16, 32))
+        self.block = replace(block, recipe=recipe, batch_sizes=tuple(sorted(block.batch_sizes)))
 
     @property
-    def block(self) -> Block:
-        """Return the block whose recipe is used."""
-        return self.study.blocks[0]
-
-    @property
-    def dataset(self) -> str:
-        """Return the label of the dataset."""
-        return QUICK_DATASET if self.quick else self.block.datasets[0].label
-
-    @property
-    def batch_sizes(self) -> tuple[int, ...]:
-        """Return the batch sizes of the block, smallest first; 16 and 32 when quick."""
-        return (16, 32) if self.quick else tuple(sorted(self.block.batch_sizes))
+    def place(self) -> str:
+        """Return the dataset in words."""
+        return dataset_name(self.block.datasets[0].label)
 
     @property
     def description(self) -> str:
         """Return the dataset and the seeds in words: "Glyphs-1k, seeds 0, 1 and 2"."""
         kind = "seeds" if len(self.seeds) > 1 else "seed"
-        return f"{dataset_name(self.dataset)}, {kind} {listed([*map(str, self.seeds)])}"
+        return f"{self.place}, {kind} {listed([*map(str, self.seeds)])}"
 
     def spec(self, loss: str, batch_size: int, seed: int, **params: Any) -> RunSpec:
         """Return the specification of a run: the study's own where it has it, else made like it.
 
         ``loss`` is a variant of the study or a registered loss with its defaults, apart from
-        ``params``. A memory in the recipe is switched off: what is looked at are batches.
+        ``params``.
         """
-        block = self.block
-        chosen_loss = self._loss(loss)
-        if changed := {
-            key: value for key, value in params.items() if chosen_loss.params[key] != value
-        }:
+        chosen = self._loss(loss)
+        if changed := {key: new for key, new in params.items() if chosen.params[key] != new}:
             label = "_".join([loss, *(f"{key}_{value:g}" for key, value in changed.items())])
-            chosen_loss = replace(
-                chosen_loss, label=label, params={**chosen_loss.params, **changed}
-            )
-        recipe = block.recipe_of(chosen_loss.name)
-        recipe = replace(recipe, memory=replace(recipe.memory, size=None))
-        dataset = block.datasets[0]
-        if self.quick:
-            dataset = DatasetChoice(QUICK_DATASET, QUICK_DATASET, {})
-            recipe = replace(recipe, training=replace(recipe.training, epochs=1))
-        return RunSpec(
-            dataset=dataset,
-            setting=block.setting,
-            loss=chosen_loss,
-            batch_size=batch_size,
-            seed=seed,
-            recipe=recipe,
-        )
+            chosen = replace(chosen, label=label, params={**chosen.params, **changed})
+        block = self.block
+        recipe = block.recipe_of(chosen.name)
+        return RunSpec(block.datasets[0], block.setting, chosen, batch_size, seed, recipe)
 
     def trained(self, loss: str, batch_size: int, seed: int, **params: Any) -> Recording:
         """Return what a training of this run left: kept, or trained now (seconds to hours)."""
         spec = self.spec(loss, batch_size, seed, **params)
-        if spec.digest not in [known.digest for known in self.used]:
+        if spec not in self.used:
             self.used.append(spec)
         return recorded(spec, self.study.folder(self.results) / "analyses" / "embeddings", self.say)
 
     def _loss(self, label: str) -> LossChoice:
-        variant = self._variant(label)
-        if variant is not None:
-            return variant.choice
-        catalogue = load_catalogue()
-        if label not in catalogue:
-            raise ConfigError("analysis", [f"no loss '{label}' in the study or the registry"])
-        return LossChoice(label, label, defaults_of(catalogue[label].schema))
-
-    def _variant(self, label: str) -> Variant | None:
-        """Return a loss of the study with the hyperparameters it has nearest to the block.
+        """Return a loss with the hyperparameters that the study has nearest to its first block.
 
         They are those of the block's setting on its dataset, else of its recipe, else of any block.
         """
-        setting, place, recipe = (
-            self.block.setting,
-            self.block.datasets[0].label,
-            self.block.recipe_name,
-        )
-        here = [each for each in self.study.blocks if each.setting == setting]
-        nearest = [each for each in here if any(choice.label == place for choice in each.datasets)]
-        alike = [each for each in here if each.recipe_name == recipe]
-        for block in (*nearest, *alike, *self.study.blocks):
+        first, *_ = blocks = self.study.blocks
+        here = [each for each in blocks if each.setting == first.setting]
+        nearest = [each for each in here if first.datasets[0].label in _labels(each)]
+        alike = [each for each in here if each.recipe_name == first.recipe_name]
+        for block in (*nearest, *alike, *blocks):
             for variant in block.losses:
                 if variant.label == label:
-                    return variant
-        return None
+                    return variant.choice
+        return LossChoice(label, label, defaults_of(load_catalogue()[label].schema))
+
+
+def _labels(block: Block) -> list[str]:
+    return [choice.label for choice in block.datasets]
 
 
 def on_dataset(study: Study, label: str) -> Study:
@@ -244,7 +201,7 @@ def on_dataset(study: Study, label: str) -> Study:
         for choice in block.datasets:
             if choice.label == label:
                 return replace(study, blocks=(replace(block, datasets=(choice,)), *study.blocks))
-    known = dict.fromkeys(choice.label for block in study.blocks for choice in block.datasets)
+    known = [known for block in study.blocks for known in _labels(block)]
     raise ConfigError(
         "analyse --dataset", [unknown_name(f"dataset of study '{study.name}'", label, known)]
     )

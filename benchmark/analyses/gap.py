@@ -1,8 +1,8 @@
 """Average precision by counting; the decomposability gap of one query and its two upper bounds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,17 +32,11 @@ def batch_ap(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return result
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Scores of the positives (P,) and negatives (N,) that one query meets in one batch."""
 
     positive: np.ndarray
     negative: np.ndarray
-
-    @property
-    def average_precision(self) -> float:
-        """Return the AP of the query in this batch."""
-        return average_precision(self.positive, self.negative)
 
     @property
     def perfect(self) -> bool:
@@ -50,13 +44,14 @@ class Batch:
         return bool(self.positive.min() > self.negative.max())
 
 
+def mean_ap(batches: Sequence[Batch]) -> float:
+    """Return the mean AP of the query over the batches."""
+    return float(np.mean([average_precision(*batch) for batch in batches]))
+
+
 def gap(batches: Sequence[Batch]) -> float:
     """Return Eq. 6: the mean AP over the batches minus the AP over all of them together."""
-    whole = Batch(
-        np.concatenate([batch.positive for batch in batches]),
-        np.concatenate([batch.negative for batch in batches]),
-    )
-    return float(np.mean([batch.average_precision for batch in batches])) - whole.average_precision
+    return mean_ap(batches) - average_precision(*map(np.concatenate, zip(*batches, strict=True)))
 
 
 def plain_bound(batches: Sequence[Batch]) -> float:
@@ -73,36 +68,22 @@ def plain_bound(batches: Sequence[Batch]) -> float:
     return 1.0 - total / positives
 
 
-def calibrated_bound(batches: Sequence[Batch], alpha: float, beta: float) -> float:
-    """Return Eq. 9, which counts positives at or above ``alpha`` and negatives above ``beta``.
+def calibrated_bounds(batches: Sequence[Batch], alpha: float, beta: float) -> tuple[float, float]:
+    """Return Eq. 9 for the batches in the order given, and for the worst of all their orders.
 
-    It depends on the order of the batches, which the paper leaves open.
+    It counts positives at or above ``alpha`` and negatives above ``beta``, and depends on the
+    order of the batches, which the paper leaves open.
     """
-    return _calibrated_bound(_counts(batches, alpha, beta))
-
-
-def worst_calibrated_bound(batches: Sequence[Batch], alpha: float, beta: float) -> float:
-    """Return the largest value of Eq. 9 over all orders of the batches (at most K! of them)."""
-    return max(map(_calibrated_bound, set(permutations(_counts(batches, alpha, beta)))))
-
-
-# Of one batch: good positives, positives, bad negatives, negatives.
-Counts = tuple[int, int, int, int]
-
-
-def _counts(batches: Sequence[Batch], alpha: float, beta: float) -> list[Counts]:
-    return [
-        (
-            int(np.sum(batch.positive >= alpha)),
-            len(batch.positive),
-            int(np.sum(batch.negative > beta)),
-            len(batch.negative),
-        )
-        for batch in batches
+    counts = [
+        (int(np.sum(own >= alpha)), len(own), int(np.sum(others > beta)), len(others))
+        for own, others in batches
     ]
+    # batches with equal counts may change places: few orders differ
+    bounds = [_calibrated_bound(order) for order in dict.fromkeys(permutations(counts))]
+    return bounds[0], max(bounds)
 
 
-def _calibrated_bound(batches: Sequence[Counts]) -> float:
+def _calibrated_bound(batches: Sequence[tuple[int, int, int, int]]) -> float:
     total, good, positives, bad, negatives = 0.0, 0, 0, 0, 0  # the last four: in the batches before
     for here_good, here_positives, here_bad, here_negatives in batches:
         for rank in range(1, here_good + 1):

@@ -6,21 +6,17 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, cells, finding, numeric, shades
+from benchmark.analyses.analysis import Analysis, finding, shades, table
 from benchmark.analyses.context import Context
 from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
 from benchmark.report.labels import loss_name
 from benchmark.report.records import Finding
-from benchmark.report.table import Section, Table, text_column
 
 TITLE = "Surrogates of the step and their derivatives"
 SPAN = 0.15  # score differences drawn, cosine units
 POINTS = 601  # odd, so that 0 is among them
 # Score of the positive: bins lie at fixed scores, so a histogram's answer depends on it.
 POSITIVE = 0.3
-TAUS = (0.001, 0.01, 0.05)
-RHOS = (0.0, 10.0, 100.0)
-LAMBDAS = (0.05, 0.1, 0.2)
 # Smooth-AP's figure 2 names two relaxations and prints no formulas: these are the hinge, which its
 # section 4.1 calls linear, and the exponential, both 1 at a tie and so never below the step.
 WIDTH = 0.1  # ours: where the hinge reaches 0
@@ -28,8 +24,6 @@ SHIFTS = ((0.8, 0.5), (0.2, -0.1))  # of s4 - s1 in section 4.1
 BINNED = {"fast_ap": 10, "softbin_ap": 20}
 PANELS = ("SmoothAP", "relaxations", "SupAP", "soft bins", "BlackBoxAP")
 PROBES = {"0.1 below": -0.1, "0.02 above": 0.02, "0.13 above": 0.13}
-
-RELAXED = "relaxation"  # stands for no loss
 
 Curve = tuple[np.ndarray, np.ndarray]  # values (n,) and derivatives (n,)
 
@@ -101,30 +95,25 @@ def curves() -> pd.DataFrame:
     grid = np.linspace(-SPAN, SPAN, POINTS)
     wide = np.linspace(-SPAN, SPAN, 10 * (POINTS - 1) + 1)
     scores = np.linspace(-0.4, 0.4, POINTS)
-    found = []
-
-    def add(panel: str, base: str, words: str, x: np.ndarray, curve: Curve) -> None:
-        columns = {"panel": panel, "base": base, "curve": words, "x": x}
-        found.append(pd.DataFrame({**columns, "value": curve[0], "derivative": curve[1]}))
-
-    for tau in TAUS:
+    found: list[tuple[str, str, str, np.ndarray, Curve]] = []
+    for tau in (0.001, 0.01, 0.05):
         curve = step_of(create_loss("smooth_ap", tau=tau), grid)
-        add("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, curve)
-    for words, relaxation in (("linear", linear), ("exponential", exponential)):
-        add("relaxations", RELAXED, words, grid, relaxation(grid))
-    for rho in RHOS:
+        found.append(("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, curve))
+    found.append(("relaxations", "relaxation", "linear", grid, linear(grid)))
+    found.append(("relaxations", "relaxation", "exponential", grid, exponential(grid)))
+    for rho in (0.0, 10.0, 100.0):
         curve = step_of(create_loss("sup_ap", rho=rho), grid)
-        add("SupAP", "sup_ap", f"rho {rho:g}", grid, curve)
-    for name, bins in BINNED.items():
-        centers = bins + 1 if name == "fast_ap" else bins
-        middle = (centers - 1) // 2
-        for index in range(middle - 1, middle + 2):
-            words = f"bin {index + 1} of {centers}"
-            add("soft bins", name, words, scores, bin_share(scores, centers, index))
-    for step in LAMBDAS:
-        loss = create_loss("blackbox_ap", lambda_val=step, margin=0.0)
-        add("BlackBoxAP", "blackbox_ap", f"lambda {step:g}", wide, interpolation(loss, wide))
-    return pd.concat(found, ignore_index=True)
+        found.append(("SupAP", "sup_ap", f"rho {rho:g}", grid, curve))
+    for name, centers in (("fast_ap", 11), ("softbin_ap", 20)):
+        for index in range((centers - 1) // 2 - 1, (centers - 1) // 2 + 2):
+            curve = bin_share(scores, centers, index)
+            found.append(("soft bins", name, f"bin {index + 1} of {centers}", scores, curve))
+    for step in (0.05, 0.1, 0.2):
+        curve = interpolation(create_loss("blackbox_ap", lambda_val=step, margin=0.0), wide)
+        found.append(("BlackBoxAP", "blackbox_ap", f"lambda {step:g}", wide, curve))
+    names = ("panel", "base", "curve", "x", "value", "derivative")
+    parts = [dict(zip(names, (*rest, *curve), strict=True)) for *rest, curve in found]
+    return pd.concat(map(pd.DataFrame, parts), ignore_index=True)
 
 
 @ANALYSES.register(
@@ -141,52 +130,50 @@ def curves() -> pd.DataFrame:
 )
 def build(context: Context) -> Analysis:
     """Return the functions as the losses compute them; nothing is trained."""
-    slopes = _probes()
-    return Analysis(_draw(curves(), slopes), _table(slopes), _claims())
-
-
-def _probes() -> dict[str, np.ndarray]:
-    """Return by loss, at its defaults, the derivative on a negative at each of ``PROBES``."""
     from benchmark.losses import create_loss
 
+    losses = {name: create_loss(name) for name in ("smooth_ap", "sup_ap", *BINNED)}
+    losses["blackbox_ap"] = create_loss("blackbox_ap", margin=0.0)
     where = np.array(list(PROBES.values()))
-    names = ("smooth_ap", "sup_ap", "fast_ap", "softbin_ap", "blackbox_ap")
-    without_noise: dict[str, dict[str, Any]] = {"blackbox_ap": {"margin": 0.0}}
-    return {
-        name: pair(create_loss(name, **without_noise.get(name, {})), where)[1] for name in names
-    }
+    slopes = {name: pair(loss, where)[1] for name, loss in losses.items()}
+    caption = (
+        f"One positive at score {POSITIVE:g} and one negative: derivative of 1 - AP with respect "
+        "to the negative's score, at each loss's defaults (BlackBoxAP without noise). A positive "
+        "value lowers the negative."
+    )
+    headers = ["loss", *(("gradient on the negative", words) for words in PROBES)]
+    rows = [("", [loss_name(name), *values]) for name, values in slopes.items()]
+    lines = table("Gradients of the surrogates", caption, headers, rows)
+    return Analysis(_draw(curves(), slopes), lines, _claims())
 
 
 def _claims() -> list[Finding]:
     from benchmark.losses import create_loss
 
     grid = np.linspace(-1.0, 1.0, 4001)
-    sup, sup_slope = step_of(create_loss("sup_ap"), grid)
-    smooth, _ = step_of(create_loss("smooth_ap"), grid)
     step = (grid >= 0).astype(float)
-    far = np.array([0.13])
-    smooth_far, sup_far = (
-        step_of(create_loss(name), far)[1][0] for name in ("smooth_ap", "sup_ap")
-    )
-    narrow, wide = (_region(create_loss("smooth_ap", tau=tau), grid) for tau in (0.01, 0.1))
+    smooth_ap, sup_ap = create_loss("smooth_ap"), create_loss("sup_ap")
+    sup, sup_slope = step_of(sup_ap, grid)
+    above, below = (sup - step).min(), (step - step_of(smooth_ap, grid)[0]).max()
+    smooth_far, sup_far = (step_of(loss, np.array([0.13]))[1][0] for loss in (smooth_ap, sup_ap))
     lowest = float(sup_slope[grid > 0].min())
-    shifts = np.array(SHIFTS).T
-    drops = {
-        name: of(shifts[0])[0] - of(shifts[1])[0]
-        for name, of in (
-            ("linear", linear),
-            ("exponential", exponential),
-            ("sigmoid", lambda x: step_of(create_loss("smooth_ap"), x)),
-        )
-    }
+    narrow, wide = (
+        float(np.abs(grid[step_of(create_loss("smooth_ap", tau=tau), grid)[1] > 0.005]).max())
+        for tau in (0.01, 0.1)
+    )
+    before, after = np.array(SHIFTS).T
+    sigmoid = step_of(smooth_ap, before)[0] - step_of(smooth_ap, after)[0]
+    drops = {of.__name__: of(before)[0] - of(after)[0] for of in (linear, exponential)}
+    drops["sigmoid"] = sigmoid
+    told = "; ".join(f"the {name} by {a:.3g} and {b:.3g}" for name, (a, b) in drops.items())
     return [
         finding(
             "h_minus_above_step",
             "ROADMAP Fig. 3(b)",
             "H- lies on or above the step everywhere, a sigmoid does not",
-            f"SupAP's function exceeds the step by at least {(sup - step).min():.2g} between -1 "
-            f"and 1; SmoothAP's falls short by up to {(step - smooth).max():.2f}.",
-            bool((sup - step).min() >= -1e-12 and (step - smooth).max() > 0),
+            f"SupAP's function exceeds the step by at least {above:.2g} between -1 and 1; "
+            f"SmoothAP's falls short by up to {below:.2f}.",
+            bool(above >= -1e-12 and below > 0),
         ),
         finding(
             "gradient_beyond_the_region",
@@ -201,14 +188,8 @@ def _claims() -> list[Finding]:
             "Smooth-AP Fig. 2 and Sec. 4.1",
             "a linear relaxation counts s4 - s1 going from 0.8 to 0.5 like going from 0.2 to -0.1, "
             "which changes the order; a sigmoid counts the second alone",
-            "The two shifts lower "
-            + "; ".join(f"the {name} by {a:.3g} and {b:.3g}" for name, (a, b) in drops.items())
-            + f" (tau = 0.01; the others of width {WIDTH:g}).",
-            bool(
-                np.isclose(*drops["linear"])
-                and drops["sigmoid"][0] < 0.01
-                and drops["sigmoid"][1] > 0.99
-            ),
+            f"The two shifts lower {told} (tau = 0.01; the others of width {WIDTH:g}).",
+            bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99),
         ),
         finding(
             "small_tau_small_region",
@@ -221,22 +202,6 @@ def _claims() -> list[Finding]:
     ]
 
 
-def _region(loss: Any, grid: np.ndarray) -> float:
-    return float(np.abs(grid[step_of(loss, grid)[1] > 0.005]).max())
-
-
-def _table(slopes: dict[str, np.ndarray]) -> Table:
-    columns = [text_column("loss")]
-    columns += [numeric("gradient on the negative", words) for words in PROBES]
-    rows = [cells(loss_name(name), *values) for name, values in slopes.items()]
-    caption = (
-        f"One positive at score {POSITIVE:g} and one negative: derivative of 1 - AP with respect "
-        "to the negative's score, at each loss's defaults (BlackBoxAP without noise). A positive "
-        "value lowers the negative."
-    )
-    return Table("Gradients of the surrogates", caption, columns, [Section("", rows)])
-
-
 def _draw(data: pd.DataFrame, slopes: dict[str, np.ndarray]) -> Drawing:
     with styled():
         figure, grid = new_figure(DOUBLE, 3.7, 2, len(PANELS))
@@ -244,16 +209,18 @@ def _draw(data: pd.DataFrame, slopes: dict[str, np.ndarray]) -> Drawing:
             _draw_panel(upper, lower, panel, data[data["panel"] == panel])
         grid[0, 0].set_ylabel("in place of the step")
         grid[0, PANELS.index("soft bins")].set_ylabel("share of a score")
-        grid[1, 0].set_ylabel("derivative (per cosine)")
+        grid[1, 0].set(ylabel="derivative (per cosine)")
+        grid[1, 0].set_yscale("symlog", linthresh=1)
+        for axes, top in zip(grid[0], (1.75, 6.3, None, 1.75, 1.75), strict=True):
+            axes.set_ylim(None if top is None else -0.05, top)
     caption = (
-        "What stands for the step (thin grey line), above, and its derivative, below, against the "
-        "score of the negative less that of the positive. SmoothAP: "
-        "the sigmoid at several tau; beside it a linear and an exponential relaxation (the paper "
-        f"prints no formulas; ours are 1 at a tie, of width {WIDTH:g}). SupAP: H- at several rho, "
-        "tau = 0.01, delta = 0.05. Soft bins: shares of a score in the three middle bins of FastAP "
-        "(10 intervals) and SoftBinAP (20 centers). BlackBoxAP: the interpolation of the step "
-        "whose slopes make its gradient, without noise, at several lambda. All but the relaxations "
-        "and the bins are computed by the losses themselves."
+        "Above: what stands for the step (thin grey line), against the score of the negative less "
+        "that of the positive; below: its derivative. SmoothAP: the sigmoid at several tau. Beside "
+        "it a linear and an exponential relaxation (the paper prints no formulas; ours are 1 at a "
+        f"tie, of width {WIDTH:g}). SupAP: H- at several rho, tau = 0.01, delta = 0.05. Soft bins: "
+        "shares of a score in the three middle bins of FastAP (10 intervals) and SoftBinAP (20 "
+        "centers). BlackBoxAP: the interpolation of the step whose slopes make its gradient, "
+        "without noise, at several lambda. The losses compute all but relaxations and bins."
     )
     alt = (
         "Ten panels: five kinds of functions and their derivatives. With a negative 0.13 above its "
@@ -267,30 +234,22 @@ def _draw_panel(upper: Any, lower: Any, panel: str, data: pd.DataFrame) -> None:
     """Draw the functions of one panel above, and their derivatives below."""
     soft = panel == "soft bins"
     for base, own in data.groupby("base", sort=False):
-        colour = FAINT if base == RELAXED else STYLES[str(base)].colour
-        names = own["curve"].unique()
-        tones = shades(colour, len(names))
-        for words, tone, dash in zip(names, tones, ("-", "--", ":"), strict=False):
-            curve = own[own["curve"] == words]
-            look: dict[str, Any] = {"color": tone, "linestyle": dash}
+        colour = STYLES[str(base)].colour if base in STYLES else FAINT
+        tones = shades(colour, own["curve"].nunique())
+        by_curve = own.groupby("curve", sort=False)
+        for (words, curve), tone, dash in zip(by_curve, tones, ("-", "--", ":"), strict=False):
+            look: dict[str, Any] = {"color": tone, "linestyle": dash, "label": words}
             if soft:  # one look for the bins of a loss, which the legend names once
                 look = {"color": colour, "linestyle": "-" if base == "fast_ap" else "--"}
-                words = f"{loss_name(str(base))}, {BINNED[str(base)]}"
-            upper.plot(curve["x"], curve["value"], label=words, **look)
+                if dash == "-":
+                    look["label"] = f"{loss_name(str(base))}, {BINNED[str(base)]}"
+            upper.plot(curve["x"], curve["value"], **look)
             lower.plot(curve["x"], curve["derivative"], **look)
     if not soft:
         upper.step([-SPAN, 0, SPAN], [0, 1, 1], where="post", color=FAINT, linewidth=0.7)
-    if panel != "SupAP":
-        upper.set_ylim(-0.05, 6.3 if panel == "relaxations" else 1.75)
-    if panel == "SmoothAP":
-        lower.set_yscale("symlog", linthresh=1)
-    handles, labels = upper.get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
     corner = "upper center" if soft else "upper left"
-    small = {"handlelength": 1.8, "borderaxespad": 0.1}
-    upper.legend(unique.values(), unique.keys(), loc=corner, **small)
-    upper.set_title(panel, loc="left")
+    upper.legend(loc=corner, handlelength=1.8, borderaxespad=0.1)
+    upper.set_title(panel)
     lower.set_xlabel("score" if soft else "s_neg - s_pos")
-    if soft:
-        for axes in (upper, lower):
-            axes.set_xticks([-0.3, 0.0, 0.3])
+    for axes in (upper, lower):
+        axes.set_xticks([-0.3, 0, 0.3] if soft else [-0.1, 0, 0.1])

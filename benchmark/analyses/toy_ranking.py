@@ -1,24 +1,24 @@
 """The toy ranking of ROADMAP: what each smooth rank does with two positives below a negative."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, cells, finding, numeric
+from benchmark.analyses.analysis import Analysis, finding, table
 from benchmark.analyses.context import Context
 from benchmark.analyses.gap import average_precision
 from benchmark.core.seeding import derive
-from benchmark.report.drawing import DOUBLE, FAINT, INK, STYLES, Drawing, new_figure, styled
+from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
 from benchmark.report.records import Finding
-from benchmark.report.table import Section, Table, text_column
 
 TITLE = "Toy ranking"
 # ROADMAP v2, supplement A.1: s3 - s2 = 0.13 and s3 - s1 = 0.14; only differences matter.
 SCORES = {"x1": 0.66, "x2": 0.67, "x3": 0.80}
 POSITIVE = np.array([True, True, False])
+TOY = (np.array(list(SCORES.values())), POSITIVE)
 STEPPED = "SmoothAP, true step for positives"
 VANISHED = 1e-9  # change of the loss per unit of cosine
 DRAWS = 2000
@@ -26,27 +26,19 @@ DRAWS = 2000
 Ranking = tuple[np.ndarray, np.ndarray]  # scores (R,), which are positive (R,)
 
 
-@dataclass(frozen=True)
-class Properties:
-    """What holds of a loss over many rankings.
+class Outcome(NamedTuple):
+    """The value and the gradient (3,) of a loss on the toy ranking, and what holds of many others.
 
     below     share with a loss below the AP loss
     vanished  share of misranked negatives without gradient
     smallest  smallest gradient of a misranked negative
     """
 
+    value: float
+    gradient: np.ndarray
     below: float
     vanished: float
     smallest: float
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The value and the gradient (3,) of a loss on the toy ranking, and its properties."""
-
-    value: float
-    gradient: np.ndarray
-    properties: Properties
 
 
 def toy_losses() -> dict[str, Any]:
@@ -71,30 +63,32 @@ def value_and_gradient(
     return value.item(), row.grad[0].numpy()
 
 
-def random_rankings(count: int, seed: int = 0) -> list[Ranking]:
-    """Return rankings of 1 to 5 positives among 1 to 20 negatives, near and far apart."""
+def ap_loss(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Return 1 - AP of one ranking."""
+    return 1 - average_precision(scores[positive], scores[~positive])
+
+
+def random_rankings(count: int, seed: int = 0) -> Iterator[Ranking]:
+    """Yield rankings of 1 to 5 positives among 1 to 20 negatives, near and far apart."""
     rng = np.random.default_rng(derive(seed, "random rankings"))
-    rankings = []
     for _ in range(count):
         positives, negatives = rng.integers(1, 6), rng.integers(1, 21)
         spread = rng.choice([0.01, 0.05, 0.2])
         scores = np.clip(rng.normal(0.5, spread, positives + negatives), -1, 1)
-        rankings.append((scores, np.arange(len(scores)) < positives))
-    return rankings
+        yield scores, np.arange(len(scores)) < positives
 
 
-def properties(loss: Any, rankings: list[Ranking]) -> Properties:
-    """Return what holds of a loss over the rankings."""
+def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
+    """Return what a loss makes of the toy ranking, and of ``count`` random ones."""
     below, gradients = 0, []
-    for scores, positive in rankings:
+    for scores, positive in random_rankings(count, seed):
         value, gradient = value_and_gradient(loss, scores, positive)
-        below += value < 1 - average_precision(scores[positive], scores[~positive]) - 1e-12
-        misranked = ~positive & (scores > scores[positive].min())
-        gradients.extend(gradient[misranked])
-    smallest = np.array(gradients)
-    return Properties(
-        below / len(rankings), float(np.mean(smallest < VANISHED)), float(smallest.min())
-    )
+        below += value < ap_loss(scores, positive) - 1e-12
+        gradients.append(gradient[~positive & (scores > scores[positive].min())])
+    misranked = np.concatenate(gradients)
+    vanished = float((misranked < VANISHED).mean())
+    found = value_and_gradient(loss, *TOY)
+    return Outcome(*found, below / count, vanished, float(misranked.min()))
 
 
 @ANALYSES.register(
@@ -109,34 +103,28 @@ def properties(loss: Any, rankings: list[Ranking]) -> Properties:
 )
 def build(context: Context) -> Analysis:
     """Return the gradients on the toy ranking, and how often the losses' properties hold."""
-    scores = np.array(list(SCORES.values()))
-    exact = 1 - average_precision(scores[POSITIVE], scores[~POSITIVE])
-    rankings = random_rankings(200 if context.quick else DRAWS)
-    outcomes = {
-        name: Outcome(*value_and_gradient(loss, scores, POSITIVE), properties(loss, rankings))
-        for name, loss in toy_losses().items()
-    }
-    parts = [
-        pd.DataFrame(
-            {
-                "loss": name,
-                "point": list(SCORES),
-                "score": scores,
-                "gradient": outcome.gradient,
-                "value": outcome.value,
-                "ap_loss": exact,
-            }
-        )
-        for name, outcome in outcomes.items()
+    draws, exact = 200 if context.quick else DRAWS, ap_loss(*TOY)
+    outcomes = {name: outcome(loss, draws) for name, loss in toy_losses().items()}
+    random = f"{draws} random rankings"
+    headers = ["loss", "value", "AP loss", *(("gradient", point) for point in SCORES)]
+    shares = ("share below AP loss", "share vanished", "smallest gradient")
+    rows = [
+        ("", [name, value, exact, *gradient, *rest])
+        for name, (value, gradient, *rest) in outcomes.items()
     ]
-    drawing = _draw(outcomes, exact, pd.concat(parts, ignore_index=True))
-    count = len(rankings)
-    return Analysis(drawing, _table(outcomes, exact, count), _claims(outcomes, exact, count))
+    caption = (
+        "Loss, AP loss, and derivatives of the loss with respect to the scores "
+        f"{', '.join(f'{score:.2f}' for score in SCORES.values())} of two positives and a "
+        f"negative; on random rankings, gradients of misranked negatives (vanished: <{VANISHED:g})."
+    )
+    headers += [(random, share) for share in shares]
+    lines = table(TITLE, caption, headers, rows, digits=4)
+    return Analysis(_draw(outcomes, exact), lines, _claims(outcomes, exact, random))
 
 
-def _claims(outcomes: dict[str, Outcome], exact: float, draws: int) -> list[Finding]:
+def _claims(outcomes: dict[str, Outcome], exact: float, random: str) -> list[Finding]:
     place = "ROADMAP v1 Fig. 7, v2 Fig. 8"
-    smooth, stepped, sup = outcomes["SmoothAP"], outcomes[STEPPED], outcomes["SupAP"]
+    smooth, stepped, sup = outcomes.values()
     first, second, third = smooth.gradient
     largest = np.abs(stepped.gradient).max()
     return [
@@ -151,9 +139,9 @@ def _claims(outcomes: dict[str, Outcome], exact: float, draws: int) -> list[Find
             "vanishing_gradient",
             place,
             "SmoothAP gives the misranked negative no gradient",
-            f"SmoothAP's gradient on the negative is {third:.1e}, against {abs(first):.3g} on a "
-            f"positive; over {draws} random rankings {100 * smooth.properties.vanished:.0f}% of "
-            f"the misranked negatives get less than {VANISHED:g}.",
+            f"SmoothAP's gradient on the negative is {third:.1e}, on a positive {abs(first):.3g}; "
+            f"over {random} {100 * smooth.vanished:.0f}% of the misranked negatives get less than "
+            f"{VANISHED:g}.",
             bool(third < 0.01 * abs(first)),
         ),
         finding(
@@ -161,8 +149,8 @@ def _claims(outcomes: dict[str, Outcome], exact: float, draws: int) -> list[Find
             place,
             "SmoothAP can be lower than the AP loss",
             f"SmoothAP is {smooth.value:.4f} where the AP loss is {exact:.4f}, and it is lower in "
-            f"{100 * smooth.properties.below:.0f}% of the random rankings.",
-            bool(smooth.value < exact and smooth.properties.below > 0),
+            f"{100 * smooth.below:.0f}% of the random rankings.",
+            bool(smooth.value < exact and smooth.below > 0),
         ),
         finding(
             "true_step",
@@ -183,96 +171,52 @@ def _claims(outcomes: dict[str, Outcome], exact: float, draws: int) -> list[Find
             "ROADMAP Sec. 3.1, property 1",
             "SupAP is never below the AP loss",
             f"SupAP is {sup.value:.4f} against an AP loss of {exact:.4f}, and below it in "
-            f"{100 * sup.properties.below:.3g}% of {draws} random rankings.",
-            bool(sup.properties.below == 0 and sup.value >= exact),
+            f"{100 * sup.below:.3g}% of {random}.",
+            bool(sup.below == 0 and sup.value >= exact),
         ),
         finding(
             "gradient_until_right",
             "ROADMAP Sec. 3.1, property 2",
             "SupAP's gradient on a misranked negative never vanishes",
-            "SupAP's smallest gradient on a misranked negative of the random rankings is "
-            f"{sup.properties.smallest:.1e}.",
-            sup.properties.smallest > 0 and sup.properties.vanished == 0,
+            f"SupAP's smallest gradient on one in the random rankings is {sup.smallest:.1e}.",
+            sup.smallest > 0 and sup.vanished == 0,
         ),
     ]
 
 
-def _table(outcomes: dict[str, Outcome], exact: float, draws: int) -> Table:
-    random = f"{draws} random rankings"
-    columns = [text_column("loss"), numeric("value"), numeric("AP loss")]
-    columns += [numeric("gradient", point) for point in SCORES]
-    columns += [numeric(random, name) for name in ("share below AP loss", "share vanished")]
-    columns += [numeric(random, "smallest gradient")]
-    rows = [
-        [
-            *cells(name, item.value, exact, *item.gradient, digits=4),
-            *cells(*vars(item.properties).values()),
-        ]
-        for name, item in outcomes.items()
-    ]
-    scores = ", ".join(f"{score:.2f}" for score in SCORES.values())
-    caption = (
-        f"Two positives x1, x2 and a negative x3 with scores {scores}: loss, AP loss, and "
-        "derivative of the loss with respect to each score. Random rankings: how often the loss is "
-        "below the AP loss, and gradients of misranked negatives (vanished: below "
-        f"{VANISHED:g} per unit of cosine)."
-    )
-    return Table(TITLE, caption, columns, [Section("", rows)])
-
-
-def _draw(outcomes: dict[str, Outcome], exact: float, data: pd.DataFrame) -> Drawing:
+def _draw(outcomes: dict[str, Outcome], exact: float) -> Drawing:
+    """Draw the step that the gradient asks of each point: an arrow from its score."""
+    parts, told = [], []
     with styled():
         figure, grid = new_figure(DOUBLE, 3.3, len(outcomes), 1, sharex=True)
         for axes, (name, item) in zip(grid[:, 0], outcomes.items(), strict=True):
+            steps = -item.gradient
+            axes.set(title=f"{name}: {item.value:.3f} (AP loss {exact:.3f})", yticks=[])
+            axes.set(xlim=(0.62, 0.84), ylim=(-0.9, 0.9))
             axes.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
-            _draw_points(axes, item.gradient)
-            axes.set_ylim(-0.9, 0.9)
-            axes.set_yticks([])
-            axes.spines["left"].set_visible(False)
-            axes.set_title(f"{name}: {item.value:.3f} (AP loss {exact:.3f})", loc="left")
-        axes.set_xlim(0.62, 0.84)
+            moves = np.sign(steps) * np.sqrt(np.abs(steps) / np.abs(steps).max())
+            shown = np.abs(steps) >= 0.005 * max(1, np.abs(steps).max())
+            for index, (point, score) in enumerate(SCORES.items()):
+                base, mark = ("fast_ap", "o") if POSITIVE[index] else ("roadmap", "X")
+                colour = STYLES[base].colour
+                axes.plot(score, 0, mark, color=colour, markersize=6.5)
+                words = f"{point}: {steps[index]:+.2g}" if shown[index] else f"{point}: none"
+                side = "left" if index else "right"  # x1 and x2 are close
+                axes.text(score, -0.6, words, ha=side)
+                if shown[index]:
+                    height = 0.7 if point == "x2" else 0.4
+                    end, start = (score + 0.02 * moves[index], height), (score, height)
+                    arrow = {"arrowstyle": "-|>", "linewidth": 1.6, "color": colour}
+                    axes.annotate("", end, start, arrowprops=arrow)
+            told.append(f"{name} " + ", ".join(f"{step:+.2g}" for step in steps))
+            row = {"loss": name, "point": [*SCORES], "score": TOY[0], "gradient": item.gradient}
+            parts.append(pd.DataFrame({**row, "value": item.value, "ap_loss": exact}))
         axes.set_xlabel("score (cosine)")
     caption = (
-        "Two positives (circles) below a negative (cross). Arrows: the direction in which one "
-        "gradient step moves each score, their length the square root of its size within a panel; "
-        "numbers: minus the derivative of the loss with respect to the score, per unit of cosine; "
-        "none: under half a percent of the panel's largest, or under 0.005. tau = 0.01."
+        "Two positives (circles) below a negative (cross), tau = 0.01. Arrows: where one gradient "
+        "step moves each score, their length the square root of its size within a panel; numbers: "
+        "minus the derivative of the loss with respect to the score, per unit of cosine; none: "
+        "under half a percent of the panel's largest, or under 0.005."
     )
-    told = "; ".join(
-        f"{name} " + ", ".join(f"{-slope:+.2g}" for slope in item.gradient)
-        for name, item in outcomes.items()
-    )
-    alt = (
-        "Three rankings of three points with arrows for the gradient steps on x1, x2 and x3: "
-        f"{told}."
-    )
-    return Drawing(TITLE, caption, alt, figure, data)
-
-
-def _draw_points(axes: Any, gradient: np.ndarray) -> None:
-    """Draw the three points of one ranking, and the step that the gradient asks of each."""
-    largest = np.abs(gradient).max()
-    for index, (point, score) in enumerate(SCORES.items()):
-        positive, slope = POSITIVE[index], gradient[index]
-        colour = STYLES["fast_ap" if positive else "roadmap"].colour
-        axes.plot(score, 0, "o" if positive else "X", color=colour, markersize=6.5)
-        moves = abs(slope) >= 0.005 * max(largest, 1)
-        side = -1 if index == 0 else 1  # the two positives are close: words to either side
-        axes.annotate(
-            f"{point}: {-slope:+.2g}" if moves else f"{point}: none",
-            (score, 0),
-            xytext=(8 * side, -13),
-            textcoords="offset points",
-            ha="right" if side < 0 else "left",
-            color=INK,
-        )
-        if moves:
-            length = -np.sign(slope) * 0.02 * np.sqrt(abs(slope) / largest)
-            height = 0.72 if index == 1 else 0.38
-            arrow = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0}
-            axes.annotate(
-                "",
-                (score + length, height),
-                xytext=(score, height),
-                arrowprops={**arrow, "color": colour},
-            )
+    alt = f"Three rankings of x1, x2 and x3 with arrows for the gradient steps: {'; '.join(told)}."
+    return Drawing(TITLE, caption, alt, figure, pd.concat(parts, ignore_index=True))

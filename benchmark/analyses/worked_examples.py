@@ -1,19 +1,17 @@
 """The small examples that the papers reason with, worked out: no network is trained."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, cells, finding, listed, numeric
+from benchmark.analyses.analysis import Analysis, finding, listed, table
 from benchmark.analyses.context import Context
-from benchmark.analyses.gap import Batch, average_precision, gap, plain_bound
-from benchmark.analyses.toy_ranking import value_and_gradient
+from benchmark.analyses.gap import Batch, gap, plain_bound
+from benchmark.analyses.toy_ranking import ap_loss, value_and_gradient
 from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
-from benchmark.report.records import Finding
-from benchmark.report.table import Section, Table, text_column
 
 TITLE = "Worked examples of the papers"
 TAU, EPSILON = 0.01, 0.01  # ROADMAP A.3
@@ -48,25 +46,23 @@ def calibration(batch: Batch) -> float:
     return float(pull + np.maximum(batch.negative - BETA, 0).mean())
 
 
-def violations() -> pd.DataFrame:
+def violations() -> dict[str, float]:
     """Return what exchanging the two of each violating term of Smooth-AP's example adds to AP.
 
-    Columns: term (negative above positive, in the order of the paper), gain.
+    A term is a negative above a positive, in the order of the paper.
     """
-    before, rows = _ap(ORDER), []
+    gains = {}
     for positive in POSITIVE:
         for negative in ORDER[: ORDER.index(positive)]:
             if negative not in POSITIVE:
                 swapped = {positive: negative, negative: positive}
-                after = _ap(tuple(swapped.get(each, each) for each in ORDER))
-                rows.append({"term": f"s{negative} - s{positive}", "gain": after - before})
-    return pd.DataFrame(rows)
+                after = [swapped.get(each, each) for each in ORDER]
+                gains[f"s{negative} - s{positive}"] = _ap(after) - _ap(ORDER)
+    return gains
 
 
-def _ap(order: tuple[int, ...]) -> float:
-    scores = -np.arange(len(order), dtype=float)
-    positive = np.isin(order, POSITIVE)
-    return average_precision(scores[positive], scores[~positive])
+def _ap(order: Sequence[int]) -> float:
+    return 1 - ap_loss(-np.arange(len(order), dtype=float), np.isin(order, POSITIVE))
 
 
 def quantised() -> pd.DataFrame:
@@ -78,15 +74,6 @@ def quantised() -> pd.DataFrame:
         value, gradient = value_and_gradient(create_loss("fast_ap", bins=bins), NEAR, RELEVANT)
         rows.append({"bins": bins, "loss": value, "gradient": float(np.abs(gradient).max())})
     return pd.DataFrame(rows)
-
-
-@dataclass(frozen=True)
-class _Found:
-    gap: float
-    bound: float
-    calibration: tuple[float, ...]
-    terms: pd.DataFrame
-    bins: pd.DataFrame
 
 
 @ANALYSES.register(
@@ -101,34 +88,28 @@ class _Found:
 )
 def build(context: Context) -> Analysis:
     """Return the examples with the papers' statements about them."""
-    calibrations = tuple(map(calibration, BATCHES))
-    found = _Found(gap(BATCHES), plain_bound(BATCHES), calibrations, violations(), quantised())
-    return Analysis(_draw(found), _table(found), _claims(found))
-
-
-def _claims(found: _Found) -> list[Finding]:
+    calibrations = [*map(calibration, BATCHES)]
+    found, bound = gap(BATCHES), plain_bound(BATCHES)
     at = delta(TAU, EPSILON)
     steep = float(slope(np.array([at]), TAU)[0])
-    gains = dict(zip(found.terms["term"], found.terms["gain"], strict=True))
+    gains, bins = violations(), quantised()
     high, low = gains["s4 - s1"], gains["s7 - s3"]
-    coarse, fine = found.bins[found.bins["bins"] == 10], found.bins.iloc[[-1]]
-    return [
+    gradients = dict(zip(bins["bins"], bins["gradient"], strict=True))
+    claims = [
         finding(
             "toy_gap",
             "ROADMAP v2 Fig. 1(b) and 10",
             "AP is 1 in every batch and not over all of them, and calibration sees it",
-            f"Two batches of AP 1 have a gap of {found.gap:.4f}; their calibration losses are "
-            f"{listed(found.calibration, '.3f')}.",
-            all(each.perfect for each in BATCHES)
-            and found.gap > 0
-            and all(each > 0 for each in found.calibration),
+            f"Two batches of AP 1 have a gap of {found:.4f}; their calibration losses are "
+            f"{listed(calibrations, '.3f')}.",
+            all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0,
         ),
         finding(
             "worst_case",
             "ROADMAP v2 Fig. 11",
             "batches that follow one another as a whole reach the bound of Eq. 8",
-            f"The gap is {found.gap:.4f}, the bound {found.bound:.4f}.",
-            math.isclose(found.gap, found.bound, abs_tol=1e-12),
+            f"The gap is {found:.4f}, the bound {bound:.4f}.",
+            math.isclose(found, bound, abs_tol=1e-12),
         ),
         finding(
             "delta_is_about_0.05",
@@ -148,8 +129,8 @@ def _claims(found: _Found) -> list[Finding]:
         finding(
             "terms_are_unequal",
             "Smooth-AP Sec. 4.1",
-            "the triplet loss treats six violating terms alike, of which s4 - s1 is worth more "
-            "AP than s7 - s3",
+            "of six violating terms that the triplet loss treats alike s4 - s1 is worth more AP "
+            "than s7 - s3",
             f"There are {len(gains)}; exchanging the first adds {high:.4f} of AP, the last "
             f"{low:.4f}.",
             len(gains) == 6 and high > low,
@@ -158,70 +139,48 @@ def _claims(found: _Found) -> list[Finding]:
             "coarse_bins_keep_a_gradient",
             "FastAP Fig. 4(c)",
             "on a perfect ranking of a small margin fine bins give no gradient, coarse bins do",
-            f"The largest gradient is {coarse['gradient'].item():.2g} with 10 bins and "
-            f"{fine['gradient'].item():.2g} with {BINS[-1]}.",
-            bool(coarse["gradient"].item() > 0.01 and fine["gradient"].item() < 1e-9),
+            f"The largest gradient is {gradients[10]:.2g} with 10 bins and {gradients[80]:.2g} "
+            "with 80.",
+            bool(gradients[10] > 0.01 and gradients[80] < 1e-9),
         ),
     ]
-
-
-def _table(found: _Found) -> Table:
-    columns = [
-        text_column("example"),
-        text_column("setting"),
-        numeric("value"),
-        numeric("gradient"),
-    ]
-    gaps = [
-        cells("toy gap", "gap of two perfect batches", found.gap, math.nan),
-        cells("worst case", "bound of Eq. 8", found.bound, math.nan),
-        *(
-            cells("calibration", f"batch {number}", value, math.nan)
-            for number, value in enumerate(found.calibration, 1)
-        ),
-    ]
-    at = delta(TAU, EPSILON)
-    gaps.append(cells("delta", f"tau = {TAU:g}", at, float(slope(np.array([at]), TAU)[0])))
-    terms = [
-        cells("AP gained by exchange", str(row["term"]), row["gain"], math.nan)
-        for row in found.terms.to_dict("records")
-    ]
-    bins = [
-        cells("FastAP", f"{row['bins']:.0f} bins", row["loss"], row["gradient"])
-        for row in found.bins.to_dict("records")
+    rows = [
+        ["toy gap", "gap of two perfect batches", found, math.nan],
+        ["worst case", "bound of Eq. 8", bound, math.nan],
+        *(["calibration", f"batch {i}", x, math.nan] for i, x in enumerate(calibrations, 1)),
+        ["delta", f"tau = {TAU:g}", at, steep],
+        *(["AP gained by exchange", term, gain, math.nan] for term, gain in gains.items()),
+        *(["FastAP", f"{count} bins", *rest] for count, *rest in bins.itertuples(index=False)),
     ]
     caption = (
-        "ROADMAP's toy gap, worst case and delta; AP gained when the two of a violating term of "
-        "Smooth-AP's example are exchanged; FastAP's loss and largest gradient on a perfect "
-        "ranking whose positives and negatives are 0.1 apart."
+        "ROADMAP's toy gap, worst case and delta; AP gained by exchanging the two of a violating "
+        "term of Smooth-AP's example; FastAP's loss and largest gradient on a perfect ranking of a "
+        "margin of 0.1."
     )
-    return Table(TITLE, caption, columns, [Section("", [*gaps, *terms, *bins])])
+    headers = ["example", "setting", "value", "gradient"]
+    lines = table(TITLE, caption, headers, [("", row) for row in rows])
+    return Analysis(_draw(at, gains, bins), lines, claims)
 
 
-def _draw(found: _Found) -> Drawing:
-    at = delta(TAU, EPSILON)
-    differences = np.linspace(-0.1, 0.1, 401)
-    steep = slope(differences, TAU)
+def _draw(at: float, gains: dict[str, float], bins: pd.DataFrame) -> Drawing:
+    x = np.linspace(-0.1, 0.1, 401)
+    sigmoid = pd.DataFrame({"panel": "sigmoid", "x": x, "value": slope(x, TAU)})
+    terms = pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"})
+    by_bins = bins.rename(columns={"bins": "x", "gradient": "value"}).assign(panel="bins")
     with styled():
-        figure, grid = new_figure(DOUBLE, 2.6, 1, 3)
-        first, second, third = grid[0]
-        first.plot(differences, steep, color=STYLES["sup_ap"].colour)
+        figure, ((first, second, third),) = new_figure(DOUBLE, 2.6, 1, 3)
+        first.plot(x, sigmoid["value"], color=STYLES["sup_ap"].colour)
         for side in (-at, at):
             first.axvline(side, color=FAINT, linewidth=0.8, linestyle="--")
-        first.set_title("Sigmoid's gradient, ±δ", loc="left")
-        first.set_xlabel("difference of scores (cosine)")
+        first.set(title="Sigmoid's gradient, ±δ", xlabel="difference of scores (cosine)")
         first.set_ylabel("derivative (per cosine)")
-        places = np.arange(len(found.terms))
-        second.bar(places, found.terms["gain"], color=STYLES["smooth_ap"].colour)
-        second.set_xticks(places, found.terms["term"], rotation=45, ha="right")
-        second.set_title("AP gained by exchange", loc="left")
-        second.set_ylabel("AP (0 to 1)")
-        third.plot(found.bins["bins"], found.bins["gradient"], "o-", color=STYLES["fast_ap"].colour)
-        third.set_xscale("log")
-        third.set_xticks(BINS, [str(each) for each in BINS])
-        third.minorticks_off()
-        third.set_title("FastAP, perfect ranking", loc="left")
-        third.set_xlabel("histogram bins")
+        second.bar(terms["term"], terms["value"], color=STYLES["smooth_ap"].colour)
+        second.tick_params("x", rotation=45)
+        second.set(title="AP gained by exchange", ylabel="AP (0 to 1)")
+        third.plot(by_bins["x"], by_bins["value"], "o-", color=STYLES["fast_ap"].colour)
+        third.set_xscale("log", base=2)
+        third.set_xticks(BINS, [*map(str, BINS)])
+        third.set(title="FastAP, perfect ranking", xlabel="histogram bins")
         third.set_ylabel("largest gradient (per cosine)")
     caption = (
         f"Left: derivative of the sigmoid at tau = {TAU:g}, with ROADMAP's delta = {at:.4f} on "
@@ -231,14 +190,7 @@ def _draw(found: _Found) -> Drawing:
     )
     alt = (
         "A bell curve with two lines, bars of the AP gained by six exchanges, and a curve "
-        f"of gradients: {listed(found.bins['gradient'], '.2g')} at {listed(BINS)} bins."
+        f"of gradients: {listed(bins['gradient'], '.2g')} at {listed(BINS)} bins."
     )
-    data = pd.concat(
-        [
-            pd.DataFrame({"panel": "sigmoid", "x": differences, "value": steep}),
-            found.terms.rename(columns={"gain": "value"}).assign(panel="terms"),
-            found.bins.rename(columns={"bins": "x", "gradient": "value"}).assign(panel="bins"),
-        ],
-        ignore_index=True,
-    )
+    data = pd.concat([sigmoid, terms, by_bins], ignore_index=True)
     return Drawing(TITLE, caption, alt, figure, data)

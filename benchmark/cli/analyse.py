@@ -57,25 +57,23 @@ def analyse(
             echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts['places'])})")
         return
     if name is None:
-        raise ConfigError(
-            "analyse", [f"NAME is missing (allowed: {', '.join(ANALYSES.names())}, {ALL})"]
-        )
+        allowed = ", ".join([*ANALYSES.names(), ALL])
+        raise ConfigError("analyse", [f"NAME is missing (allowed: {allowed})"])
     names = ANALYSES.names() if name == ALL else [ANALYSES[name].name]
 
+    from benchmark.analyses.analysis import make
     from benchmark.analyses.context import Context, on_dataset
-    from benchmark.analyses.write import make
 
-    loaded = load(study, results)
-    chosen = loaded if dataset is None else on_dataset(loaded, dataset)
+    chosen = load(study, results)
+    if dataset is not None:
+        chosen = on_dataset(chosen, dataset)
     base = out or chosen.folder(results) / ("analyses-quick" if quick else "analyses")
     for position, each in enumerate(names, start=1):
-        folder = (
-            base
-            if out and name != ALL
-            else base / (each if dataset is None else f"{each}-{dataset}")
-        )
+        folder = base / (each if dataset is None else f"{each}-{dataset}")
+        if out and name != ALL:
+            folder = out
         echo(f"{each} ({position} of {len(names)})")
-        context = Context.of(chosen, results, seed or (), quick=quick, say=echo)
+        context = Context(chosen, results, seed or (), quick, echo)
         for sentence in make(each, context, folder).sentences:
             echo(f"  {sentence}")
         echo(f"  written: {folder}")

@@ -125,6 +125,7 @@ def styled() -> Iterator[None]:
         **dict.fromkeys((*inks, "xtick.color", "ytick.color"), INK),
         "font.family": "DejaVu Sans",
         "axes.titlesize": FONT + 0.5,
+        "axes.titlelocation": "left",
         "axes.grid": True,
         "grid.color": GRID,
         "grid.linewidth": 0.5,

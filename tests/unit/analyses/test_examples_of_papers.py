@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.analyses.gap import gap, plain_bound
+from benchmark.analyses.gap import gap, mean_ap, plain_bound
 from benchmark.analyses.worked_examples import (
     BATCHES,
     calibration,
@@ -17,7 +17,7 @@ from benchmark.analyses.worked_examples import (
 
 
 def test_the_toy_batches_are_perfect_and_reach_the_bound_of_eq_8():
-    assert [batch.average_precision for batch in BATCHES] == [1, 1]
+    assert mean_ap(BATCHES) == 1
     whole = (1 + 1 + 3 / 5 + 4 / 6) / 4
     assert gap(BATCHES) == pytest.approx(1 - whole) == plain_bound(BATCHES)
     assert calibration(BATCHES[0]) == pytest.approx(0.175)
@@ -34,10 +34,8 @@ def test_delta_is_where_the_sigmoid_lacks_epsilon():
 
 
 def test_the_violating_terms_are_the_six_that_smooth_ap_lists():
-    found = violations()
-    terms = {"s4 - s1", "s4 - s2", "s4 - s3", "s5 - s3", "s6 - s3", "s7 - s3"}
-    assert set(found["term"]) == terms
-    gains = found.set_index("term")["gain"]
+    gains = violations()
+    assert [*gains] == ["s4 - s1", "s4 - s2", "s4 - s3", "s5 - s3", "s6 - s3", "s7 - s3"]
     before = (1 + 2 / 3 + 3 / 4 + 4 / 8) / 4
     assert gains["s4 - s1"] == pytest.approx((1 + 1 + 3 / 4 + 4 / 8) / 4 - before)
     assert gains["s7 - s3"] == pytest.approx((1 + 2 / 3 + 3 / 4 + 4 / 7) / 4 - before)
