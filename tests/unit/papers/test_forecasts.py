@@ -39,7 +39,7 @@ def test_the_text_names_what_no_number_of_seeds_can_see_and_the_price():
 
 
 def test_more_seeds_cost_more_and_call_smaller_drifts():
-    hours = gpu_hours(STUDY)
+    _, hours = gpu_hours(STUDY)
     assert list(hours) == [3, 5, 10] and list(hours.values()) == sorted(hours.values())
     for line in as_text(STUDY).splitlines()[1:3]:
         drifts = [float(word) for word in line.split("%")[1].split()[:3]]

@@ -97,6 +97,19 @@ def test_a_difference_at_the_margin_is_not_blamed_on_the_published_value():
     assert "too close to the margin" in text and "too uncertain" not in text
 
 
+def test_the_text_says_whose_spread_it_is_and_what_decides():
+    drift = as_text(judge(asked("70.0", "75.0", published_spread="0.2", published_n="5")))
+    assert drift.startswith("drifted low: ") and "published     75 (5 runs)" in drift
+    assert "; 0.2 as published on their side" in drift
+    assert "not asked of a mean of several runs" in drift and "drifted up to a spread of" in drift
+    open_ = as_text(judge(asked(["70.0", "70.9"], "70.4", published_n="5")))
+    assert "of ours, if difference and spread stay as they are" in open_
+    assert "reproduced up to a spread of" in open_
+    assert "no spread decides, the difference is the margin" in as_text(
+        judge(asked("70.0", "71.0", spread="0.2"))
+    )
+
+
 def test_a_larger_family_needs_stronger_evidence():
     assert judge(asked("70.0", "72.0", spread="0.3")).verdict == DRIFTED
     assert judge(asked("70.0", "72.0", spread="0.3", family="30")).verdict == UNDECIDED

@@ -143,6 +143,27 @@ def test_a_cell_in_which_every_run_diverged_has_drifted():
     assert found["reason"] == "all 5 runs of ours diverged"
 
 
+def test_one_run_that_diverged_is_too_few_to_tell():
+    found = row(judged(without_number(cub({"fast_ap": 0.6}, seeds=1), "seed >= 0", "diverged")))
+    assert found["verdict"] == "inconclusive"
+    assert found["reason"] == "the only run diverged: too few to tell"
+
+
+def test_runs_that_no_longer_diverge_as_the_frozen_ones_did_have_drifted(frozen_of):
+    runs = cub({"fast_ap": 0.6})
+    frozen = frozen_of(without_number(runs, "seed >= 0", "diverged"))
+    found = judged(runs, (), frozen).iloc[0]
+    assert (found["verdict"], found["direction"]) == ("drifted", "high")
+    assert found["reason"] == "0 of 5 runs of ours diverged, all 5 runs of the frozen ones"
+
+
+def test_frozen_runs_that_diverged_in_part_are_named(frozen_of):
+    runs = cub({"fast_ap": 0.6})
+    frozen = frozen_of(without_number(runs, "seed == 1", "diverged"))
+    found = judged(runs, (), frozen).iloc[0]
+    assert "of the frozen runs 1 of 5 runs diverged and are left out" in found["reason"]
+
+
 def test_a_cell_without_finished_runs_is_not_run():
     found = row(judged(without_number(cub({"fast_ap": 0.6}), "seed >= 0", "missing")))
     assert found["verdict"] == "not_run" and found["reason"] == "no finished run (5 missing)"
