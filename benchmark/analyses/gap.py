@@ -1,23 +1,42 @@
-"""Average precision by counting; the decomposability gap of one query and its two upper bounds."""
+"""Average precision by counting and by a loss; the gap of one query and its two upper bounds."""
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+BATCHES = 4  # of one query at most: Eq. 9 is evaluated in all their orders
+
 
 def average_precision(positive: np.ndarray, negative: np.ndarray) -> float:
-    """Return the AP of one query with scores (P,) of positives and (N,) of negatives.
+    """Return the AP of one query with scores (P,) of positives and (N,) of negatives: mean r+ / r.
 
-    It is the mean of r+ / r. Ranks count the items at or above a score, so each of several tied
-    items has the worst of their ranks, as in the losses. P must be at least 1.
+    Ranks count the items at or above a score: tied items have the worst of their ranks, as in the
+    losses.
     """
     own, others = np.sort(-positive), np.sort(-negative)
     # In ascending negated scores, what lies left of a score or on it ranks at or above it.
     rank_positive = np.searchsorted(own, own, side="right")
     rank_negative = np.searchsorted(others, own, side="right")
     return float(np.mean(rank_positive / (rank_positive + rank_negative)))
+
+
+def ap_loss(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Return 1 - AP of scores (R,) of which those of ``positive`` (R,) are relevant."""
+    return 1 - average_precision(scores[positive], scores[~positive])
+
+
+def value_and_gradient(loss: Any, scores: np.ndarray, positive: np.ndarray) -> tuple[Any, Any]:
+    """Return 1 - AP (...,) of scores (..., R) as a loss has it, and its gradient (..., R)."""
+    import torch
+
+    leaf = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
+    rows = torch.atleast_2d(leaf)
+    values = loss.query_losses(rows, torch.tensor(positive).expand(len(rows), -1))
+    values.sum().backward()
+    assert leaf.grad is not None
+    return values.detach().numpy().reshape(leaf.shape[:-1])[()], leaf.grad.numpy()
 
 
 def batch_ap(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -55,10 +74,7 @@ def gap(batches: Sequence[Batch]) -> float:
 
 
 def plain_bound(batches: Sequence[Batch]) -> float:
-    """Return Eq. 8: the gap of perfect batches, each ranked below the one before.
-
-    (The equation's inner sum runs over the positives of a batch.)
-    """
+    """Return Eq. 8: the gap of perfect batches, each ranked below the one before."""
     total, positives, negatives = 0.0, 0, 0
     for batch in batches:
         ranks = np.arange(1, len(batch.positive) + 1) + positives
@@ -95,24 +111,17 @@ def _calibrated_bound(batches: Sequence[tuple[int, int, int, int]]) -> float:
     return 1.0 - total / positives
 
 
-def draw_batches(
-    rng: np.random.Generator,
-    positive: np.ndarray,
-    negative: np.ndarray,
-    size: int,
-    each: int,
-    most: int,
-) -> list[Batch]:
-    """Return up to ``most`` disjoint batches of ``size`` items with ``each`` positives.
+def draw_batches(rng: np.random.Generator, scores: Batch, size: int, each: int) -> list[Batch]:
+    """Return up to ``BATCHES`` disjoint batches of ``size`` scores with ``each`` positives.
 
     Return none when not even two fit.
     """
-    others = size - each
-    count = min(most, len(positive) // each, len(negative) // others)
+    parts = (each, size - each)
+    count = min(BATCHES, *(len(row) // part for row, part in zip(scores, parts, strict=True)))
     if count < 2:
         return []
-    positive, negative = rng.permutation(positive), rng.permutation(negative)
-    return [
-        Batch(positive[k * each : (k + 1) * each], negative[k * others : (k + 1) * others])
-        for k in range(count)
+    drawn = [
+        rng.permutation(row)[: count * part].reshape(count, part)
+        for row, part in zip(scores, parts, strict=True)
     ]
+    return [Batch(*pair) for pair in zip(*drawn, strict=True)]

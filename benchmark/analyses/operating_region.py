@@ -95,9 +95,7 @@ def _batches(context: Context) -> Iterator[tuple[str, int, int, Batches]]:
 
 
 @ANALYSES.register(
-    "operating_region",
-    display=TITLE,
-    places=("Smooth-AP supplement 3, Eq. 1", "Smooth-AP Fig. S7"),
+    "operating_region", display=TITLE, places=("Smooth-AP supplement 3, Eq. 1", "Smooth-AP Fig. S7")
 )
 def build(context: Context) -> Analysis:
     """Return the share of the difference matrix with a gradient, by SmoothAP's batch size."""
@@ -112,11 +110,9 @@ def build(context: Context) -> Analysis:
     means = data.groupby(["source", "batch_size"], sort=False)[[*KINDS, "entries"]].mean()
     entries, frozen = means.loc["trained"]["entries"], 100 * means.loc[FROZEN]["off_diagonal"]
     notes = [
-        f"The region is a score difference within {width:.3f}; it holds {listed(entries, '.0f')} "
-        f"entries per query at batch sizes {listed(entries.index)}, so their number rises in any "
-        "case.",
-        "Cutting the largest batches of one trained network smaller leaves the share without the "
-        f"diagonal at {frozen.min():.2f}% to {frozen.max():.2f}%.",
+        f"Entries per query in the region: {listed(entries, '.0f')}; their number rises anyhow.",
+        f"Cutting the largest batches smaller leaves the share without the diagonal at "
+        f"{frozen.min():.2f}% to {frozen.max():.2f}%.",
     ]
     caption = (
         f"Share of the difference matrix whose sigmoid has a derivative above {NEGLIGIBLE:g}: "
@@ -124,7 +120,7 @@ def build(context: Context) -> Analysis:
     )
     headers = ["batch size", *(("share", words) for words in KINDS.values()), "entries per query"]
     lines = [
-        (SOURCES[source][0], row) for source in SOURCES for row in means.loc[source].itertuples()
+        (words, row) for key, (words, _) in SOURCES.items() for row in means.loc[key].itertuples()
     ]
     return Analysis(
         _draw(data, means.loc["trained"]["printed"], runs),

@@ -8,6 +8,7 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, finding, shades, table
 from benchmark.analyses.context import Context
+from benchmark.analyses.gap import value_and_gradient
 from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
 from benchmark.report.labels import loss_name
 from benchmark.report.records import Finding
@@ -33,15 +34,9 @@ def pair(loss: Any, difference: np.ndarray, positive: float = POSITIVE) -> Curve
 
     The slope is the derivative with respect to the negative's score. The loss computes both.
     """
-    import torch
-
-    scores = torch.full((len(difference), 2), positive, dtype=torch.float64)
-    scores[:, 1] += torch.from_numpy(difference)
-    scores.requires_grad_()
-    values = loss.query_losses(scores, torch.tensor([[True, False]]).expand(len(difference), 2))
-    values.sum().backward()
-    assert scores.grad is not None
-    return values.detach().numpy(), scores.grad[:, 1].numpy()
+    scores = np.stack([np.full(len(difference), positive), positive + difference], axis=1)
+    values, gradients = value_and_gradient(loss, scores, np.array([True, False]))
+    return values, gradients[:, 1]
 
 
 def step_of(loss: Any, difference: np.ndarray) -> Curve:

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding, table
+from benchmark.analyses.analysis import Analysis, finding, listed, table
 from benchmark.analyses.context import Context
-from benchmark.analyses.gap import average_precision
+from benchmark.analyses.gap import ap_loss, value_and_gradient
 from benchmark.core.seeding import derive
 from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
 from benchmark.report.records import Finding
@@ -22,8 +22,6 @@ TOY = (np.array(list(SCORES.values())), POSITIVE)
 STEPPED = "SmoothAP, true step for positives"
 VANISHED = 1e-9  # change of the loss per unit of cosine
 DRAWS = 2000
-
-Ranking = tuple[np.ndarray, np.ndarray]  # scores (R,), which are positive (R,)
 
 
 class Outcome(NamedTuple):
@@ -50,26 +48,8 @@ def toy_losses() -> dict[str, Any]:
     return {"SmoothAP": create_loss("smooth_ap"), STEPPED: stepped, "SupAP": create_loss("sup_ap")}
 
 
-def value_and_gradient(
-    loss: Any, scores: np.ndarray, positive: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """Return 1 - AP of one query in the loss's relaxation and its gradient (R,) in the scores."""
-    import torch
-
-    row = torch.tensor(scores[None], dtype=torch.float64, requires_grad=True)
-    value = loss.query_losses(row, torch.tensor(positive[None]))[0]
-    value.backward()
-    assert row.grad is not None
-    return value.item(), row.grad[0].numpy()
-
-
-def ap_loss(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Return 1 - AP of one ranking."""
-    return 1 - average_precision(scores[positive], scores[~positive])
-
-
-def random_rankings(count: int, seed: int = 0) -> Iterator[Ranking]:
-    """Yield rankings of 1 to 5 positives among 1 to 20 negatives, near and far apart."""
+def random_rankings(count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield scores (R,) of 1 to 5 positives and 1 to 20 negatives, and which are positive (R,)."""
     rng = np.random.default_rng(derive(seed, "random rankings"))
     for _ in range(count):
         positives, negatives = rng.integers(1, 6), rng.integers(1, 21)
@@ -108,16 +88,15 @@ def build(context: Context) -> Analysis:
     random = f"{draws} random rankings"
     headers = ["loss", "value", "AP loss", *(("gradient", point) for point in SCORES)]
     shares = ("share below AP loss", "share vanished", "smallest gradient")
+    headers += [(random, share) for share in shares]
     rows = [
         ("", [name, value, exact, *gradient, *rest])
         for name, (value, gradient, *rest) in outcomes.items()
     ]
     caption = (
-        "Loss, AP loss, and derivatives of the loss with respect to the scores "
-        f"{', '.join(f'{score:.2f}' for score in SCORES.values())} of two positives and a "
-        f"negative; on random rankings, gradients of misranked negatives (vanished: <{VANISHED:g})."
+        f"Two positives and a negative with scores {listed(SCORES.values(), '.2f')}; on random "
+        f"rankings, gradients of misranked negatives (vanished: below {VANISHED:g} per cosine)."
     )
-    headers += [(random, share) for share in shares]
     lines = table(TITLE, caption, headers, rows, digits=4)
     return Analysis(_draw(outcomes, exact), lines, _claims(outcomes, exact, random))
 
@@ -139,17 +118,16 @@ def _claims(outcomes: dict[str, Outcome], exact: float, random: str) -> list[Fin
             "vanishing_gradient",
             place,
             "SmoothAP gives the misranked negative no gradient",
-            f"SmoothAP's gradient on the negative is {third:.1e}, on a positive {abs(first):.3g}; "
-            f"over {random} {100 * smooth.vanished:.0f}% of the misranked negatives get less than "
-            f"{VANISHED:g}.",
+            f"It is {third:.1e}, on a positive {abs(first):.3g}; over {random} it vanishes on "
+            f"{100 * smooth.vanished:.0f}% of the misranked negatives.",
             bool(third < 0.01 * abs(first)),
         ),
         finding(
             "no_upper_bound",
             place,
             "SmoothAP can be lower than the AP loss",
-            f"SmoothAP is {smooth.value:.4f} where the AP loss is {exact:.4f}, and it is lower in "
-            f"{100 * smooth.below:.0f}% of the random rankings.",
+            f"It is {smooth.value:.4f} where the AP loss is {exact:.4f}, and lower in "
+            f"{100 * smooth.below:.0f}% of {random}.",
             bool(smooth.value < exact and smooth.below > 0),
         ),
         finding(
@@ -170,7 +148,7 @@ def _claims(outcomes: dict[str, Outcome], exact: float, random: str) -> list[Fin
             "upper_bound",
             "ROADMAP Sec. 3.1, property 1",
             "SupAP is never below the AP loss",
-            f"SupAP is {sup.value:.4f} against an AP loss of {exact:.4f}, and below it in "
+            f"It is {sup.value:.4f} where the AP loss is {exact:.4f}, and lower in "
             f"{100 * sup.below:.3g}% of {random}.",
             bool(sup.below == 0 and sup.value >= exact),
         ),
@@ -205,18 +183,17 @@ def _draw(outcomes: dict[str, Outcome], exact: float) -> Drawing:
                 axes.text(score, -0.6, words, ha=side)
                 if shown[index]:
                     height = 0.7 if point == "x2" else 0.4
-                    end, start = (score + 0.02 * moves[index], height), (score, height)
+                    end = (score + 0.02 * moves[index], height)
                     arrow = {"arrowstyle": "-|>", "linewidth": 1.6, "color": colour}
-                    axes.annotate("", end, start, arrowprops=arrow)
+                    axes.annotate("", end, (score, height), arrowprops=arrow)
             told.append(f"{name} " + ", ".join(f"{step:+.2g}" for step in steps))
             row = {"loss": name, "point": [*SCORES], "score": TOY[0], "gradient": item.gradient}
             parts.append(pd.DataFrame({**row, "value": item.value, "ap_loss": exact}))
         axes.set_xlabel("score (cosine)")
     caption = (
-        "Two positives (circles) below a negative (cross), tau = 0.01. Arrows: where one gradient "
-        "step moves each score, their length the square root of its size within a panel; numbers: "
-        "minus the derivative of the loss with respect to the score, per unit of cosine; none: "
-        "under half a percent of the panel's largest, or under 0.005."
+        "Two positives (circles) below a negative (cross), tau = 0.01. Arrows: where a gradient "
+        "step moves each score, their length the square root of its size within a panel. Numbers: "
+        "minus the derivative by the score; none: under 0.005, or half a percent of the largest."
     )
     alt = f"Three rankings of x1, x2 and x3 with arrows for the gradient steps: {'; '.join(told)}."
     return Drawing(TITLE, caption, alt, figure, pd.concat(parts, ignore_index=True))

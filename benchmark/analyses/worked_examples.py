@@ -9,8 +9,7 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, finding, listed, table
 from benchmark.analyses.context import Context
-from benchmark.analyses.gap import Batch, gap, plain_bound
-from benchmark.analyses.toy_ranking import ap_loss, value_and_gradient
+from benchmark.analyses.gap import Batch, ap_loss, gap, plain_bound, value_and_gradient
 from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
 
 TITLE = "Worked examples of the papers"
@@ -79,11 +78,7 @@ def quantised() -> pd.DataFrame:
 @ANALYSES.register(
     "worked_examples",
     display=TITLE,
-    places=(
-        "ROADMAP v2 Fig. 1(b), 10, 11 and 12, A.3",
-        "Smooth-AP Sec. 4.1",
-        "FastAP Fig. 4(c)",
-    ),
+    places=("ROADMAP v2 Fig. 1(b), 10, 11 and 12, A.3", "Smooth-AP Sec. 4.1", "FastAP Fig. 4(c)"),
     trains=False,
 )
 def build(context: Context) -> Analysis:

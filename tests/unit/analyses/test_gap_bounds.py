@@ -89,7 +89,7 @@ def test_eq_9_is_not_always_below_eq_8():
 
 def test_drawn_batches_are_disjoint_and_of_the_asked_size():
     rng = np.random.default_rng(0)
-    batches = draw_batches(rng, np.arange(9.0), np.arange(100.0, 200.0), 16, 3, 4)
+    batches = draw_batches(rng, Batch(np.arange(9.0), np.arange(100.0, 200.0)), 16, 3)
     assert len(batches) == 3
     assert {len(item.positive) for item in batches} == {3}
     assert {len(item.negative) for item in batches} == {13}
@@ -98,5 +98,5 @@ def test_drawn_batches_are_disjoint_and_of_the_asked_size():
 
 def test_too_few_positives_or_negatives_for_two_batches_give_none():
     rng = np.random.default_rng(0)
-    assert draw_batches(rng, np.arange(5.0), np.arange(100.0), 16, 3, 4) == []
-    assert draw_batches(rng, np.arange(9.0), np.arange(20.0), 16, 3, 4) == []
+    assert draw_batches(rng, Batch(np.arange(5.0), np.arange(100.0)), 16, 3) == []
+    assert draw_batches(rng, Batch(np.arange(9.0), np.arange(20.0)), 16, 3) == []

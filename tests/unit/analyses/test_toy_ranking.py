@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.analyses.gap import average_precision, batch_ap
+from benchmark.analyses.gap import average_precision, batch_ap, value_and_gradient
 from benchmark.analyses.toy_ranking import (
     POSITIVE,
     SCORES,
     STEPPED,
     outcome,
     toy_losses,
-    value_and_gradient,
 )
 
 LOSSES = toy_losses()
