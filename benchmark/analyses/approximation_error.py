@@ -19,9 +19,8 @@ PLACES = ("Smooth-AP Eq. 8", "Smooth-AP Fig. 4")
 TRAINED = "smooth_ap"
 TAUS = (0.001, 0.005, 0.01, 0.05, 0.1)
 BINS = (160, 80, 40, 20, 10)
-# Of each loss: width of the smoothing in cosine units (tau, the distance of two bin centers, the
-# scale of BlackBoxAP's noise), words, hyperparameters. SupAP's delta follows tau, as in ROADMAP's
-# supplement A.3.
+# Of each loss: width of the smoothing in cosine units, words, hyperparameters. SupAP's delta
+# follows tau, as in ROADMAP's supplement A.3.
 SETTINGS: dict[str, list[tuple[float, str, dict[str, Any]]]] = {
     "smooth_ap": [(tau, f"tau = {tau:g}", {"tau": tau}) for tau in TAUS],
     "sup_ap": [(tau, f"tau = {tau:g}", {"tau": tau, "delta": 5 * tau}) for tau in TAUS],
@@ -31,13 +30,6 @@ SETTINGS: dict[str, list[tuple[float, str, dict[str, Any]]]] = {
         (margin, f"margin = {margin:g}", {"margin": margin})
         for margin in (0.001, 0.005, 0.02, 0.05, 0.1)
     ],
-}
-DEFAULTS = {
-    "smooth_ap": "tau = 0.01",
-    "sup_ap": "tau = 0.01",
-    "fast_ap": "10 bins",
-    "softbin_ap": "20 bins",
-    "blackbox_ap": "margin = 0.02",
 }
 
 
@@ -109,28 +101,15 @@ def build(context: Context) -> Analysis:
             bool(sup["over"].max() == 0),
         ),
     ]
-    at_default = means[means["setting"] == means["loss"].map(DEFAULTS)]
-    told = ", ".join(
-        f"{loss_name(str(each.loss))} {each.error:.4f} ({each.setting})"
-        for each in at_default.sort_values("error").itertuples()
-    )
-    numbers_of = (
-        "width (cosine)",
-        "mean |AP_pred - AP|",
-        "mean AP_pred - AP",
-        "share of queries with AP_pred > AP",
-    )
+    headers = ["loss", "smoothing", "width (cosine)", "mean |AP_pred - AP|", "mean AP_pred - AP"]
+    headers.append("share of queries with AP_pred > AP")
     caption = (
         f"AP approximation error over the last epoch of SmoothAP ({runs}), every loss on the same "
         "batches; the query is no item of its own ranking."
     )
     rows = [("", [loss_name(loss), *rest]) for loss, *rest in means.itertuples(index=False)]
-    return Analysis(
-        _draw(steps, means, data, runs),
-        table(TITLE, caption, ["loss", "smoothing", *numbers_of], rows),
-        claims,
-        [f"Mean error at each loss's default smoothing, from the tightest: {told}."],
-    )
+    lines = table(TITLE, caption, headers, rows)
+    return Analysis(_draw(steps, means, data, runs), lines, claims)
 
 
 def _panels(along: str, over: str, width: str) -> tuple[Any, Any, Any]:
@@ -160,11 +139,10 @@ def _draw(steps: pd.DataFrame, means: pd.DataFrame, data: pd.DataFrame, runs: st
             right.plot(points["width"], points["error"], label=loss_name(name), **line(name))
         legend_below(figure, columns=5)
     caption = (
-        "Distance between the AP that a loss computes and the true AP, over the last epoch of a "
-        f"SmoothAP training ({runs}). Left: SmoothAP at several tau, mean over seeds. Right: every "
-        "AP loss against the width of its smoothing: tau (SmoothAP, SupAP with delta = 5 tau), "
-        "distance of bin centers (FastAP, SoftBinAP), scale of the noise (BlackBoxAP, exact "
-        "without it). Logarithmic axes."
+        f"Distance between a loss's AP and the true AP over the last epoch of SmoothAP ({runs}). "
+        "Left: SmoothAP at several tau, mean over seeds. Right: every AP loss by the width of its "
+        "smoothing: tau (SmoothAP, SupAP with delta = 5 tau), distance of bin centers (FastAP, "
+        "SoftBinAP), scale of the noise (BlackBoxAP, exact without it). Logarithmic axes."
     )
     low, high = means["error"].min(), means["error"].max()
     alt = f"Lines of the error, from {low:.2g} to {high:.2g}, against step and smoothing width."
@@ -197,7 +175,7 @@ def trained_tau(context: Context) -> Analysis:
     runs = f"{context.description}, batch size {size}"
     caption = (
         f"Mean |AP_pred - AP| of SmoothAP over the last epoch ({runs}): the tau of the training by "
-        "row, that of the evaluation by column. On the diagonal both are the same."
+        "row, that of the evaluation by column."
     )
     headers = ["trained at tau", *(("evaluated at tau", f"{tau:g}") for tau in TAUS)]
     lines = table(TAU_TITLE, caption, headers, [("", row) for row in means.itertuples()])

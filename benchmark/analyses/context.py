@@ -52,11 +52,7 @@ class Recording:
 
 
 def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recording:
-    """Return the recording of ``spec`` from ``folder``, training it first where it is missing.
-
-    The file is named by run, specification and code version; processes that train the same run at
-    one time do double work, and each leaves a whole file.
-    """
+    """Return the recording of ``spec`` from ``folder``, training it first where it is missing."""
     version = re.sub(r"[^\w.]", "-", code_version())
     path = folder / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"
     if path.is_file():
@@ -108,18 +104,18 @@ def _train(spec: RunSpec) -> Recording:
 
 
 QUICK_DATASET = "glyphs_tiny"
-DEFAULT_SEEDS = 3
 
 
 @dataclass
 class Context:
     """The first block of a study (its first dataset and its recipe), seen by an analysis.
 
-    seeds   each asks for a training of its own; by default the study's first three, quick its first
-    quick   the smallest dataset and one epoch: the numbers mean nothing, every step is taken
-    say     prints one line of progress
-    used    the runs that were asked for, filled on the way
-    block   what is trained: without a memory, as what is looked at are batches
+    seeds    each asks for a training of its own; by default the study's first three, quick one
+    quick    the smallest dataset and one epoch: the numbers mean nothing, every step is taken
+    say      prints one line of progress
+    dataset  another of the study: the first block that has it, on it alone
+    used     the runs that were asked for, filled on the way
+    block    what is trained: without a memory, as what is looked at are batches
     """
 
     study: Study
@@ -127,18 +123,30 @@ class Context:
     seeds: Sequence[int] = ()
     quick: bool = False
     say: Callable[[str], None] = print
+    dataset: str | None = None
     used: list[RunSpec] = field(default_factory=list)
     block: Block = field(init=False)
 
     def __post_init__(self) -> None:
-        self.seeds = tuple(self.seeds) or self.study.seeds[: 1 if self.quick else DEFAULT_SEEDS]
-        block = self.study.blocks[0]
+        self.seeds = tuple(self.seeds) or self.study.seeds[: 1 if self.quick else 3]
+        block = self._first
         recipe = replace(block.recipe, memory=replace(block.recipe.memory, size=None))
         if self.quick:
             recipe = replace(recipe, training=replace(recipe.training, epochs=1))
             tiny = DatasetChoice(QUICK_DATASET, QUICK_DATASET, {})
             block = replace(block, datasets=(tiny,), batch_sizes=(16, 32))
         self.block = replace(block, recipe=recipe, batch_sizes=tuple(sorted(block.batch_sizes)))
+
+    @property
+    def _first(self) -> Block:
+        if self.dataset is None:
+            return self.study.blocks[0]
+        places = [(choice, block) for block in self.study.blocks for choice in block.datasets]
+        for choice, block in places:
+            if choice.label == self.dataset:
+                return replace(block, datasets=(choice,))
+        what, known = f"dataset of study '{self.study.name}'", {each.label for each, _ in places}
+        raise ConfigError("analyse --dataset", [unknown_name(what, self.dataset, known)])
 
     @property
     def place(self) -> str:
@@ -154,8 +162,7 @@ class Context:
     def spec(self, loss: str, batch_size: int, seed: int, **params: Any) -> RunSpec:
         """Return the specification of a run: the study's own where it has it, else made like it.
 
-        ``loss`` is a variant of the study or a registered loss with its defaults, apart from
-        ``params``.
+        ``loss`` is a variant of the study, or a registered loss with its defaults.
         """
         chosen = self._loss(loss)
         if changed := {key: new for key, new in params.items() if chosen.params[key] != new}:
@@ -173,38 +180,20 @@ class Context:
         return recorded(spec, self.study.folder(self.results) / "analyses" / "embeddings", self.say)
 
     def _loss(self, label: str) -> LossChoice:
-        """Return a loss with the hyperparameters that the study has nearest to its first block.
+        """Return a loss with the hyperparameters that the study has nearest to the first block.
 
         They are those of the block's setting on its dataset, else of its recipe, else of any block.
         """
-        first, *_ = blocks = self.study.blocks
+        first, blocks = self._first, self.study.blocks
         here = [each for each in blocks if each.setting == first.setting]
-        nearest = [each for each in here if first.datasets[0].label in _labels(each)]
+        place = first.datasets[0].label
+        nearest = [each for each in here if place in [choice.label for choice in each.datasets]]
         alike = [each for each in here if each.recipe_name == first.recipe_name]
-        for block in (*nearest, *alike, *blocks):
+        for block in (first, *nearest, *alike, *blocks):
             for variant in block.losses:
                 if variant.label == label:
                     return variant.choice
         return LossChoice(label, label, defaults_of(load_catalogue()[label].schema))
-
-
-def _labels(block: Block) -> list[str]:
-    return [choice.label for choice in block.datasets]
-
-
-def on_dataset(study: Study, label: str) -> Study:
-    """Return the study on dataset ``label`` alone, the first block that trains on it in front.
-
-    Raises ConfigError when no block does.
-    """
-    for block in study.blocks:
-        for choice in block.datasets:
-            if choice.label == label:
-                return replace(study, blocks=(replace(block, datasets=(choice,)), *study.blocks))
-    known = [known for block in study.blocks for known in _labels(block)]
-    raise ConfigError(
-        "analyse --dataset", [unknown_name(f"dataset of study '{study.name}'", label, known)]
-    )
 
 
 def doubled(sizes: Sequence[int]) -> list[int]:

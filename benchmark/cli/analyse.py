@@ -62,18 +62,16 @@ def analyse(
     names = ANALYSES.names() if name == ALL else [ANALYSES[name].name]
 
     from benchmark.analyses.analysis import make
-    from benchmark.analyses.context import Context, on_dataset
+    from benchmark.analyses.context import Context
 
     chosen = load(study, results)
-    if dataset is not None:
-        chosen = on_dataset(chosen, dataset)
     base = out or chosen.folder(results) / ("analyses-quick" if quick else "analyses")
     for position, each in enumerate(names, start=1):
         folder = base / (each if dataset is None else f"{each}-{dataset}")
         if out and name != ALL:
             folder = out
         echo(f"{each} ({position} of {len(names)})")
-        context = Context(chosen, results, seed or (), quick, echo)
+        context = Context(chosen, results, seed or (), quick, echo, dataset)
         for sentence in make(each, context, folder).sentences:
             echo(f"  {sentence}")
         echo(f"  written: {folder}")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.analyses import ANALYSES, context, decomposability_gap
 from benchmark.analyses.analysis import make
-from benchmark.analyses.context import Context, Recording, doubled, on_dataset
+from benchmark.analyses.context import Context, Recording, doubled
 from benchmark.core.errors import ConfigError
 from benchmark.papers.printed.gap import gap_decreases
 from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
@@ -135,7 +135,7 @@ def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
     study = load_study("roadmap")
     runs = expand(study)
     for label in ("cub", "sop", "inaturalist"):
-        seen = Context(study if label == "cub" else on_dataset(study, label), "results")
+        seen = Context(study, "results", dataset=None if label == "cub" else label)
         assert seen.spec("sup_ap", 64, 0).dataset.label == label and seen.block.batch_sizes == (64,)
         for loss in ("smooth_ap", "sup_ap", "roadmap", "fast_ap"):
             assert (
@@ -144,7 +144,7 @@ def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
     params = seen.spec("sup_ap", 64, 0).loss.params
     assert (params["offset"], params["start"]) == (1.0, 0.0), "the recipe of iNaturalist sets them"
     with pytest.raises(ConfigError, match="did you mean 'sop'"):
-        on_dataset(study, "sap")
+        Context(study, "results", dataset="sap")
 
 
 def test_analyses_of_several_datasets_lie_side_by_side(tmp_path):
