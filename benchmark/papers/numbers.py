@@ -22,10 +22,8 @@ def empty_as_none(value: Any) -> Any:
     return None if value == "" else value
 
 
-def _conditions(value: Any) -> Any:
+def _conditions(value: str) -> dict[str, str]:
     """Return {"tau": "0.1", "p": "4"} of the text "tau=0.1;p=4"."""
-    if not isinstance(value, str):
-        return value
     pairs = [part.partition("=") for part in value.split(";") if part]
     if not all(key and word for key, _, word in pairs):
         raise ValueError(f"'{value}' is not of the form key=value;key=value")
