@@ -43,14 +43,14 @@ def conform(
     from benchmark.core.files import write_json
     from benchmark.losses.conformance.candidate import load
     from benchmark.losses.conformance.checks import all_findings
-    from benchmark.losses.conformance.reference import Subject, reference
+    from benchmark.losses.conformance.reference import reference
 
     formula = reference(loss, options)
-    subject = Subject(load(candidate, loss, options), formula)
+    examined = load(candidate, formula)
     listed = ", ".join(f"{name}={value}" for name, value in vars(formula.config).items())
     echo(f"{candidate} as {loss} ({listed})")
     findings = []
-    for finding in all_findings(subject, processes):
+    for finding in all_findings(examined, processes):
         findings.append(finding)
         brief = "" if finding.result == "failed" else finding.note
         echo(f"  {finding.check:{WIDTH}} {finding.result:15} {brief}".rstrip())
@@ -63,9 +63,9 @@ def conform(
         printed.add(text)
     echo(f"\n{f'failed: {len(failed)} of {len(findings)} checks' if failed else 'passed'}")
     if json is not None:
-        result = {"candidate": candidate, "reference": loss, "options": options}
         checks = [finding.as_json() for finding in findings]
-        write_json(json, {**result, "passed": not failed, "checks": checks})
+        result = {"candidate": candidate, "reference": loss, "options": options}
+        write_json(json, result | {"passed": not failed, "checks": checks})
     if failed:
         raise typer.Exit(1)
 

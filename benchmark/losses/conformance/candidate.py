@@ -4,8 +4,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,15 @@ from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.options import build
 from benchmark.losses.base import Loss
 from benchmark.losses.conformance.cases import Case
+from benchmark.losses.conformance.reference import (
+    BFLOAT16,
+    Answer,
+    Mismatch,
+    Reference,
+    draws,
+    expected,
+    mean,
+)
 
 ALLOWED = (
     "MODULE:OBJECT, FILE.py:OBJECT or FILE.py of a function of (embeddings, labels), a "
@@ -28,92 +37,83 @@ REFERENCE_ARGUMENTS = (("reference_embeddings", "reference_labels"), ("ref_emb",
 REFUSALS = (ValueError, NotImplementedError, AssertionError, BenchmarkError)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A value and its gradient (B, D) with respect to embeddings before they are normalised.
+class Candidate:
+    """A callable of embeddings (B, D) and labels (B,), and the formula that it is held against.
 
-    What lies along an embedding, which no normalising network sees, does not count there.
+    ``reference_arguments`` are the names of its arguments that take references and their labels,
+    None without. ``answer(case, dtype)`` is kept: values and gradients are asked for one after the
+    other.
     """
 
-    value: float
-    gradient: Tensor | None
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A callable of embeddings (B, D) and labels (B,) that returns a loss."""
-
-    source: str
-    function: Callable[..., Any]
-
-    @property
-    def reference_arguments(self) -> tuple[str, str] | None:
-        """The names of the arguments that take references and their labels, None without."""
-        function = self.function
+    def __init__(self, source: str, function: Callable[..., Any], reference: Reference) -> None:
+        self.source, self.function, self.reference = source, function, reference
         called = function.forward if isinstance(function, nn.Module) else function
         names = set(inspect.signature(called).parameters)
-        return next((pair for pair in REFERENCE_ARGUMENTS if names.issuperset(pair)), None)
+        taken = (pair for pair in REFERENCE_ARGUMENTS if names.issuperset(pair))
+        self.reference_arguments = next(taken, None)
+        self.answer = cache(self.fresh_answer)
 
     def value(self, embeddings: Tensor, labels: Tensor, **references: Tensor | None) -> Tensor:
         """Return the loss as a tensor of one number."""
         return self.function(embeddings, labels, **references).reshape(())
 
-    def answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
-        """Return value, and gradient of ``factor`` x value, of a batch in ``dtype``."""
-        free = case.embeddings.to(dtype, copy=True).requires_grad_()
+    def call(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
+        """Return value, and gradient of ``factor`` x value; bfloat16 is float32 with autocast."""
+        autocast = dtype == BFLOAT16
+        free = case.embeddings.to(torch.float32 if autocast else dtype, copy=True).requires_grad_()
         references = {}
         if case.references is not None and self.reference_arguments is not None:
-            pool = nn.functional.normalize(case.references, dim=1).to(dtype)
+            pool = nn.functional.normalize(case.references, dim=1).to(free.dtype)
             values = (pool, case.reference_labels)
             references = dict(zip(self.reference_arguments, values, strict=True))
-        unit = nn.functional.normalize(free, dim=1)
-        value = self.value(unit, case.labels.clone(), **references)
-        if not value.requires_grad:
-            return Answer(value.item(), None)
-        (value * factor).backward()
+        with torch.autocast("cpu", BFLOAT16, enabled=autocast):
+            unit = nn.functional.normalize(free, dim=1)
+            value = self.value(unit, case.labels.clone(), **references)
+        if value.requires_grad:
+            (value * factor).backward()
         return Answer(value.item(), None if free.grad is None else free.grad.double())
 
+    def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
+        """Return a call's answer, or the mean of many where the loss is random."""
+        call = partial(self.call, case, dtype, factor)
+        if self.reference.drawn(dtype):
+            return mean(draws(call))
+        torch.default_generator.manual_seed(0)  # torch's own seeds GPUs too, and takes 1 ms
+        return call()
 
-def load(source: str, name_of_loss: str, options: Mapping[str, Any]) -> Candidate:
+    def wrong(
+        self, part: str, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
+    ) -> Mismatch | None:
+        """Return how the "value" or "gradient" differs from the reference's, or None.
+
+        It may differ by what rounding in ``precision`` does, without one in ``dtype``.
+        """
+        found = getattr(self.answer(case, dtype), part)
+        return expected(self.reference, case, precision or dtype).differing(part, found)
+
+
+def load(source: str, reference: Reference) -> Candidate:
     """Return the candidate named MODULE:OBJECT, FILE.py:OBJECT or FILE.py.
 
     Of several functions and classes of a file the one with the name of the loss is taken. A loss
-    class of this suite is made with ``options``. Raises ConfigError for what cannot be imported or
-    is no loss.
+    class of this suite is made with the options of the reference. Raises ConfigError for what
+    cannot be imported or is no loss.
     """
+    place, _, name = source.partition(":")
     try:
-        target = _target(source, name_of_loss)
-        if inspect.isclass(target) and issubclass(target, Loss):
-            target = target(build(target.Config, options, f"loss '{source}'"))
-        elif inspect.isclass(target):
-            target = target()
+        module = _module(place)
+        target = attrgetter(name or _only_name(module, place, reference.name))(module)
+        if inspect.isclass(target):
+            ours = issubclass(target, Loss)
+            target = target(*[build(target.Config, reference.options, source)] if ours else [])
+        if not callable(target):
+            raise TypeError(f"{type(target).__name__} cannot be called")
+        return Candidate(source, target, reference)
     except ConfigError:
         raise
     except Exception as error:
         problem = f"cannot be imported or made: {in_words(error)} (allowed: {ALLOWED})"
         raise ConfigError(source, [problem]) from error
-    if not callable(target):
-        words = f"is {type(target).__name__}, which cannot be called (allowed: {ALLOWED})"
-        raise ConfigError(source, [words])
-    return Candidate(source, target)
-
-
-def _target(source: str, name_of_loss: str) -> Any:
-    """Return the function, object or class that ``source`` names."""
-    place, _, name = source.partition(":")
-    module = _module(place)
-    public = [
-        key
-        for key, value in vars(module).items()
-        if not key.startswith("_")
-        and (inspect.isfunction(value) or inspect.isclass(value))
-        and value.__module__ == module.__name__
-    ]
-    if not name and name_of_loss not in public and len(public) != 1:
-        listed = ", ".join(sorted(public)) or "none"
-        words = f"name one object as {place}:OBJECT (functions and classes: {listed})"
-        raise ConfigError(source, [words])
-    return attrgetter(name or (name_of_loss if name_of_loss in public else public[0]))(module)
 
 
 def _module(place: str) -> Any:
@@ -124,12 +124,27 @@ def _module(place: str) -> Any:
     path = Path(place)
     spec = importlib.util.spec_from_file_location(f"candidate_{path.stem}", path)
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     # a file may import its neighbours, which must not stand in for Python's own modules
     sys.path.append(str(path.resolve().parent))
     spec.loader.exec_module(module)
     return module
+
+
+def _only_name(module: Any, place: str, name_of_loss: str) -> str:
+    """Return the function or class of the module that has the name of the loss, or the only one."""
+    public = [
+        key
+        for key, value in vars(module).items()
+        if not key.startswith("_")
+        and (inspect.isfunction(value) or inspect.isclass(value))
+        and value.__module__ == module.__name__
+    ]
+    if name_of_loss in public or len(public) == 1:
+        return name_of_loss if name_of_loss in public else public[0]
+    listed = ", ".join(sorted(public)) or "none"
+    words = f"name one object as {place}:OBJECT (functions and classes: {listed})"
+    raise ConfigError(place, [words])
 
 
 def in_words(error: Exception) -> str:

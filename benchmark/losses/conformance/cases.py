@@ -40,7 +40,7 @@ class Case:
         if self.exact or self.references is not None:
             return None
         case = replace(self, embeddings=_rounded(self.embeddings[:, :dim]))
-        return case if _smallest_gap(case) > SMALLEST_GAP else None
+        return case if _keeps_order(case) else None
 
     @property
     def has_positive(self) -> bool:
@@ -63,7 +63,7 @@ def mixed(name: str, classes: Sequence[int], dim: int, seed: int, *, narrow: boo
         rows = centers[labels] + 1.2 * torch.randn(len(labels), dim, generator=generator)
         order = torch.randperm(len(labels), generator=generator)
         case = Case(name, _rounded((rows + 8.0 if narrow else rows)[order]), labels[order])
-        if _smallest_gap(case) > SMALLEST_GAP:
+        if _keeps_order(case):
             break
     return case
 
@@ -79,12 +79,6 @@ def perfect(name: str, classes: Sequence[int]) -> Case:
     return Case(name, torch.eye(len(classes), dtype=torch.float64)[labels], labels, exact=True)
 
 
-def collapsed(name: str, classes: Sequence[int]) -> Case:
-    """Return classes whose images are all equal, across classes too."""
-    case = perfect(name, classes)
-    return replace(case, embeddings=case.embeddings[:1].expand_as(case.embeddings).clone())
-
-
 def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) -> Case:
     """Return rows among a few directions of which every two have a score of k/2, so that rows are
     repeated within and across classes and most scores are tied."""
@@ -96,28 +90,31 @@ def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) 
     return Case(name, choices[pick], labels, exact=True)
 
 
-def with_references(name: str, classes: Sequence[int], dim: int, queries: int, seed: int) -> Case:
+def with_references() -> Case:
     """Return a batch of which the first rows query the others."""
-    rows, labels = (case := mixed(name, classes, dim, seed)).embeddings, case.labels
-    return Case(name, rows[:queries], labels[:queries], rows[queries:], labels[queries:])
+    case = mixed("6 queries, 24 references", [5] * 6, 10, 11)
+    rows, labels = case.embeddings, case.labels
+    return Case(case.name, rows[:6], labels[:6], rows[6:], labels[6:])
 
 
 @cache
 def ordinary_batches() -> list[Case]:
     """Return batches that every implementation has to take: equal classes, sorted by label."""
-    return [
-        in_order(mixed("six classes of four", [4] * 6, 16, 1)),
-        in_order(mixed("scores near each other", [4] * 6, 8, 2, narrow=True)),
-        in_order(mixed("two classes of nine", [9] * 2, 6, 3)),
-        in_order(mixed("thirty pairs", [2] * 30, 32, 4)),
-        in_order(mixed("24 classes of five", [5] * 24, 24, 14)),
+    batches = [
+        mixed("six classes of four", [4] * 6, 16, 1),
+        mixed("scores near each other", [4] * 6, 8, 2, narrow=True),
+        mixed("two classes of nine", [9] * 2, 6, 3),
+        mixed("thirty pairs", [2] * 30, 32, 4),
+        mixed("24 classes of five", [5] * 24, 24, 14),
     ]
+    return [in_order(case) for case in batches]
 
 
 @cache
 def unusual_batches() -> dict[str, list[Case]]:
     """Return by check the batches that implementations tend to forget."""
-    duplicates = [lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)]
+    equal = perfect("all images equal", [4] * 3)
+    equal = replace(equal, embeddings=equal.embeddings[:1].repeat(12, 1))
     return {
         "perfect ranking": [
             perfect("six perfect classes of four", [4] * 6),
@@ -136,7 +133,7 @@ def unusual_batches() -> dict[str, list[Case]]:
             mixed("two images of one class", [2], 4, 10),
         ],
         "ties": [lattice("tied scores", [4] * 3, seed, 6) for seed in (1, 2, 3)],
-        "duplicates": [*duplicates, collapsed("all images equal", [4] * 3)],
+        "duplicates": [*(lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)), equal],
     }
 
 
@@ -148,6 +145,7 @@ def _rounded(rows: Tensor) -> Tensor:
     return normalize(rows, dim=1).float().double()
 
 
-def _smallest_gap(case: Case) -> float:
-    scores = normalize(case.embeddings, dim=1) @ normalize(case.embeddings, dim=1).T
-    return float(scores.sort(1).values.diff(dim=1).min())
+def _keeps_order(case: Case) -> bool:
+    """Say whether rounding leaves the order of the scores of every query as it is."""
+    unit = normalize(case.embeddings, dim=1)
+    return bool((unit @ unit.T).sort(1).values.diff(dim=1).min() > SMALLEST_GAP)

@@ -1,5 +1,7 @@
 """What a check found, and the smallest batch that shows it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,39 +43,37 @@ class Finding:
             if values is not None and values.ndim == 1:
                 lines.append(f"  {name} = {values.tolist()}")
             elif values is not None:
+                rows = [[f"{value:.5g}" for value in row] for row in values[:most].tolist()]
                 lines.append(f"  {name} = [  # {len(values)} rows, {values.shape[1]} dimensions")
-                for row in values[:most].tolist():
-                    lines.append(f"    [{', '.join(f'{value:.5g}' for value in row)}],")
-                more = "    ...  # all rows are in the JSON\n" if len(values) > most else ""
-                lines.append(f"{more}  ]")
+                lines += [f"    [{', '.join(row)}]," for row in rows]
+                lines += ["    ...  # all rows are in the JSON"] * (len(values) > most) + ["  ]"]
         return "\n".join(lines)
 
 
 def examine(
-    check: str,
-    cases: Sequence[Case],
-    problem: Problem,
-    *,
-    refusal: Result = "not applicable",
-    crash: Result = "failed",
+    check: str, cases: Sequence[Case], problem: Problem, crash: Result = "failed"
 ) -> Finding:
     """Return whether ``problem`` finds nothing on any of the cases.
 
-    ``refusal`` is the result when the candidate declines a batch in words (ValueError and its
-    like), ``crash`` the result of any other exception.
+    ``crash`` is the result of an exception that does not decline a batch in words.
     """
     for case in cases:
         try:
             found = problem(case)
-        except REFUSALS as error:
-            return Finding(check, refusal, f"refused: {in_words(error)}")
         except Exception as error:
-            shown = case if crash == "failed" else None
-            return Finding(check, crash, f"{case.name}: raised {in_words(error)}", shown)
+            return of_error(check, case, error, crash)
         if found is not None:
             smallest, found = shrink(case, problem, found)
             return Finding(check, "failed", f"{case.name}: {found.text}", smallest)
     return Finding(check, "passed")
+
+
+def of_error(check: str, case: Case, error: Exception, crash: Result = "failed") -> Finding:
+    """Return what an exception says: the candidate refuses the batch, or it crashes."""
+    if isinstance(error, REFUSALS):
+        return Finding(check, "not applicable", f"refused: {in_words(error)}")
+    note = f"{case.name}: raised {in_words(error)}"
+    return Finding(check, crash, note, case if crash == "failed" else None)
 
 
 def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatch]:
@@ -100,9 +100,9 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
     step = len(case.labels) // 2
     while step:
         start = 0
-        while start < (rows := len(case.labels)):
-            kept = [*range(start), *range(min(start + step, rows), rows)]
-            if not still_plain(case.subset(kept)):
+        while start < len(case.labels):
+            rows = range(len(case.labels))
+            if not still_plain(case.subset([*rows[:start], *rows[start + step :]])):
                 start += step
         step //= 2
     any(still_plain(case.narrowed(dim)) for dim in range(2, case.embeddings.shape[1]))

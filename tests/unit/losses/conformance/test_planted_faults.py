@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.losses import LOSSES
+from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.conformance import cases, checks
-from benchmark.losses.conformance.candidate import load
+from benchmark.losses.conformance.candidate import Candidate, load
 from benchmark.losses.conformance.checks import all_findings, check_agreement, check_unusual
-from benchmark.losses.conformance.reference import Subject, reference, reference_names
+from benchmark.losses.conformance.reference import NAMES, reference
 
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
@@ -81,8 +81,7 @@ NO_MARGIN = {"blackbox_ap": {"margin": 0.0}}  # draws random numbers otherwise
 
 
 def findings(file, name, loss="smooth_ap", *, processes=False):
-    candidate = load(f"{FOLDER / file}:{name}", loss, NO_MARGIN.get(loss, {}))
-    return all_findings(Subject(candidate, formula_of(loss)), processes)
+    return all_findings(load(f"{FOLDER / file}:{name}", formula_of(loss)), processes)
 
 
 @cache
@@ -135,7 +134,7 @@ def test_a_fault_that_shows_in_two_processes_only_is_caught_there(name, quick_st
 
 @pytest.mark.parametrize("name", FAULTS_OF_OTHERS)
 def test_a_planted_fault_in_another_loss_is_caught(name):
-    loss = next(loss for loss in reference_names() if name.startswith(loss))
+    loss = next(loss for loss in NAMES if name.startswith(loss))
     found = findings("planted_faults_of_others.py", name, loss)
     assert any(item.result == "failed" for item in found)
 
@@ -147,27 +146,25 @@ def test_every_ranking_loss_of_the_suite_has_a_reference():
         if entry.facts["kind"] == "ranking"
         and entry.target.__module__.startswith("benchmark.losses.")
     }
-    assert ranking - set(reference_names()) == set()
+    assert ranking - set(NAMES) == set()
 
 
-@pytest.mark.parametrize("name", reference_names())
+@pytest.mark.parametrize("name", NAMES)
 def test_the_losses_of_the_suite_pass(name):
     entry = LOSSES[name]
     source = f"{entry.target.__module__}:{entry.target.__qualname__}"
-    candidate = load(source, name, NO_MARGIN.get(name, {}))
-    found = list(all_findings(Subject(candidate, formula_of(name)), False))
+    found = list(all_findings(load(source, formula_of(name)), False))
     assert failed(found) == []
     assert {item.check: item.result for item in found}["references"] == "passed"
 
 
 def test_a_random_loss_is_compared_by_its_means():
-    options = {"margin": 0.05}
-    target = load("benchmark.losses.blackbox_ap:BlackBoxAP", "blackbox_ap", options)
+    loss = create_loss("blackbox_ap", margin=0.05)
     case = cases.mixed("three classes", [4, 3, 2], 6, 1)
     for margin, wrong in ((0.05, False), (0.5, True)):
-        subject = Subject(target, reference("blackbox_ap", {"margin": margin}))
-        assert bool(subject.wrong("value", case, torch.float32)) == wrong
-        assert bool(subject.wrong("gradient", case, torch.float32)) == wrong
+        candidate = Candidate("", loss, reference("blackbox_ap", {"margin": margin}))
+        assert bool(candidate.wrong("value", case, torch.float32)) == wrong
+        assert bool(candidate.wrong("gradient", case, torch.float32)) == wrong
 
 
 @pytest.mark.parametrize(
@@ -187,8 +184,8 @@ def test_a_random_loss_is_compared_by_its_means():
 def test_the_references_know_the_options(name, options):
     entry = LOSSES[name]
     source = f"{entry.target.__module__}:{entry.target.__qualname__}"
-    subject = Subject(load(source, name, options), reference(name, options))
-    assert failed([*check_agreement(subject), *check_unusual(subject)]) == []
+    candidate = load(source, reference(name, options))
+    assert failed([*check_agreement(candidate), *check_unusual(candidate)]) == []
 
 
 def test_the_smallest_failing_batch_is_small():
