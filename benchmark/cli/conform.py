@@ -38,7 +38,10 @@ def conform(
 
     Example: python -m benchmark conform my_loss.py --as smooth_ap --option tau=0.05
     """
-    options = _parse(option or [])
+    try:
+        options = dict(map(_pair, option or []))
+    except YamlError as error:
+        raise ConfigError("--option", [f"{error} (allowed: KEY=VALUE)"]) from error
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
     from benchmark.losses.conformance.candidate import load
@@ -70,12 +73,9 @@ def conform(
         raise typer.Exit(1)
 
 
-def _parse(pairs: list[str]) -> dict[str, Any]:
-    """Return KEY=VALUE as a dictionary; values are read as YAML."""
-    wrong = [pair for pair in pairs if "=" not in pair or pair.startswith("=")]
-    if wrong:
-        raise ConfigError("--option", [f"'{pair}' (allowed: KEY=VALUE)" for pair in wrong])
-    try:
-        return {key: parse_yaml(value)[0] for key, _, value in (p.partition("=") for p in pairs)}
-    except YamlError as error:
-        raise ConfigError("--option", [f"{error} (allowed: KEY=VALUE)"]) from error
+def _pair(text: str) -> tuple[str, Any]:
+    """Return KEY=VALUE as key and value, which is read as YAML."""
+    key, _, value = text.partition("=")
+    if not key or "=" not in text:
+        raise YamlError(f"'{text}'")
+    return key, parse_yaml(value)[0]

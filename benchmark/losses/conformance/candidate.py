@@ -57,8 +57,13 @@ class Candidate:
         """Return the loss as a tensor of one number."""
         return self.function(embeddings, labels, **references).reshape(())
 
-    def call(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
-        """Return value, and gradient of ``factor`` x value; bfloat16 is float32 with autocast."""
+    def call(
+        self, case: Case, dtype: torch.dtype, factor: float = 1.0, between: Case | None = None
+    ) -> Answer:
+        """Return value, and gradient of ``factor`` x value; bfloat16 is float32 with autocast.
+
+        The batch ``between`` goes forward before this one goes backward.
+        """
         autocast = dtype == BFLOAT16
         free = case.embeddings.to(torch.float32 if autocast else dtype, copy=True).requires_grad_()
         references = {}
@@ -69,6 +74,8 @@ class Candidate:
         with torch.autocast("cpu", BFLOAT16, enabled=autocast):
             unit = nn.functional.normalize(free, dim=1)
             value = self.value(unit, case.labels.clone(), **references)
+        if between is not None:
+            self.value(nn.functional.normalize(between.embeddings.float(), dim=1), between.labels)
         if value.requires_grad:
             (value * factor).backward()
         return Answer(value.item(), None if free.grad is None else free.grad.double())
@@ -103,9 +110,10 @@ def load(source: str, reference: Reference) -> Candidate:
     try:
         module = _module(place)
         target = attrgetter(name or _only_name(module, place, reference.name))(module)
-        if inspect.isclass(target):
-            ours = issubclass(target, Loss)
-            target = target(*[build(target.Config, reference.options, source)] if ours else [])
+        if inspect.isclass(target) and issubclass(target, Loss):
+            target = target(build(target.Config, reference.options, f"loss '{source}'"))
+        elif inspect.isclass(target):
+            target = target()
         if not callable(target):
             raise TypeError(f"{type(target).__name__} cannot be called")
         return Candidate(source, target, reference)

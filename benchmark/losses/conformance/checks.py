@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import math
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, distributed, multiprocessing
@@ -17,9 +18,8 @@ from torch.nn.functional import normalize
 
 from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
 from benchmark.losses.conformance import cases
-from benchmark.losses.conformance.candidate import Candidate, in_words, load
+from benchmark.losses.conformance.candidate import REFUSALS, Candidate, in_words, load
 from benchmark.losses.conformance.cases import Case
-from benchmark.losses.conformance.findings import Finding, examine, of_error
 from benchmark.losses.conformance.reference import (
     BFLOAT16,
     FLOAT32,
@@ -34,6 +34,103 @@ MEMORY_SIZES = (96, 192)
 # The formula taken literally compares all triples: memory of batch^3 and no more.
 LARGEST_EXPONENT = 3.3
 SCALING, PROCESSES, SECONDS = "scaling over processes", 2, 120
+Result = Literal["passed", "failed", "not applicable"]
+# From a batch to what is wrong with the candidate on it, None when nothing is.
+Problem = Callable[[Case], Mismatch | None]
+TENSORS = ("embeddings", "labels", "references", "reference_labels")  # of a case
+MOST_TRIALS = 200  # of smaller batches
+PLAIN = 1000.0  # times what is allowed
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a check in words, and the smallest batch that fails."""
+
+    check: str
+    result: Result
+    note: str = ""
+    case: Case | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as plain data."""
+        plain: dict[str, Any] = {"check": self.check, "result": self.result, "note": self.note}
+        if self.case is not None:
+            values = [(name, getattr(self.case, name)) for name in TENSORS]
+            plain["case"] = {name: None if x is None else x.tolist() for name, x in values}
+        return plain
+
+    def shown_case(self, most: int = 12) -> str:
+        """Return the batch as Python reads it, its first rows when it is large; "" without one."""
+        lines = []
+        for name in TENSORS:
+            values = getattr(self.case, name, None)
+            if values is not None and values.ndim == 1:
+                lines.append(f"  {name} = {values.tolist()}")
+            elif values is not None:
+                rows = [[f"{value:.5g}" for value in row] for row in values[:most].tolist()]
+                lines.append(f"  {name} = [  # {len(values)} rows, {values.shape[1]} dimensions")
+                lines += [f"    [{', '.join(row)}]," for row in rows]
+                lines += ["    ...  # all rows are in the JSON"] * (len(values) > most) + ["  ]"]
+        return "\n".join(lines)
+
+
+def examine(
+    check: str, cases: Sequence[Case], problem: Problem, crash: Result = "failed"
+) -> Finding:
+    """Return whether ``problem`` finds nothing on any of the cases.
+
+    ``crash`` is the result of an exception that does not decline a batch in words.
+    """
+    for case in cases:
+        try:
+            found = problem(case)
+        except Exception as error:
+            return of_error(check, case, error, crash)
+        if found is not None:
+            smallest, found = shrink(case, problem, found)
+            return Finding(check, "failed", f"{case.name}: {found.text}", smallest)
+    return Finding(check, "passed")
+
+
+def of_error(check: str, case: Case, error: Exception, crash: Result = "failed") -> Finding:
+    """Return what an exception says: the candidate refuses the batch, or it crashes."""
+    if isinstance(error, REFUSALS):
+        return Finding(check, "not applicable", f"refused: {in_words(error)}")
+    note = f"{case.name}: raised {in_words(error)}"
+    return Finding(check, crash, note, case if crash == "failed" else None)
+
+
+def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatch]:
+    """Return the smallest batch on which the problem still is plain, and what is wrong there.
+
+    Rows are left out first, then dimensions.
+    """
+    trials, plain = 0, min(PLAIN, found.times)
+
+    def still_plain(smaller: Case | None) -> bool:
+        nonlocal trials, case, found
+        trials += 1
+        if smaller is None or not smaller.has_positive or trials > MOST_TRIALS:
+            return False
+        try:
+            again = problem(smaller)
+        except Exception:
+            return False
+        if again is None or again.times < plain:
+            return False
+        case, found = smaller, again
+        return True
+
+    step = len(case.labels) // 2
+    while step:
+        start = 0
+        while start < len(case.labels):
+            rows = range(len(case.labels))
+            if not still_plain(case.subset([*rows[:start], *rows[start + step :]])):
+                start += step
+        step //= 2
+    any(still_plain(case.narrowed(dim)) for dim in range(2, case.embeddings.shape[1]))
+    return case, found
 
 
 def all_findings(candidate: Candidate, processes: bool) -> Iterator[Finding]:
@@ -165,26 +262,23 @@ def _differs(candidate: Candidate, case: Case, other: Case) -> Mismatch | None:
     first, _, second = (candidate.fresh_answer(each, FLOAT32) for each in (case, other, case))
     if first.value != second.value:
         return Mismatch(f"value {first.value:.9g}, then {second.value:.9g}")
-    if first.gradient is None or second.gradient is None:
-        return None
-    change = float((first.gradient - second.gradient).abs().max())
-    return Mismatch(f"the gradient changes by {change:.3g}") if change else None
+    return _moved(first.gradient, second.gradient, "")
 
 
 def _mixes(candidate: Candidate, case: Case, other: Case) -> Mismatch | None:
     """Return how a gradient changes when another batch goes forward before it goes backward."""
     torch.manual_seed(0)
-    right = candidate.call(case, FLOAT32).gradient
-    free = case.embeddings.float().requires_grad_()
+    first = candidate.call(case, FLOAT32)
     torch.manual_seed(0)
-    value = candidate.value(normalize(free, dim=1), case.labels)
-    candidate.value(normalize(other.embeddings.float(), dim=1), other.labels)
-    if not value.requires_grad or right is None:
+    second = candidate.call(case, FLOAT32, between=other)
+    return _moved(first.gradient, second.gradient, " when another batch comes in between")
+
+
+def _moved(first: Tensor | None, second: Tensor | None, when: str) -> Mismatch | None:
+    if first is None or second is None or torch.equal(first, second):
         return None
-    (gradient,) = torch.autograd.grad(value, free)
-    change = float((gradient.double() - right).abs().max())
-    text = f"the gradient changes by {change:.3g} when another batch comes in between"
-    return Mismatch(text) if change else None
+    change = float((first - second).abs().max())
+    return Mismatch(f"the gradient changes by {change:.3g}{when}")
 
 
 def _writes(candidate: Candidate, case: Case) -> Mismatch | None:
@@ -254,11 +348,13 @@ def check_processes(candidate: Candidate) -> Finding:
         named = f"file://{folder}/meeting", candidate.source, candidate.reference
         works = [(rank, half, *named) for rank, half in enumerate(halves)]
         try:
-            answers = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
+            given = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
         except multiprocessing.TimeoutError:
             return Finding(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
-    if problem := next((each for each in answers if isinstance(each, Finding)), None):
-        return problem
+    for each in given:
+        if isinstance(each, Finding):
+            return each
+    answers = [each for each in given if isinstance(each, Answer)]
     right = [expected(candidate.reference, each, FLOAT32) for each in (*halves, whole)]
     pairs = list(zip(answers, right[:-1], strict=True))
     if not any(half.differing("value", answer.value) for answer, half in pairs):

@@ -23,18 +23,11 @@ def _others(positive: Tensor) -> Tensor:
     return positive.nonzero() != torch.arange(len(positive))
 
 
-def _smooth_ranks(scores: Tensor, positive: Tensor, tau: float) -> tuple[Tensor, Tensor]:
+def _smooth(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
     """Return the rank of each positive among the positives and among all (P,), by a sigmoid."""
+    tau = config.tau if hasattr(config, "tau") else 1.0 / config.alpha
     above = torch.sigmoid(_gaps(scores, positive) / tau) * _others(positive)
     return 1.0 + above[:, positive].sum(1), 1.0 + above.sum(1)
-
-
-def _smooth(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
-    return _smooth_ranks(scores, positive, config.tau)
-
-
-def _approximate(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
-    return _smooth_ranks(scores, positive, 1.0 / config.alpha)
 
 
 def _bounded(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
@@ -82,7 +75,7 @@ smooth_recall = _one_minus(_recall, _smooth)  # HAPPIER's framework, TPAMI 2025
 sup_recall = _one_minus(_recall, _bounded)
 smooth_ndcg = _one_minus(_gain, _smooth)  # of positives that are equally relevant
 sup_ndcg = _one_minus(_gain, _bounded)
-approx_ndcg = _one_minus(_gain, _approximate)  # Qin et al., 2010, Eq. 13
+approx_ndcg = _one_minus(_gain, _smooth)  # Qin et al., 2010, Eq. 13
 
 
 def pnp(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
@@ -104,7 +97,7 @@ def recall_at_k(scores: Tensor, positive: Tensor, config: Any, queries: int) -> 
 
     An own query is an item that is ranked, and no positive.
     """
-    _, rank = _smooth_ranks(scores, positive, config.tau)
+    _, rank = _smooth(scores, positive, config)
     temperatures = config.temperatures * (len(config.ks) if len(config.temperatures) == 1 else 1)
     recalls = []
     for k, temperature in zip(config.ks, temperatures, strict=True):
