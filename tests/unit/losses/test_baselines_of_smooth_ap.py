@@ -6,7 +6,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from benchmark.core.errors import RunError
 from benchmark.losses import create_loss
 
 
@@ -65,9 +64,3 @@ def test_proxy_nca_over_other_proxies_is_the_formula_of_the_paper(scale):
     assert value.item() == pytest.approx(expected.item() / len(labels), rel=1e-12)
     value.backward()
     assert next(loss.parameters()).grad.abs().sum() > 0
-
-
-def test_proxy_nca_over_other_proxies_takes_no_references():
-    loss = create_loss("proxy_nca_others", embedding_dim=8, num_classes=5)
-    with pytest.raises(RunError, match="takes no references"):
-        loss(*batch(), *batch(1))

@@ -8,7 +8,8 @@ import sys
 import pytest
 import torch
 
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.recipe import UNTRAINED
 from benchmark.losses import create_loss
 
 
@@ -126,3 +127,8 @@ def test_evaluation_without_gradient_gives_the_same_value():
     for name in ("smooth_ap", "sup_ap", "roadmap", "fast_ap", "softbin_ap", "calibration"):
         loss = create_loss(name)
         assert loss(rows, LABELS).item() == loss(rows.clone().requires_grad_(), LABELS).item()
+
+
+def test_the_loss_of_untrained_networks_says_what_to_set_when_it_is_trained_with():
+    with pytest.raises(RunError, match=r"is no loss to train with; set training\.epochs to 0"):
+        create_loss(UNTRAINED)(unit_rows(24), LABELS)
