@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,7 +47,6 @@ Results = Annotated[
 MAX_SEED = 2**32 - 1  # as in studies
 MAX_PROCESSES = 1_000
 MAX_THREADS = 10_000  # as in recipes
-MAX_SIDE = 100_000  # pixels
 
 
 def folder_to_write(path: Path | None) -> Path | None:
@@ -84,6 +84,21 @@ def load(study: str, results: Path) -> Study:
     from benchmark.study import load_study
 
     return load_study(study, results)
+
+
+def parse_pairs(option: str, pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
+    """Return KEY=VALUE as a dictionary; values are read as YAML, and as they are for ``texts``."""
+    from benchmark.core.errors import ConfigError
+    from benchmark.core.plain import YamlError, parse_yaml
+
+    wrong = [pair for pair in pairs if "=" not in pair or pair.startswith("=")]
+    if wrong:
+        raise ConfigError(option, [f"'{pair}' (allowed: KEY=VALUE)" for pair in wrong])
+    found = dict(pair.split("=", 1) for pair in pairs)
+    try:
+        return {key: text if key in texts else parse_yaml(text)[0] for key, text in found.items()}
+    except YamlError as error:
+        raise ConfigError(option, [f"{error} (allowed: KEY=VALUE)"]) from error
 
 
 def echo(text: object, *, err: bool = False) -> None:

@@ -2,13 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from benchmark.cli import app, echo, file_to_write
-from benchmark.core.errors import ConfigError
-from benchmark.core.plain import YamlError, parse_yaml
+from benchmark.cli import app, echo, file_to_write, parse_pairs
 
 WIDTH = 24  # of a check's name
 
@@ -38,10 +36,7 @@ def conform(
 
     Example: python -m benchmark conform my_loss.py --as smooth_ap --option tau=0.05
     """
-    try:
-        options = dict(map(_pair, option or []))
-    except YamlError as error:
-        raise ConfigError("--option", [f"{error} (allowed: KEY=VALUE)"]) from error
+    options = parse_pairs("--option", option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
     from benchmark.losses.conformance.candidate import load
@@ -71,11 +66,3 @@ def conform(
         write_json(json, result | {"passed": not failed, "checks": checks})
     if failed:
         raise typer.Exit(1)
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    """Return KEY=VALUE as key and value, which is read as YAML."""
-    key, _, value = text.partition("=")
-    if not key or "=" not in text:
-        raise YamlError(f"'{text}'")
-    return key, parse_yaml(value)[0]

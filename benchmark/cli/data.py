@@ -1,48 +1,42 @@
 """``python -m benchmark data``: list datasets, prepare one on the disk, check one."""
 
+import dataclasses
+import json
 import re
-import string
 import sys
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmark.cli import MAX_PROCESSES, MAX_SIDE, app, echo
+from benchmark.cli import app, echo, folder_to_write, parse_pairs
 
 if TYPE_CHECKING:
     from benchmark.core.registry import Entry
+    from benchmark.datasets.base import Dataset
 
 group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
 
+ROOT_HELP = "directory of the dataset; default for published ones: $BENCHMARK_DATA/NAME"
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="registered name; 'data list' shows all")]
-Root = Annotated[
-    Path | None,
-    typer.Option(help="directory of the dataset; default for published ones: $BENCHMARK_DATA/NAME"),
-]
+Root = Annotated[Path | None, typer.Option(help=ROOT_HELP, callback=folder_to_write)]
 Params = Annotated[
     list[str] | None,
-    typer.Option(
-        "--param", metavar="KEY=VALUE", help="another parameter of the dataset; repeatable"
-    ),
+    typer.Option("--param", metavar="KEY=VALUE", help="another parameter of it; repeatable"),
+]
+Digests = Annotated[
+    list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
 ]
 AllowCounts = Annotated[
-    bool,
-    typer.Option(
-        "--allow-counts", help="accept other numbers of images and classes than the published ones"
-    ),
+    bool, typer.Option("--allow-counts", help="accept other counts than the published ones")
 ]
 Workers = Annotated[
-    int | None,
-    typer.Option(
-        help="processes that decode images; default: the CPU cores there are",
-        min=1,
-        max=MAX_PROCESSES,
-    ),
+    int | None, typer.Option(help="threads that decode images; default: all CPU cores", min=1)
 ]
+RECORD = "prepared.json"
 
 
 @group.command("list")
@@ -67,29 +61,17 @@ def prepare(
             "repeatable. Leave it out when --root holds the dataset already"
         ),
     ] = None,
-    md5: Annotated[
-        list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
-    ] = None,
-    sha256: Annotated[
-        list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
-    ] = None,
+    md5: Digests = None,
+    sha256: Digests = None,
     link: Annotated[
         bool, typer.Option("--link", help="link the content of an unpacked directory, copy nothing")
     ] = False,
     pack: Annotated[
         int | None,
-        typer.Option(
-            metavar="SIDE",
-            help="also write a packed copy of the images, shorter side SIDE",
-            min=1,
-            max=MAX_SIDE,
-        ),
+        typer.Option(metavar="SIDE", help="also pack the images, shorter side SIDE", min=1),
     ] = None,
     pixels: Annotated[
-        bool,
-        typer.Option(
-            "--pixels", help="pack plain pixels: five times the bytes, but faster to read"
-        ),
+        bool, typer.Option("--pixels", help="pack plain pixels: five times the bytes, faster")
     ] = False,
     param: Params = None,
     workers: Workers = None,
@@ -100,28 +82,51 @@ def prepare(
     Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --pack 256
     """
     from benchmark.core.environment import available_cores
-    from benchmark.datasets.prepare.install import parse_source
-    from benchmark.datasets.prepare.prepare import prepare as prepare_dataset
+    from benchmark.core.errors import DataError
+    from benchmark.core.files import alone, write_json
+    from benchmark.datasets import loader_of
+    from benchmark.datasets.index import IndexedLoader
+    from benchmark.datasets.prepare.install import Installer, parse_source
+    from benchmark.datasets.prepare.pack import pack as write_packed
 
-    sources = [parse_source(text) for text in source or []]
-    files = [one.file for one in sources]
-    digests: dict[str, dict[str, str]] = {}
-    for kind, length, values in (("md5", 32, md5), ("sha256", 64, sha256)):
-        for value in values or []:
-            file, digest = _digest(kind, length, value, files)
-            digests.setdefault(file, {})[kind] = digest
-    prepare_dataset(
-        name,
-        sources,
-        params=_params(name, root, param),
-        digests=digests,
-        link=link,
-        side=pack,
-        compressed=not pixels,
-        workers=workers or available_cores(),
-        allow_counts=allow_counts,
-        say=echo,
-    )
+    params = _params(name, root, param)
+    loader = loader_of(name, params)
+    if not loader.archives:
+        raise typer.BadParameter(f"'{name}' needs no preparing; 'data check' looks at its images")
+    if pack and not hasattr(loader.config, "packed"):
+        raise typer.BadParameter(f"'{name}' cannot be read from a packed copy; leave out --pack")
+    sources = {one.path.name: one for one in map(parse_source, source or ())}
+    if len(sources) < len(source or ()):
+        raise typer.BadParameter("two sources have the same name; rename one")
+    digests: dict[str, dict[str, str]] = {file: {} for file in sources}
+    for kind, values in (("md5", md5), ("sha256", sha256)):
+        for value in values or ():
+            file, _, digest = value.rpartition("=")
+            file = file or ", ".join(sources)  # the only one
+            if file not in sources:
+                raise typer.BadParameter(f"'{value}' is not FILE=HEX with one of: {file}")
+            digests[file][kind] = digest
+    folder = Path(str(params["root"]))
+    record = _record(folder)
+    with alone(folder / ".prepare.lock", f"another 'data prepare' is working in {folder}"):
+        installer = Installer(name, (*loader.archives, *loader.other_archives), folder)
+        for file, one in sources.items():
+            if file in record["sources"] and installer.holds(file):
+                echo(f"{file}: its content is in {folder} already")
+                continue
+            record["sources"][file] = installer.install(one, digests[file], link)
+            write_json(folder / RECORD, record)
+            echo(f"{file}: installed")
+        dataset, wrong = _load(name, params, allow_counts)
+        if wrong:
+            raise DataError(f"{folder} holds {wrong}")
+        if pack and isinstance(loader, IndexedLoader):
+            paths = loader.table()["path"].unique().tolist()
+            workers = workers or available_cores()
+            echo(f"packed: {write_packed(folder, pack, paths, workers, compressed=not pixels)}")
+        record |= {"schema": 1, "dataset": name, "counts": dataset.counts}
+        write_json(folder / RECORD, record | {"fingerprint": dataset.fingerprint})
+        echo(f"prepared: {folder / RECORD}; {folder / 'downloads'} is no longer needed")
 
 
 @group.command()
@@ -140,84 +145,59 @@ def check(
     Example: python -m benchmark data check cub --root data/cub --images
     """
     from benchmark.core.environment import available_cores
-    from benchmark.datasets import published_counts
-    from benchmark.datasets.counts import count_differences, counts_table
-    from benchmark.datasets.prepare.prepare import (
-        broken_images,
-        load_with_any_counts,
-        recorded_sources,
-    )
+    from benchmark.datasets.prepare.install import broken_images
 
     params = _params(name, root, param)
-    sources = recorded_sources(Path(str(params["root"]))) if "root" in params else {}
-    dataset = load_with_any_counts(name, params)
-    expected = published_counts(name, params)
-    echo(f"{name}  fingerprint {dataset.fingerprint}")
-    for file, digest in sources.items():
-        echo(f"prepared from {file}{'  sha256 ' * bool(digest)}{digest}")
-    echo(counts_table(dataset.counts, expected))
-    wrong = [] if allow_counts else count_differences(dataset.counts, expected)
+    dataset, wrong = _load(name, params, allow_counts)
     if wrong:
-        echo(f"not the published counts: {'; '.join(map(str, wrong))}; --allow-counts accepts them")
+        echo(wrong)
+    for file, facts in _record(Path(str(params.get("root"))))["sources"].items():
+        echo(f"prepared from {file}{'  sha256 ' * ('sha256' in facts)}{facts.get('sha256', '')}")
     bad: list[str] = []
     if images:
         bad, total = broken_images(dataset, workers or available_cores())
-        for line in bad:
-            echo(line)
-        echo(f"{len(bad):,} broken of {total:,} images")
+        echo("\n".join([*bad, f"{len(bad):,} broken of {total:,} images"]))
     if wrong or bad:
         raise typer.Exit(1)
 
 
-def _digest(kind: str, length: int, value: str, files: Sequence[str]) -> tuple[str, str]:
-    """Return (file, digest) of a text ``HEX`` (of the only source) or ``FILE=HEX``."""
-    file, equals, digest = value.rpartition("=")
-    if not equals and len(files) == 1:
-        file = files[0]
-    if file not in files:
-        sources = ", ".join(files) or "none given"
-        raise typer.BadParameter(f"'{value}' belongs to none of the sources ({sources}): FILE=HEX")
-    if len(digest) != length or not set(digest) <= set(string.hexdigits):
-        raise typer.BadParameter(f"'{digest}' is not an {kind} of {length} hexadecimal digits")
-    return file, digest
+def _record(root: Path) -> dict[str, Any]:
+    """Return what prepared.json says of a root: its sources so far, and all once it is complete."""
+    path = root / RECORD
+    return json.loads(path.read_text()) if path.is_file() else {"sources": {}}
 
 
-def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, object]:
-    """Return root and KEY=VALUE pairs as parameters: text where they are text, else YAML."""
-    import yaml
+def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Dataset, str]":
+    """Return a dataset, and how its counts differ from the published ones, "" where they may."""
+    from benchmark.datasets import loader_of
+    from benchmark.datasets.counts import count_differences, counts_table
 
+    loader = loader_of(name, params)
+    if hasattr(loader.config, "allow_counts"):
+        loader = loader_of(name, {**params, "allow_counts": True})
+    dataset, expected = loader.load(), loader.expected_counts()
+    echo(f"{name}  fingerprint {dataset.fingerprint}\n{counts_table(dataset.counts, expected)}")
+    differences = "; ".join(map(str, count_differences(dataset.counts, expected)))
+    if allow_counts or not differences:
+        return dataset, ""
+    return dataset, f"not the published counts: {differences}; --allow-counts accepts them"
+
+
+def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, Any]:
+    """Return root and KEY=VALUE pairs as parameters."""
     from benchmark.core.options import schema_of
     from benchmark.datasets import DATASETS
     from benchmark.datasets.io.roots import with_root
 
     loader = DATASETS[name].target
-    properties = schema_of(loader.Config)["properties"]
-    params: dict[str, object] = {}
-    for pair in [*([] if root is None else [f"root={root}"]), *(pairs or [])]:
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise typer.BadParameter(
-                f"'{pair}' is not KEY=VALUE; for example: --param categories=true"
-            )
-        if key in params:
-            raise typer.BadParameter(f"'{key}' is given twice; give it once")
-        is_text = "string" in properties.get(key, {}).get("type", ())
-        try:
-            value = yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError) as error:
-            if not is_text:
-                words = f"'{text}' for '{key}' is not a YAML value: {error}"
-                raise typer.BadParameter(words) from error
-            value = text
-        # a folder may be called null
-        params[key] = text if is_text and (value is not None or key == "root") else value
-    return with_root(name, loader, params)
+    schemas = schema_of(loader.Config)["properties"]
+    texts = [key for key, schema in schemas.items() if "string" in schema.get("type", ())]
+    given = {} if root is None else {"root": str(root)}
+    return with_root(name, loader, parse_pairs("--param", pairs or (), texts) | given)
 
 
 def _description(entry: "Entry") -> str:
     """Return a paragraph on a dataset: name, description, published counts, files, pages."""
-    from benchmark.datasets.prepare.prepare import options_of
-
     loader = entry.target
     words = (loader.__doc__ or "").partition("\n")[0]
     lines = [f"{entry.name}  {entry.display}. {words}".rstrip()]
@@ -229,7 +209,7 @@ def _description(entry: "Entry") -> str:
             lines.append("or: " + ", ".join(archive.file for archive in loader.other_archives))
         pages = f"{sys.modules[loader.__module__].__doc__} {loader.__doc__}"
         lines.append("from: " + " and ".join(re.findall(r"https?://[^\s,;)]+[^\s,;).]", pages)))
-    elif "root" in options_of(loader):
+    elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
         lines.append("files: your own, below --root")
     else:
         lines.append("files: none; it is drawn when needed")

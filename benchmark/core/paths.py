@@ -1,19 +1,6 @@
 """Names from outside: can they be a path below a folder, can they be shown?"""
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import PurePosixPath, PureWindowsPath
-
-from benchmark.core.errors import DataError
-
-
-@contextlib.contextmanager
-def os_errors(what: str, advice: str) -> Iterator[None]:
-    """Turn an OSError of the block into a DataError: what failed, the reason, what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"{what}: {error.strerror or error}; {advice}") from error
 
 
 def leaves_root(name: str) -> bool:

@@ -7,7 +7,6 @@ from benchmark.core.errors import Problem
 from benchmark.core.options import build, problems, schema_of
 from benchmark.core.registry import Registry
 from benchmark.datasets.base import Dataset, DatasetLoader
-from benchmark.datasets.counts import Counts
 from benchmark.datasets.io.roots import with_root
 
 DATASETS = Registry("dataset", "benchmark.datasets")
@@ -18,7 +17,7 @@ def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
 
     ``benchmark.datasets.io.roots.with_root`` gives the default root of a published dataset.
     """
-    return _loader(name, params).load()
+    return loader_of(name, params).load()
 
 
 def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[Problem]:
@@ -30,12 +29,7 @@ def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> 
 
 def training_images(name: str, params: Mapping[str, Any] | None = None) -> int | None:
     """Return the published number of training images; None for a dataset without one."""
-    return published_counts(name, params).get("train", {}).get("images")
-
-
-def published_counts(name: str, params: Mapping[str, Any] | None = None) -> Counts:
-    """Return the published counts of a dataset with these parameters, {} if there are none."""
-    return _loader(name, params).expected_counts()
+    return loader_of(name, params).expected_counts().get("train", {}).get("images")
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:
@@ -43,6 +37,7 @@ def dataset_metrics(name: str) -> tuple[str, ...]:
     return DATASETS[name].target.metrics
 
 
-def _loader(name: str, params: Mapping[str, Any] | None) -> DatasetLoader:
+def loader_of(name: str, params: Mapping[str, Any] | None = None) -> DatasetLoader:
+    """Return the loader of a dataset; raise ConfigError when its parameters are not valid."""
     target = DATASETS[name].target
     return target(build(target.Config, with_root(name, target, params or {}), f"dataset '{name}'"))

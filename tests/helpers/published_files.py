@@ -12,8 +12,6 @@ from pathlib import Path
 
 import archives
 
-from benchmark.datasets.prepare.install import MOVING, STAGING
-
 Entry = tuple[Path, str]  # file on disk, name in the archive
 
 
@@ -130,4 +128,4 @@ def content(root: Path) -> dict[str, bytes]:
 
 
 def leftovers(root: Path) -> list[str]:
-    return [path.name for path in root.iterdir() if path.name in (STAGING, MOVING)]
+    return [path.name for path in root.iterdir() if path.name == ".unpacking"]

@@ -1,214 +1,154 @@
 """Installs the sources of a dataset into its root: downloads, archives, files, directories.
 
-``root/.unpacking`` is being filled, and is deleted when a run finds it; ``root/.placing`` is
-complete, and a run that finds it goes on moving its content into the root.
+A source is unpacked into ``root/.unpacking``, and moved into the root when it is whole.
 """
 
+import filecmp
 import hashlib
-import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
-from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from benchmark.core.errors import DataError
-from benchmark.core.files import write_json
-from benchmark.core.paths import leaves_root
-from benchmark.datasets.base import Archive
-from benchmark.datasets.io.roots import is_there
-from benchmark.datasets.prepare.download import download, public_url
-from benchmark.datasets.prepare.unpack import DamagedError, check_digests, is_archive, unpack
+from PIL import Image
+from tqdm import tqdm
 
-STAGING, MOVING = ".unpacking", ".placing"
-SOURCES = ".brought"  # folder with a JSON file for each source whose content is in the root
-DOWNLOADS = "downloads"
+from benchmark.core.errors import DataError
+from benchmark.core.files import begin_folder
+from benchmark.core.paths import leaves_root
+from benchmark.datasets.base import Archive, Dataset
+from benchmark.datasets.io.roots import is_there
+from benchmark.datasets.prepare.fetch import (
+    DamagedError,
+    check_digests,
+    download,
+    public_url,
+    unpack,
+)
+from benchmark.datasets.prepare.pack import ordered_map
+
 WRAPPING = 3  # folders that an archive may wrap a dataset in
 
 
 @dataclass(frozen=True)
 class Source:
-    """One --source: an address to download, or else a local path; ``file`` is its name."""
+    """One --source: a local path, or an address to download and the name of the file to make."""
 
-    url: str | None
     path: Path
-    file: str
-
-    @property
-    def origin(self) -> str:
-        """Where it comes from, without what may be secret."""
-        return public_url(self.url) if self.url else self.path.name
-
-    def fetch(self, folder: Path) -> Path:
-        """Return the local path; what is remote is downloaded into ``folder`` first."""
-        if self.url:
-            # the query may be all that distinguishes two files of a server
-            query = urlsplit(self.url).query
-            prefix = f"{hashlib.sha256(query.encode()).hexdigest()[:8]}-" if query else ""
-            return download(self.url, folder / (prefix + self.file))
-        if not self.path.exists():
-            raise DataError(f"no file or directory {self.path}; give a path or address as --source")
-        return self.path
+    url: str = ""
 
 
 def parse_source(text: str) -> Source:
     """Return the source of a path, or of an address with http, https or file."""
-    if "://" not in text:
-        path = Path(os.path.expanduser(text))  # Path.expanduser raises for a nobody
-        return Source(None, path, path.name)
-    try:
-        parts = urlsplit(text)
-    except ValueError as error:
-        raise DataError(f"{text!r} is not a valid address: {error}") from error
-    path = Path(url2pathname(parts.path))
-    if parts.scheme == "file" and not parts.netloc:
-        return Source(None, path, path.name)
-    if parts.scheme not in ("http", "https"):
-        raise DataError(
-            f"'{public_url(text)}' is not a source; give a path, or an address that begins with "
-            "http://, https:// or file:///"
-        )
+    scheme, is_address, rest = text.partition("://")
+    if not is_address:
+        return Source(Path(os.path.expanduser(text)))  # Path.expanduser raises for a nobody
+    host, _, place = public_url(rest).partition("/")
+    path = Path("/", url2pathname(place))
+    if scheme == "file" and not host:
+        return Source(path)
+    if scheme not in ("http", "https"):
+        raise DataError(f"'{public_url(text)}' is neither http://, https:// nor file:///")
     unusable = leaves_root(path.name) or path.name.startswith(".")
-    return Source(text, path, "download" if unusable else path.name)
+    return Source(Path("download" if unusable else path.name), text)
 
 
+@dataclass(frozen=True)
 class Installer:
-    """Installs the sources of one dataset into ``root``; ``say`` tells what it does."""
+    """Installs the sources of one dataset into ``root``."""
 
-    def __init__(
-        self, name: str, archives: Sequence[Archive], root: Path, say: Callable[[str], None]
-    ):
-        self.name, self.archives, self.root, self.say = name, archives, root, say
+    name: str
+    archives: Sequence[Archive]
+    root: Path
 
-    def install(self, source: Source, digests: Mapping[str, str], link: bool) -> None:
-        """Put the content of a source into the root, unless it is there already.
+    def install(self, source: Source, digests: Mapping[str, str], link: bool) -> dict[str, str]:
+        """Put the content of a source into the root; return where it is from, and its sha256.
 
         digests: expected md5 or sha256; ``link`` links a directory's content instead of copying it.
         """
-        alike = [a for a in self.archives if source.file.startswith(a.file.partition(".")[0])]
-        named = [a for a in self.archives if a.file == source.file] or alike  # ims-v2 is as ims
-        archive = named[0] if named else None
-        if source.file in read_sources(self.root) and (
-            archive is None or _holds(self.root, archive)
-        ):
-            self.say(f"{source.file}: its content is in {self.root} already")
-            return
-        path = source.fetch(self.root / DOWNLOADS)
-        staging = self.root / STAGING
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.mkdir()
+        path, file = source.path, source.path.name
+        if source.url:  # of which two may end alike
+            digest = hashlib.sha256(source.url.encode()).hexdigest()[:8]
+            path = download(source.url, self.root / "downloads" / f"{digest}-{file}")
+        elif not path.exists():
+            raise DataError(f"no file or directory {path}; give a path or address as --source")
+        facts = {"from": public_url(source.url) or file}
+        tree = self.root / ".unpacking" / "tree"
+        begin_folder(tree)
         try:
             if path.is_dir():
-                self._install_directory(path, source, staging, link)
+                base = self._base(path) or self._refuse(path)
+                if base.resolve() == self.root.resolve():
+                    return facts
+                _bring(base, tree, link)
+                base = tree
             else:
-                if archive and archive.md5 and archive.file == source.file:
-                    digests = digests or {"md5": archive.md5}
-                self._install_file(path, source, staging, archive, digests)
+                published = {a.file: {"md5": a.md5} for a in self.archives if a.md5}
+                facts["sha256"] = check_digests(path, digests or published.get(file, {}))
+                if file in self._alone():
+                    shutil.copyfile(path, tree / file)
+                else:
+                    unpack(path, tree)
+                base = self._arrange(tree, self._archive(file)) or self._refuse(path)
+            _move(base, self.root)
+            return facts
         except DamagedError:
             if source.url:  # else the same command would take the damaged file for complete
                 path.unlink()
             raise
         finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            shutil.rmtree(tree.parent)
 
-    def _install_file(
-        self,
-        path: Path,
-        source: Source,
-        staging: Path,
-        archive: Archive | None,
-        digests: Mapping[str, str],
-    ) -> None:
-        """Install the content of an archive, or a file that is published alone."""
-        record = {"from": source.origin, "sha256": check_digests(path, digests)}
-        tree = staging / "tree"
-        tree.mkdir()
-        files = 1
-        if is_archive(path):
-            files = unpack(path, tree)
-        elif source.file in self._published_alone():
-            shutil.copyfile(path, tree / source.file)
-        else:
-            raise DamagedError(
-                f"{path} is neither an archive (tar, tar.gz, tgz, zip) nor a file of dataset "
-                f"'{self.name}'; {self._expected()}"
-            )
-        base = self._arrange(tree, staging / "base", archive)
-        _place(base or self._refuse(path, tree), self.root, source.file, record)
-        self.say(f"{source.file}: {files:,} files installed")
+    def holds(self, file: str) -> bool:
+        """Say whether what a source of this name provides lies below the root, as far as known."""
+        archive = self._archive(file)
+        return archive is None or _holds(self.root, archive)
 
-    def _arrange(self, tree: Path, base: Path, archive: Archive | None) -> Path | None:
+    def _archive(self, file: str) -> Archive | None:
+        named = [archive for archive in self.archives if archive.file == file]
+        alike = [a for a in self.archives if file.startswith(a.file.partition(".")[0])]
+        return next(iter(named or alike), None)  # ims-v2 is as ims
+
+    def _base(self, tree: Path) -> Path | None:
+        """Return the folder in ``tree``, or up to three below it, that is a dataset's root."""
+        for depth in range(WRAPPING + 1):
+            for folder in sorted(tree.glob("*/" * depth)) if depth else [tree]:
+                if any(_holds(folder, archive) for archive in self.archives):
+                    return folder
+        return None
+
+    def _arrange(self, tree: Path, archive: Archive | None) -> Path | None:
         """Return a folder with the layout of the root, made of ``tree``; None if that fails."""
-        if root := _find_base(tree, self.archives):
+        if root := self._base(tree):
             return root
-        files = sorted(path for path in tree.rglob("*") if path.is_file())
+        files = [path for path in tree.rglob("*") if path.is_file()]
         if archive and len(archive.provides) == 1 and archive.provides[0].endswith("/"):
-            folder = base / archive.provides[0]  # which the archive does not contain itself
-            for path in files:
-                _rename(path, folder / (path.name if archive.flat else path.relative_to(tree)))
+            folder = Path(archive.provides[0])  # which the archive does not contain itself
+            flat = archive.flat
+            places = {p: folder / (p.name if flat else p.relative_to(tree)) for p in files}
         else:
-            alone = self._published_alone()  # somebody may have put all lists into one archive
-            for path in files:
-                if path.name in alone:
-                    _rename(path, base / alone[path.name])
-        return base if base.is_dir() else None
+            alone = self._alone()  # somebody may have put all lists into one archive
+            places = {path: alone[path.name] for path in files if path.name in alone}
+        base = tree.with_name("base")
+        for path, place in places.items():
+            if (base / place).exists():
+                raise DataError(f"the source holds two files named {path.name}; give one of them")
+            (base / place).parent.mkdir(parents=True, exist_ok=True)
+            path.rename(base / place)
+        return base if places else None
 
-    def _published_alone(self) -> dict[str, str]:
+    def _alone(self) -> dict[str, Path]:
         """Return the place of each file that an archive of its own provides, by its name."""
         alone = (archive.provides[0] for archive in self.archives if len(archive.provides) == 1)
-        return {Path(place).name: place for place in alone if not place.endswith("/")}
+        return {Path(place).name: Path(place) for place in alone if not place.endswith("/")}
 
-    def _install_directory(self, path: Path, source: Source, staging: Path, link: bool) -> None:
-        base = _find_base(path, self.archives) or self._refuse(path, path)
-        if base.resolve() == self.root.resolve():
-            self.say(f"{base}: used where it is")
-            return
-        if self.root.resolve().is_relative_to(base.resolve()):
-            raise DataError(f"--root {self.root} lies inside the source {base}; choose another")
-        whole = staging / "whole"
-        if link:
-            whole.mkdir()
-            for name in _visible(base):
-                os.symlink(base.resolve() / name, whole / name)
-        else:
-            ignored = shutil.ignore_patterns(".*", "__MACOSX")
-            shutil.copytree(base, whole, symlinks=True, ignore=ignored)
-            for copy in whole.rglob("*"):
-                if copy.is_symlink() and not copy.resolve().is_relative_to(whole.resolve()):
-                    raise DataError(
-                        f"{path}: link '{copy.relative_to(whole)}' leads out of it; put what "
-                        "belongs there in the place of the link"
-                    )
-        _place(whole, self.root, source.file, {"from": source.origin})
-        self.say(f"{base}: {'linked' if link else 'copied'}")
-
-    def _refuse(self, path: Path, tree: Path) -> NoReturn:
-        names = ", ".join(_visible(tree)[:8]) or "nothing"
-        raise DataError(
-            f"{path} is not of dataset '{self.name}': it holds {names}; {self._expected()}"
-        )
-
-    def _expected(self) -> str:
+    def _refuse(self, path: Path) -> NoReturn:
         files = (f"{archive.file} with {', '.join(archive.provides)}" for archive in self.archives)
-        return f"expected: {'; '.join(files)}"
-
-
-def read_sources(root: Path) -> dict[str, dict[str, str]]:
-    """Return the records of the sources whose content is in the root, by their file names."""
-    paths = sorted((root / SOURCES).glob("*.json"))
-    return {path.stem: json.loads(path.read_text()) for path in paths}
-
-
-def continue_moving(root: Path) -> bool:
-    """Move what an interrupted run left in ``root/.placing``; return whether there was anything."""
-    waiting = root / MOVING
-    if not waiting.is_dir():
-        return False
-    _move(waiting, root)
-    return True
+        raise DataError(f"{path} is not of dataset '{self.name}'; expected: {'; '.join(files)}")
 
 
 def _holds(folder: Path, archive: Archive) -> bool:
@@ -216,68 +156,53 @@ def _holds(folder: Path, archive: Archive) -> bool:
     return all(is_there(folder, path) for path in archive.provides)
 
 
-def _find_base(tree: Path, archives: Sequence[Archive]) -> Path | None:
-    """Return the folder in ``tree``, or up to three levels below it, that is a dataset's root."""
-    level = [tree]
-    for _ in range(WRAPPING + 1):
-        for folder in level:
-            if any(_holds(folder, archive) for archive in archives):
-                return folder
-        level = [folder / name for folder in level for name in _visible(folder, folders=True)]
-    return None
-
-
-def _visible(folder: Path, *, folders: bool = False) -> list[str]:
-    """Return the names in a folder, sorted, without the hidden ones; or those of folders alone."""
-    with os.scandir(folder) as entries:
-        return sorted(
-            entry.name
-            for entry in entries
-            if not entry.name.startswith(".")
-            and (not folders or entry.is_dir(follow_symlinks=False))
-        )
-
-
-def _rename(path: Path, target: Path) -> None:
-    if target.exists():
-        raise DataError(f"the source holds two files named {path.name}; give one of them")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    os.rename(path, target)
-
-
-def _place(base: Path, root: Path, file: str, record: Mapping[str, str]) -> None:
-    """Move the content of ``base`` (on the same file system) into ``root``; merge folders.
-
-    ``record`` of the source called ``file`` is written in the same move. Raise DataError, before
-    anything moves, when files would be replaced.
-    """
-    if conflicts := list(_conflicts(base, root)):
-        raise DataError(
-            f"{root} already holds {', '.join(conflicts[:8])}, which the source would replace; "
-            "remove them, or choose an empty --root"
-        )
-    write_json(base / SOURCES / f"{file}.json", dict(record))
-    os.rename(base, root / MOVING)
-    continue_moving(root)
-
-
-def _conflicts(base: Path, root: Path) -> Iterator[str]:
-    for entry in os.scandir(base):
-        target = root / entry.name
-        if entry.is_dir(follow_symlinks=False) and target.is_dir():
-            yield from (f"{entry.name}/{name}" for name in _conflicts(Path(entry), target))
-        elif os.path.lexists(target):
-            yield entry.name
+def _bring(base: Path, tree: Path, link: bool) -> None:
+    """Link or copy the content of a directory; raise DataError when its links lead out of it."""
+    if link:
+        for path in base.glob("[!.]*"):
+            (tree / path.name).symlink_to(path.resolve())
+        return
+    ignored = shutil.ignore_patterns(".*", "__MACOSX")
+    shutil.copytree(base, tree, symlinks=True, ignore=ignored, dirs_exist_ok=True)
+    for copy in tree.rglob("*"):
+        if copy.is_symlink() and not copy.resolve().is_relative_to(tree.resolve()):
+            raise DataError(
+                f"{base}: link '{copy.relative_to(tree)}' leads out of it; put what belongs there "
+                "in the place of the link"
+            )
 
 
 def _move(source: Path, target: Path) -> None:
-    """Move the entries of a folder, folders first: the lists come when their images are there."""
-    for entry in sorted(
-        os.scandir(source), key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name)
-    ):
-        there = target / entry.name
-        if entry.is_dir(follow_symlinks=False) and there.is_dir():
-            _move(Path(entry), there)
+    """Move the content of a folder into another; raise DataError before a file would change."""
+    for path in source.iterdir():
+        place = target / path.name
+        if path.is_dir() and place.is_dir() and not (path.is_symlink() or place.is_symlink()):
+            _move(path, place)
+        elif os.path.lexists(place) and not filecmp.cmp(path, place):
+            raise DataError(
+                f"{place} is not what the source holds there; remove it, or choose an empty --root"
+            )
         else:
-            os.rename(entry.path, there)
-    source.rmdir()
+            path.replace(place)
+
+
+def broken_images(dataset: Dataset, workers: int) -> tuple[list[str], int]:
+    """Decode every image; return the error of each broken one, and the number of images.
+
+    An image of two splits is decoded once.
+    """
+    openers: dict[str, Callable[[], Image.Image]] = {}
+    for images in dataset.image_sets():
+        for index, name in enumerate(images.names):
+            openers.setdefault(name, partial(images.image, index))
+
+    def error_of(opener: Callable[[], Image.Image]) -> str | None:
+        try:
+            opener()
+        except DataError as error:
+            return str(error)
+        return None
+
+    errors = ordered_map(error_of, list(openers.values()), workers)
+    bar = tqdm(errors, "decoding", len(openers), leave=False, disable=None)
+    return [error for error in bar if error is not None], len(openers)

@@ -7,11 +7,10 @@ everything is there.
 
 import contextlib
 import io
-import multiprocessing
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,6 @@ from tqdm import tqdm
 
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json, write_text
-from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
-from benchmark.core.paths import os_errors
 from benchmark.datasets.base import fingerprint_of
 from benchmark.datasets.io.findings import listed
 from benchmark.datasets.io.images import image_format, open_image
@@ -44,8 +41,6 @@ ENCODING_VERSION = 1  # raise when the bytes change
 QUALITY = 95
 LOSSY = ("JPEG", "MPO", "WEBP")
 BLOCK = 2000  # items whose results may wait in memory
-CHUNK = 32  # items handed to a worker at a time
-MIN_ITEMS = 500  # per worker; fewer take less time than starting it
 
 
 def pack(
@@ -56,63 +51,57 @@ def pack(
     A complete copy of these images is left as it is, compressed or not. Raise DataError listing
     the broken images; the shards before the first of them stay for the next run.
     """
-    folder = packed_folder(root, side)
+    folder, work = packed_folder(root, side), root / f".packing-{side}"
     with contextlib.suppress(DataError):  # there is none, or it is cut
         if not PackedImages(root, side).missing(paths):
             return folder
-    work = root / f".packing-{side}"
     plan = fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths))
+    if not (work / PLAN).exists() or (work / PLAN).read_text() != plan:
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        write_text(work / PLAN, plan)
+    lists = _complete_lists(work, paths)
+    rest = paths[sum(map(len, lists)) :]
+    encoded = ordered_map(Encoder(root, side, compressed), rest, workers)
+    bar = tqdm(encoded, f"packing to {side} pixels", len(rest), leave=False, disable=None)
+    contents = zip(rest, bar, strict=True)
     broken: list[str] = []
-    with os_errors(f"cannot write {work}", "free some space and start the same command again"):
-        shards = _complete_shards(work, plan, paths)
-        rest = paths[sum(map(len, shards)) :]
-        encoded = ordered_map(Encoder(root, side, compressed), rest, workers)
-        bar = tqdm(encoded, f"packing to {side} pixels", len(rest), leave=False, disable=None)
-        contents = zip(rest, bar, strict=True)
-        while (rows := _write_shard(work, len(shards), contents, broken)) is not None:
-            shards.append(rows)
-        if broken:
-            raise DataError(
-                f"{len(broken):,} of {len(paths):,} images are broken, so {folder} was not written"
-                + listed(broken)
-            )
-        _finish(work, folder, side, pd.concat(shards))
+    while (rows := _write_shard(work, len(lists), contents, broken)) is not None:
+        lists.append(rows)
+    if broken:
+        raise DataError(
+            f"{len(broken):,} of {len(paths):,} images are broken, so {folder} was not written"
+            + listed(broken)
+        )
+    write_text(work / INDEX, pd.concat(lists).to_csv(index=False))
+    for path in work.iterdir():
+        if path.name not in {INDEX, *map(shard_name, range(len(lists)))}:
+            path.unlink()  # lists, the plan, an empty last shard
+    write_json(work / COMPLETE, {"images": len(paths), "side": side, "digest": index_digest(work)})
+    (folder / COMPLETE).unlink(missing_ok=True)  # of an older copy, the mark goes first
+    shutil.rmtree(folder, ignore_errors=True)
+    work.rename(folder)
     return folder
 
 
-def _complete_shards(work: Path, plan: str, paths: Sequence[str]) -> list[pd.DataFrame]:
-    """Return the lists of the complete shards of a plan; delete what another plan left."""
-    recorded = work / PLAN
-    if not recorded.exists() or recorded.read_text() != plan:
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        write_text(recorded, plan)
-    shards: list[pd.DataFrame] = []
-    while (rows := _complete_shard(work, len(shards), paths)) is not None:
-        shards.append(rows)
-        paths = paths[len(rows) :]
-    return shards
-
-
-def _complete_shard(work: Path, number: int, paths: Sequence[str]) -> pd.DataFrame | None:
-    """Return the list of a complete shard that begins with the first of ``paths``; else None."""
-    try:
-        rows = read_index(_list_path(work, number))
-        stored = os.stat(work / shard_name(number)).st_size
-        ends = rows["size"].cumsum()
-        fits = (
-            rows["path"].tolist() == list(paths[: len(rows)])
-            and (rows["shard"] == number).all()
-            and (rows["offset"] == ends - rows["size"]).all()
-            and ends.iloc[-1] == stored
-        )
-    except (OSError, LookupError, TypeError, ValueError):
-        return None
-    return rows if fits else None
-
-
-def _list_path(work: Path, number: int) -> Path:
-    return (work / shard_name(number)).with_suffix(".csv")
+def _complete_lists(work: Path, paths: Sequence[str]) -> list[pd.DataFrame]:
+    """Return the lists of the complete shards; one after the other, they begin like ``paths``."""
+    lists: list[pd.DataFrame] = []
+    with contextlib.suppress(OSError, LookupError, TypeError, ValueError):  # a list does not fit
+        while True:
+            shard = work / shard_name(len(lists))
+            rows = read_index(shard.with_suffix(".csv"))
+            ends = rows["size"].cumsum()
+            if (
+                rows["path"].tolist() != list(paths[: len(rows)])
+                or (rows["shard"] != len(lists)).any()
+                or (rows["offset"] != ends - rows["size"]).any()
+                or ends.iloc[-1] != shard.stat().st_size
+            ):
+                break
+            lists.append(rows)
+            paths = paths[len(rows) :]
+    return lists
 
 
 def _write_shard(
@@ -123,40 +112,25 @@ def _write_shard(
     The errors of images go to ``broken``; behind the first nothing is written, but all are read.
     """
     path = work / shard_name(number)
-    for old in (_list_path(work, number), path):  # its list goes first: it vouches for the shard
+    list_path = path.with_suffix(".csv")
+    for old in (list_path, path):  # its list goes first: it vouches for the shard
         old.unlink(missing_ok=True)
     rows: list[tuple[str, int, int, int]] = []
-    size = 0
-    with open(path, "xb") as stream:
+    with path.open("xb") as stream:
         for name, content in contents:
             if isinstance(content, str):
                 broken.append(content)
             elif not broken:
-                rows.append((name, number, size, len(content)))
-                size += stream.write(content)
-                if size >= SHARD_BYTES:
+                rows.append((name, number, stream.tell(), stream.write(content)))
+                if stream.tell() >= SHARD_BYTES:
                     break
         stream.flush()
         os.fsync(stream.fileno())
     if broken or not rows:
         return None
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    write_text(_list_path(work, number), table.to_csv(index=False))
+    write_text(list_path, table.to_csv(index=False))
     return table
-
-
-def _finish(work: Path, folder: Path, side: int, index: pd.DataFrame) -> None:
-    """Write the index and give the folder its name; of an older copy, the mark goes first."""
-    write_text(work / INDEX, index.to_csv(index=False))
-    shards = {shard_name(number) for number in index["shard"].unique()}
-    for path in work.iterdir():
-        if path.name not in {INDEX, *shards}:  # lists, the plan, an empty last shard
-            path.unlink()
-    write_json(work / COMPLETE, {"images": len(index), "side": side, "digest": index_digest(work)})
-    (folder / COMPLETE).unlink(missing_ok=True)
-    if folder.exists():
-        shutil.rmtree(folder)
-    os.rename(work, folder)
 
 
 @dataclass(frozen=True)
@@ -201,27 +175,7 @@ class Encoder:
 def ordered_map(
     function: Callable[[Any], Any], items: Sequence[Any], workers: int
 ) -> Iterator[Any]:
-    """Yield ``function(item)`` for each item in order; few items or one worker stay here."""
-    workers = min(workers, -(-len(items) // MIN_ITEMS))
-    if workers <= 1:
-        yield from map(function, items)
-        return
-    context = multiprocessing.get_context("spawn")  # forking a process that has threads may hang
-    with ProcessPoolExecutor(workers, context, _start_worker, (function,)) as pool:
+    """Yield ``function(item)`` for each item in order, from threads: Pillow lets others run."""
+    with ThreadPoolExecutor(workers) as pool:
         for at in range(0, len(items), BLOCK):
-            with held_back_from_workers():
-                results = pool.map(_apply, items[at : at + BLOCK], chunksize=CHUNK)
-            yield from results
-
-
-_function: Callable[[Any], Any]  # of a worker: sent once instead of with every chunk
-
-
-def _start_worker(function: Callable[[Any], Any]) -> None:
-    global _function
-    _function = function
-    leave_interrupts_to_parent()
-
-
-def _apply(item: Any) -> Any:
-    return _function(item)
+            yield from pool.map(function, items[at : at + BLOCK])

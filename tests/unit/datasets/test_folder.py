@@ -10,7 +10,7 @@ from PIL import Image
 
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.prepare.prepare import broken_images
+from benchmark.datasets.prepare.install import broken_images
 
 
 def write_image(

@@ -68,9 +68,7 @@ def test_an_unpacked_directory_is_copied_or_linked_from_inside_its_wrapping(
 def test_a_directory_that_is_the_root_already_is_used_where_it_is(command, tmp_path):
     archives.make_cub(tmp_path)
     before = content(tmp_path)
-    assert "used where it is" in command(
-        "prepare", "cub", "--source", tmp_path, "--root", tmp_path, "--allow-counts"
-    )
+    command("prepare", "cub", "--source", tmp_path, "--root", tmp_path, "--allow-counts")
     (tmp_path / "prepared.json").unlink()
     command("prepare", "cub", "--root", tmp_path, "--allow-counts")
     assert content(tmp_path) == before
@@ -81,7 +79,7 @@ def test_an_archive_is_fetched_over_a_breaking_connection_and_from_a_file_addres
 ):
     (path,) = files("sop")
     with serving(path.read_bytes()) as server:
-        monkeypatch.setattr("benchmark.datasets.prepare.download.FIRST_WAIT", 0.0)
+        monkeypatch.setattr("benchmark.datasets.prepare.fetch.FIRST_WAIT", 0.0)
         server.hang_up = len(server.content) // 2 + 1
         address = f"{server.address}data/{path.name}"
         command("prepare", "sop", "--source", address, "--root", tmp_path / "a", "--allow-counts")
@@ -119,7 +117,7 @@ def test_counts_that_are_not_the_published_ones_are_shown_and_refused(command, f
     root = tmp_path / "cub"
     with pytest.raises(BenchmarkError, match=r"train images: 6 instead of 5,864 .*--allow-counts"):
         command("prepare", "cub", *given(files("cub")), "--root", root)
-    assert not (root / "prepared.json").exists()
+    assert "counts" not in json.loads((root / "prepared.json").read_text())
     shown = command("check", "cub", "--root", root, status=1)
     rows = [line.split() for line in shown.splitlines()]
     assert ["train", "images", "6", "5,864", "-5,858"] in rows
@@ -159,9 +157,7 @@ def test_the_archive_of_another_dataset_is_named_and_not_kept(
     command, files, tmp_path, name, other
 ):
     path, *_ = files(other)
-    with pytest.raises(
-        BenchmarkError, match=f"{path.name} is not of dataset '{name}': it holds .*expected: "
-    ):
+    with pytest.raises(BenchmarkError, match=f"{path.name} is not of dataset '{name}'; expected: "):
         command("prepare", name, *given([path]), "--root", tmp_path / name)
     assert content(tmp_path / name) == {}
 

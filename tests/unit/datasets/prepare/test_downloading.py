@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
 from file_servers import serving
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.prepare import download as downloading
-from benchmark.datasets.prepare.download import download, public_url
+from benchmark.datasets.prepare import fetch
+from benchmark.datasets.prepare.fetch import check_digests, download, public_url
 from benchmark.datasets.prepare.install import parse_source
-from benchmark.datasets.prepare.unpack import check_digests
 
 CONTENT = random.Random(0).randbytes(300_000)
 
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    monkeypatch.setattr(downloading, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(fetch, "FIRST_WAIT", 0.0)
 
 
 @pytest.fixture
@@ -33,12 +31,11 @@ def target(tmp_path):
     return tmp_path / "downloads" / "file.tgz"
 
 
-def leave_part(target, url, content, version='"first"'):
+def leave_part(target, content, version='"first"'):
     """Leaves what a download that was killed leaves."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_name("file.tgz.part").write_bytes(content)
-    memory = {"url": url, "version": version}
-    target.with_name("file.tgz.part.json").write_text(json.dumps(memory))
+    target.with_name("file.tgz.version").write_text(version)
 
 
 def test_a_file_arrives_whole_and_alone(server, target):
@@ -57,39 +54,33 @@ def test_a_connection_that_ends_midway_is_resumed_where_it_ended(server, target,
 
 
 def test_a_killed_download_is_resumed_by_the_next_command(server, target):
-    leave_part(target, server.address, CONTENT[:120_000])
+    leave_part(target, CONTENT[:120_000])
     assert download(server.address, target).read_bytes() == CONTENT
     assert server.asked == ["bytes=120000-"]
 
 
 def test_a_server_without_ranges_makes_the_download_start_over(server, target):
     server.ranges = False
-    leave_part(target, server.address, CONTENT[:120_000])
+    leave_part(target, CONTENT[:120_000])
     assert download(server.address, target).read_bytes() == CONTENT
     assert server.sent == len(CONTENT)
 
 
-@pytest.mark.parametrize("change", [{"version": '"older"'}, {"version": None}])
+@pytest.mark.parametrize("change", [{"version": '"older"'}, {"version": ""}])
 def test_another_version_on_the_server_makes_the_download_start_over(server, target, change):
-    leave_part(target, server.address, b"\0" * 120_000, **change)
+    leave_part(target, b"\0" * 120_000, **change)
     assert download(server.address, target).read_bytes() == CONTENT
-
-
-def test_a_part_of_another_address_is_not_continued(server, target):
-    leave_part(target, "http://elsewhere.example/file.tgz", b"\0" * 120_000)
-    assert download(server.address, target).read_bytes() == CONTENT
-    assert server.asked == [None]
 
 
 def test_a_part_that_is_whole_already_is_taken(server, target):
-    leave_part(target, server.address, CONTENT)
+    leave_part(target, CONTENT)
     assert download(server.address, target).read_bytes() == CONTENT
     assert server.sent == 0
 
 
 def test_a_server_that_stays_away_ends_with_what_to_do_and_keeps_what_arrived(server, target):
-    leave_part(target, server.address, CONTENT[:120_000])
-    server.states = [503] * downloading.ATTEMPTS
+    leave_part(target, CONTENT[:120_000])
+    server.states = [503] * fetch.ATTEMPTS
     with pytest.raises(
         DataError,
         match=r"HTTP 503 .* gave up after 5 .* 120,000 bytes are kept: start the same command",
@@ -106,7 +97,7 @@ def test_a_server_that_recovers_is_waited_for(server, target):
 
 def test_a_wrong_address_is_not_tried_again(server, target):
     server.states = [404]
-    with pytest.raises(DataError, match=r"HTTP 404 .*check the address"):
+    with pytest.raises(DataError, match=r"HTTP 404 .*check it"):
         download(server.address + "file.tgz", target)
     assert len(server.asked) == 1
     assert not target.exists()
@@ -114,9 +105,9 @@ def test_a_wrong_address_is_not_tried_again(server, target):
 
 def test_a_web_page_is_refused_and_not_kept(server, target):
     server.media_type = "text/html; charset=utf-8"
-    with pytest.raises(DataError, match="it is a web page"):
+    with pytest.raises(DataError, match="a web page"):
         download(server.address, target)
-    assert list(target.parent.iterdir()) == []
+    assert not target.exists()
 
 
 def test_a_user_and_a_password_in_the_address_are_sent_and_never_shown(server, target):
@@ -133,14 +124,14 @@ def test_a_user_and_a_password_in_the_address_are_sent_and_never_shown(server, t
     ["http://[", "http://host:port/a", "http:///a", "http://" + "a" * 70 + "/b", "https://%zz"],
 )
 def test_malformed_addresses_are_refused_at_once(tmp_path, url):
-    with pytest.raises(DataError, match=r"is not a valid address|cannot download"):
-        parse_source(url).fetch(tmp_path)
+    with pytest.raises(DataError, match="cannot download"):
+        download(parse_source(url).url, tmp_path / "a")
 
 
 @pytest.mark.parametrize("path", ["", "a%00b", "..%2f..%2fup", "%2e%2e"])
-def test_names_that_cannot_be_file_names_are_replaced(server, tmp_path, path):
-    found = parse_source(server.address + path).fetch(tmp_path / "downloads")
-    assert found == tmp_path / "downloads" / ("up" if path.endswith("up") else "download")
+def test_names_that_cannot_be_file_names_are_replaced(path):
+    found = parse_source(f"http://host.example/{path}").path
+    assert str(found) == ("up" if path.endswith("up") else "download")
 
 
 def test_a_server_that_sends_the_same_part_for_ever_is_given_up(server, target):
@@ -160,16 +151,9 @@ def test_addresses_are_shown_without_what_may_be_secret():
     )
 
 
-def test_files_that_only_their_query_tells_apart_are_kept_apart(server, tmp_path):
-    first = parse_source(f"{server.address}get?id=1").fetch(tmp_path)
-    server.content = CONTENT[:10]
-    second = parse_source(f"{server.address}get?id=2").fetch(tmp_path)
-    assert (first.stat().st_size, second.stat().st_size) == (300_000, 10)
-
-
 def test_a_scheme_that_is_not_spoken_is_refused():
-    with pytest.raises(DataError, match="address that begins"):
-        parse_source("ftp://host.example/a.zip").fetch(None)
+    with pytest.raises(DataError, match="neither http"):
+        parse_source("ftp://host.example/a.zip")
 
 
 def test_digests_are_compared_and_the_message_names_both(tmp_path):

@@ -115,7 +115,7 @@ def test_a_shard_that_is_begun_again_loses_its_list_first(interrupted, monkeypat
     root, work = interrupted
     (work / "shard-00001.bin").write_bytes(b"cut")
     monkeypatch.setattr(Encoder, "__call__", lambda *_: (_ for _ in ()).throw(OSError(28, "x")))
-    with pytest.raises(DataError, match="cannot write"):
+    with pytest.raises(OSError):
         pack(root, SIDE, PATHS, workers=1)
     assert not (work / "shard-00001.csv").exists()
 

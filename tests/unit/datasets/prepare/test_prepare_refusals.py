@@ -15,19 +15,16 @@ from filelock import FileLock
 from published_files import content, given, leftovers
 
 from benchmark.core.errors import BenchmarkError
-from benchmark.datasets.prepare import install
 from benchmark.datasets.prepare.install import parse_source
 
 
 def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path):
     page = tmp_path / "img.zip"
     page.write_text("<!doctype html><title>Sign in</title>")
-    with pytest.raises(BenchmarkError, match=r"img\.zip is neither an archive"):
+    with pytest.raises(BenchmarkError, match=r"img\.zip is no archive"):
         command("prepare", "inshop", "--source", page, "--root", tmp_path / "root")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(
-        BenchmarkError, match="is not of dataset 'cub': it holds nothing; expected: CUB_200_2011"
-    ):
+    with pytest.raises(BenchmarkError, match="is not of dataset 'cub'; expected: CUB_200_2011"):
         command("prepare", "cub", "--source", tmp_path / "empty", "--root", tmp_path / "root")
     with pytest.raises(BenchmarkError, match=r"no file or directory .*nothing"):
         command("prepare", "cub", "--source", tmp_path / "nothing", "--root", tmp_path / "root")
@@ -79,7 +76,7 @@ def test_the_home_of_nobody_is_a_path_that_does_not_exist():
 
 def test_files_of_an_archive_named_like_our_own_are_left_out(command, files, tmp_path):
     (path,) = files("sop")
-    own = {name: tmp_path / "empty" for name in ("prepared.json", f"{install.SOURCES}/x.json")}
+    own = {name: tmp_path / "empty" for name in ("prepared.json", ".hidden/x.json")}
     (tmp_path / "empty").write_text("{")
     with zipfile.ZipFile(path, "a") as archive:
         for name, file in own.items():
@@ -93,39 +90,38 @@ def test_what_is_in_the_root_is_never_replaced(command, files, tmp_path):
     root = tmp_path / "cub"
     root.mkdir()
     (root / "images.txt").write_text("mine")
-    with pytest.raises(
-        BenchmarkError, match=r"already holds images\.txt, which the source would replace"
-    ):
+    with pytest.raises(BenchmarkError, match=r"images\.txt is not what the source holds there"):
         command("prepare", "cub", *given(files("cub")), "--root", root)
-    assert content(root) == {"images.txt": b"mine"}
+    assert (root / "images.txt").read_text() == "mine"
 
 
-def test_an_interruption_while_moving_is_noticed_and_continued(
+def test_an_interruption_while_moving_is_noticed_and_made_good(
     command, files, tmp_path, monkeypatch
 ):
     root = tmp_path / "cub"
     arguments = ["prepare", "cub", *given(files("cub")), "--root", root, "--allow-counts"]
-    rename, moved = install.os.rename, []
+    replace, moved = Path.replace, []
 
     def stops_after_two(source, target):
         if len(moved) == 2:
             raise KeyboardInterrupt
-        moved.append(target)
-        rename(source, target)
+        if target.parent == root:
+            moved.append(target)
+        return replace(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(install.os, "rename", stops_after_two)
+        patch.setattr(Path, "replace", stops_after_two)
         command(*arguments, status=130)
-    with pytest.raises(BenchmarkError, match="half-filled: 'data prepare' was interrupted"):
+    with pytest.raises(BenchmarkError, match="only partly unpacked"):
         command("check", "cub", "--root", root)
-    assert "moved the files of an interrupted run into place" in command(*arguments)
+    command(*arguments)
     assert "0 broken of 12" in command("check", "cub", "--root", root, "--images", "--allow-counts")
     assert leftovers(root) == []
 
 
 def test_half_a_staging_folder_is_thrown_away(command, files, tmp_path):
     root = tmp_path / "cub"
-    (root / install.STAGING / "images").mkdir(parents=True)
+    (root / ".unpacking" / "images").mkdir(parents=True)
     with pytest.raises(BenchmarkError, match="not the dataset's root"):
         command("check", "cub", "--root", root)
     command("prepare", "cub", *given(files("cub")), "--root", root, "--allow-counts")
@@ -143,18 +139,14 @@ def test_two_at_once_are_refused(command, tmp_path):
 
 def test_a_root_that_cannot_be_written_is_named(command, files, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(BenchmarkError, match=r"cannot make .*file.*choose another --root"):
-        command("prepare", "cub", *given(files("cub")), "--root", tmp_path / "file" / "cub")
+    arguments = ("cub", *given(files("cub")), "--root", tmp_path / "file" / "cub")
+    assert "is not a folder" in command("prepare", *arguments, status=2)
 
 
 def test_requests_that_make_no_sense_are_refused_before_anything_is_done(command, tmp_path):
-    with pytest.raises(BenchmarkError, match="'glyphs' needs no files"):
-        command("prepare", "glyphs", "--root", tmp_path / "x")
-    with pytest.raises(BenchmarkError) as caught:
-        command("prepare", "folder", "--source", "a.zip", "--pack", 32)
-    assert len(caught.value.problems) == 2
-    with pytest.raises(BenchmarkError, match="'roxford5k' cannot be read from a packed copy"):
-        command("prepare", "roxford5k", "--root", tmp_path / "x", "--pack", 32)
+    assert "needs no preparing" in command("prepare", "glyphs", status=2)
+    shown = command("prepare", "roxford5k", "--root", tmp_path / "x", "--pack", 32, status=2)
+    assert "cannot be read from a packed copy" in shown
     assert list(tmp_path.iterdir()) == []
 
 
@@ -164,8 +156,8 @@ def test_class_folders_are_not_prepared_and_stay_as_they_are(command, tmp_path, 
         for number in (0, 1):
             archives.write_jpeg(tmp_path / label / f"{number}.jpg", number)
     before = content(tmp_path)
-    with pytest.raises(BenchmarkError, match=r"'folder' needs no preparing: .*data check folder"):
-        command("prepare", "folder", "--root", tmp_path, *more)
+    shown = command("prepare", "folder", "--root", tmp_path, *more, status=2)
+    assert "'folder' needs no preparing" in shown
     assert content(tmp_path) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == list("abcd")
     assert "0 broken of 8" in command("check", "folder", "--root", tmp_path, "--images")
@@ -178,29 +170,13 @@ def test_the_default_root_lies_below_the_data_folder(command, files, tmp_path, m
     assert (tmp_path / "data" / "sop" / "prepared.json").is_file()
 
 
-def test_a_source_around_the_root_is_not_copied_into_itself(command, tmp_path):
-    archives.make_cub(tmp_path / "cub")
-    before = content(tmp_path / "cub")
-    with pytest.raises(BenchmarkError, match="lies inside the source"):
-        command(
-            "prepare",
-            "cub",
-            "--source",
-            tmp_path / "cub",
-            "--root",
-            tmp_path / "cub" / "images" / "new",
-        )
-    assert content(tmp_path / "cub" / "images" / "new") == {}
-    assert before.items() <= content(tmp_path / "cub").items()
-
-
 def test_two_sources_of_one_name_are_refused_at_once(command, tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.tgz").touch()
     sources = given([tmp_path / "one" / "a.tgz", tmp_path / "two" / "a.tgz"])
-    with pytest.raises(BenchmarkError, match=r"two sources are called a\.tgz; rename one"):
-        command("prepare", "inshop", *sources, "--root", tmp_path / "root")
+    shown = command("prepare", "inshop", *sources, "--root", tmp_path / "root", status=2)
+    assert "two sources have the same name" in shown
     assert not (tmp_path / "root").exists()
 
 

@@ -10,14 +10,13 @@ import tarfile
 import pytest
 from archive_files import FILES, FORMATS, made, refused, tar_file
 
-from benchmark.datasets.prepare.unpack import is_archive, unpack
+from benchmark.datasets.prepare.fetch import unpack
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_is_recognised_by_its_content_and_unpacked(tmp_path, into, form):
     path = made(tmp_path, form).rename(tmp_path / "download")
-    assert is_archive(path)
-    assert unpack(path, into) == len(FILES)
+    unpack(path, into)
     assert {name: (into / name).read_bytes() for name in FILES} == FILES
 
 
@@ -39,7 +38,7 @@ def test_a_tar_cut_between_two_members_is_not_taken_for_a_whole_one(tmp_path, in
     path.write_bytes(
         path.read_bytes()[:seventh]
     )  # tarfile alone unpacks seven files and says nothing
-    refused(path, into, f"cut off, damaged .*byte {seventh:,}")
+    refused(path, into, f"damaged.*byte {seventh:,}")
 
 
 @pytest.mark.parametrize("form", ["tar.gz", "tar.bz2", "tar.xz", "zip"])
@@ -56,7 +55,7 @@ def test_damage_after_the_last_member_is_found_too(tmp_path, into):
     content = bytearray(path.read_bytes())
     content[-6] ^= 0xFF  # the checksum of the whole stream
     path.write_bytes(content)
-    refused(path, into, "cut off, damaged .*CRC")
+    refused(path, into, "damaged.*CRC")
 
 
 def test_a_damaged_header_amid_a_tar_is_not_taken_for_its_end(tmp_path, into):
@@ -71,7 +70,7 @@ def test_a_damaged_header_amid_a_tar_is_not_taken_for_its_end(tmp_path, into):
 
 def test_what_macos_adds_is_left_out(tmp_path, into):
     members = [("a", b"1"), ("__MACOSX/._a", b"2"), ("x/.DS_Store", b"3")]
-    assert unpack(made(tmp_path, "zip", members), into) == 1
+    unpack(made(tmp_path, "zip", members), into)
     assert [path.name for path in into.rglob("*")] == ["a"]
 
 
@@ -84,15 +83,8 @@ def test_owners_and_modes_of_the_archive_are_not_taken_over(tmp_path, into):
     assert not found.st_mode & stat.S_ISUID
 
 
-def test_text_is_no_archive(tmp_path):
+@pytest.mark.parametrize("content", [b"<html>not found</html>", gzip.compress(b"a single file")])
+def test_what_is_no_archive_is_reported(tmp_path, into, content):
     path = tmp_path / "a.tgz"
-    path.write_text("<html>not found</html>")
-    assert not is_archive(path)
-    path.write_bytes(gzip.compress(b"a single file"))
-    assert is_archive(path)  # by its first bytes; unpacking says the rest
-
-
-def test_a_compressed_file_that_is_no_tar_is_reported(tmp_path, into):
-    path = tmp_path / "a.tgz"
-    path.write_bytes(gzip.compress(b"a single file"))
-    refused(path, into, "cut off, damaged")
+    path.write_bytes(content)
+    refused(path, into, "is no archive")
