@@ -30,12 +30,8 @@ Params = Annotated[
 Digests = Annotated[
     list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
 ]
-AllowCounts = Annotated[
-    bool, typer.Option("--allow-counts", help="accept other counts than the published ones")
-]
-Workers = Annotated[
-    int | None, typer.Option(help="threads that decode images; default: all CPU cores", min=1)
-]
+AllowCounts = Annotated[bool, typer.Option("--allow-counts", help="accept any other counts")]
+Workers = Annotated[int | None, typer.Option(help="threads; default: all CPU cores", min=1)]
 RECORD = "prepared.json"
 
 

@@ -3,7 +3,7 @@
 The test images of the dataset are never shown, so that nothing can be chosen on them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,4 +61,4 @@ def _part(images: ImageSet, chosen: np.ndarray) -> ImageSet:
     """Return the chosen images, with their classes numbered from 0."""
     part = images.part(np.flatnonzero(chosen))
     labels = np.unique(part.labels, return_inverse=True)[1].astype(np.int64)
-    return ImageSet(labels, part.names, part.opener, part.categories, part.pixels)
+    return replace(part, labels=labels)

@@ -53,7 +53,8 @@ class Folder(DatasetLoader):
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with all problems of the layout, then of the rest."""
         findings = Findings("folder", Path(self.config.root))
-        self._check_root(findings)
+        if not findings.root.is_dir():
+            findings.fail("it is no directory; give the parent of the class folders as root")
         table = (self._read_csv if self.config.split_csv else self._read_folders)(findings)
         findings.stop()
         large = table["label"].map(table["label"].value_counts()) >= self.config.min_images
@@ -84,12 +85,6 @@ class Folder(DatasetLoader):
 
     def _opener(self, rows: pd.DataFrame) -> ReducingOpener:
         return ReducingOpener(Path(self.config.root), rows["path"].tolist())
-
-    def _check_root(self, findings: Findings) -> None:
-        root = findings.root
-        if not root.is_dir():
-            what = "is a file, not a directory" if root.exists() else "does not exist"
-            findings.fail(f"{root} {what}; give the parent of the class folders as root")
 
     def _read_folders(self, findings: Findings) -> pd.DataFrame:
         """Return the images of the class folders, without roles."""

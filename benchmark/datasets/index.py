@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from PIL import Image
 
+from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.core.paths import is_text, leaves_root
+from benchmark.datasets import DATASETS
 from benchmark.datasets.base import (
     Archive,
     Dataset,
@@ -188,9 +190,34 @@ class IndexedLoader(DatasetLoader):
         )
         findings.stop()
 
+    def beside(
+        self, names: Iterable[str], parent: str | None = None, **options: Any
+    ) -> "dict[str, IndexedLoader]":
+        """Return the loaders of further sets, in folders of ``parent`` or beside the root."""
+        folder = Path(self.config.root).resolve().parent if parent is None else Path(parent)
+        options |= {"allow_counts": self.config.allow_counts}
+        targets = {name: DATASETS[name].target for name in names}
+        return {
+            name: target(target.Config(root=str(folder / name), **options))
+            for name, target in targets.items()
+        }
+
     @property
     def _packed_side(self) -> int | None:
         return getattr(self.config, "packed", None)
+
+
+def load_all(loads: Iterable[Callable[[], Dataset]], problems: Sequence[str] = ()) -> list[Dataset]:
+    """Return what each gives; raise one DataError with ``problems`` and all of theirs."""
+    loaded, found = [], list(problems)
+    for load in loads:
+        try:
+            loaded.append(load())
+        except DataError as error:
+            found.append(str(error))
+    if found:
+        raise DataError("\n".join(found))
+    return loaded
 
 
 def index_rows(

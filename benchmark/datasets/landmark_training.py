@@ -1,16 +1,12 @@
 """Training sets of landmarks: all images train, and revisited landmark sets are searched."""
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal, get_args
 
-from benchmark.core.errors import DataError
 from benchmark.core.options import option
-from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Dataset, Protocol, fingerprint_of
 from benchmark.datasets.counts import Counts
-from benchmark.datasets.index import IndexConfig, IndexedLoader
+from benchmark.datasets.index import IndexConfig, IndexedLoader, load_all
 
 LandmarkSet = Literal["roxford5k", "rparis6k", "roxford_1m", "rparis_1m"]
 ALLOWED = ", ".join(get_args(LandmarkSet))
@@ -88,27 +84,7 @@ class LandmarkTrainingLoader(IndexedLoader):
 
     def _landmark_loaders(self) -> dict[str, IndexedLoader]:
         """Return the loader of each set of files that the configuration needs."""
-        folder = self.config.landmarks_root
-        parent = Path(self.config.root).resolve().parent if folder is None else Path(folder)
         names = [BASES.get(name, name) for name in self.config.landmarks]
         if set(self.config.landmarks) & set(BASES):
             names.append(DISTRACTORS)
-        loaders = {}
-        for name in dict.fromkeys(names):
-            target = DATASETS[name].target
-            config = target.Config(root=str(parent / name), allow_counts=self.config.allow_counts)
-            loaders[name] = target(config)
-        return loaders
-
-
-def load_all(loads: Iterable[Callable[[], Dataset]], problems: Sequence[str] = ()) -> list[Dataset]:
-    """Return what each gives; raise one DataError with ``problems`` and all of theirs."""
-    loaded, found = [], list(problems)
-    for load in loads:
-        try:
-            loaded.append(load())
-        except DataError as error:
-            found.append(str(error))
-    if found:
-        raise DataError("\n".join(found))
-    return loaded
+        return self.beside(names, self.config.landmarks_root)

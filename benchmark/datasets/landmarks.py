@@ -217,7 +217,7 @@ def read_truth(findings: Findings, file: str) -> Truth:
     for key, names in zip(KEYS, (gallery, queries), strict=False):
         findings.add_all(
             f"wrong names in {file}: {key}",
-            [repr(name)[:80] for name in names if not _is_name(name)],
+            [repr(n)[:80] for n in names if not isinstance(n, str) or leaves_root(n)],
             "each must be the name of an image below jpg/",
         )
     if len(entries) != len(queries):
@@ -235,10 +235,6 @@ def read_truth(findings: Findings, file: str) -> Truth:
     findings.stop()
     boxes = np.array([box for box, _ in checked]).reshape(-1, 4)
     return Truth(gallery, queries, boxes, tuple(graded for _, graded in checked))
-
-
-def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and not leaves_root(name)
 
 
 def _entry(

@@ -5,7 +5,6 @@ each person, and a table of the boxes around the faces, which lists its images.
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import pandas as pd
@@ -15,10 +14,9 @@ from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, Dataset, fingerprint_of
 from benchmark.datasets.counts import Counts
 from benchmark.datasets.faces import FaceConfig, FaceLoader
-from benchmark.datasets.index import IndexedLoader, index_rows
+from benchmark.datasets.index import IndexedLoader, index_rows, load_all
 from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_table
-from benchmark.datasets.landmark_training import load_all
 
 
 @DATASETS.register("vggface2", display="VGGFace2")
@@ -59,7 +57,7 @@ class VggFace2(FaceLoader):
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything wrong, IJB-C included."""
-        own, *loaded = load_all([super().load, *(one.load for one in self._others())])
+        own, *loaded = load_all([super().load, *(one.load for one in self._others().values())])
         merged = {name: part for one in (own, *loaded) for name, part in one.protocols.items()}
         counts = {name: part for one in loaded for name, part in one.counts.items()}
         counts.pop("train", None)
@@ -73,21 +71,9 @@ class VggFace2(FaceLoader):
 
     def expected_counts(self) -> Counts:
         """Return the published counts of both splits, and of the other sets of faces."""
-        return {
-            **self.expected,
-            **{k: v for one in self._others() for k, v in one.expected.items()},
-        }
+        further = (one.expected for one in self._others().values())
+        return {key: counts for part in (self.expected, *further) for key, counts in part.items()}
 
-    def _others(self) -> list[IndexedLoader]:
-        loaders = []
-        for name in dict.fromkeys(self.config.evaluated_on):
-            target = DATASETS[name].target
-            root = str(Path(self.config.root).resolve().parent / name)
-            config = target.Config(
-                root=root,
-                allow_counts=self.config.allow_counts,
-                margin=self.config.margin,
-                aligned=self.config.aligned,
-            )
-            loaders.append(target(config))
-        return loaders
+    def _others(self) -> dict[str, IndexedLoader]:
+        config = self.config
+        return self.beside(config.evaluated_on, margin=config.margin, aligned=config.aligned)
