@@ -91,7 +91,7 @@ def prepare(
         raise typer.BadParameter(f"'{name}' needs no preparing; 'data check' looks at its images")
     if pack and not hasattr(loader.config, "packed"):
         raise typer.BadParameter(f"'{name}' cannot be read from a packed copy; leave out --pack")
-    sources = {one.path.name: one for one in map(parse_source, source or ())}
+    sources = {path.name: (path, url) for path, url in map(parse_source, source or ())}
     if len(sources) < len(source or ()):
         raise typer.BadParameter("two sources have the same name; rename one")
     digests: dict[str, dict[str, str]] = {file: {} for file in sources}
@@ -106,11 +106,11 @@ def prepare(
     record = _record(folder)
     with alone(folder / ".prepare.lock", f"another 'data prepare' is working in {folder}"):
         installer = Installer(name, (*loader.archives, *loader.other_archives), folder)
-        for file, one in sources.items():
+        for file, (path, url) in sources.items():
             if file in record["sources"] and installer.holds(file):
                 echo(f"{file}: its content is in {folder} already")
                 continue
-            record["sources"][file] = installer.install(one, digests[file], link)
+            record["sources"][file] = installer.install(path, url, digests[file], link)
             write_json(folder / RECORD, record)
             echo(f"{file}: installed")
         dataset, wrong = _load(name, params, allow_counts)

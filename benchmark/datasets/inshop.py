@@ -14,7 +14,7 @@ from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, Dataset
 from benchmark.datasets.index import IndexedLoader, index_rows
 from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.lists import read_rows, select_words
+from benchmark.datasets.io.lists import read_rows, select
 
 LIST = "list_eval_partition.txt"
 FIELDS = ("path", "item_id", "evaluation_status")
@@ -41,15 +41,18 @@ class InShop(IndexedLoader):
         """Return the rows of the partition list, in its order."""
         rows = read_rows(findings, LIST, FIELDS, header=HEADER, skip=1)
         if len(rows):
-            self._check_length(findings, len(rows))
-        rows = select_words(findings, LIST, rows, FIELDS[2], self.roles)
+            with open(findings.root / LIST, encoding="utf-8-sig") as file:
+                stated = file.readline().strip()
+            if stated != str(len(rows)):
+                problem = f"line 1 is {stated[:40]!r}, but {len(rows):,} rows can be read"
+                findings.add(f"{LIST}: {problem}; unpack it again")
+        valid = rows[FIELDS[2]].isin(self.roles).tolist()
+        advice = f"{FIELDS[2]} must be one of {', '.join(self.roles)}"
+        rows = select(findings, LIST, rows, valid, advice)
         parts = [path.split("/") for path in rows["path"]]
         deep = np.array([len(part) >= 4 for part in parts], dtype=bool)
-        findings.add_all(
-            f"malformed paths in {LIST}",
-            rows["path"][~deep],
-            "each must read img/<group>/<kind>/.../<image>",
-        )
+        form = "each must read img/<group>/<kind>/.../<image>"
+        findings.add_all(f"malformed paths in {LIST}", rows["path"][~deep], form)
         category = pd.Series(["/".join(part[1:3]) for part in parts], rows.index, dtype=object)
         rows, category = rows[deep], category[deep]
         # an item in two categories counts to the one listed first: every class has one category
@@ -67,13 +70,3 @@ class InShop(IndexedLoader):
         kinds = {"images": "path", "classes": "label", "categories": "category"}
         together = {kind: int(table[column].nunique()) for kind, column in kinds.items()}
         return {**dataset.counts, "all": together}
-
-    def _check_length(self, findings: Findings, length: int) -> None:
-        """Report when the number on the first line is not that of the rows."""
-        with open(findings.root / LIST, encoding="utf-8-sig") as file:
-            first = file.readline().rstrip()
-        if first.strip() != str(length):
-            findings.add(
-                f"{LIST}: line 1 is {first[:40]!r}, but {length:,} rows can be read; "
-                "unpack it again"
-            )

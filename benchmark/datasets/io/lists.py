@@ -60,31 +60,24 @@ def read_rows(
 def select_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return the rows whose ``column`` is a whole number, as int64; report the others."""
     valid = [whole_number(text) is not None for text in table[column]]
-    rows = _select(findings, file, table, valid, f"{column} must be a whole number")
+    rows = select(findings, file, table, valid, f"{column} must be a whole number")
     return rows.astype({column: "int64"})
 
 
-def select_words(
-    findings: Findings, file: str, table: pd.DataFrame, column: str, words: Sequence[str]
+def select(
+    findings: Findings, file: str, table: pd.DataFrame, valid: Sequence[bool], advice: str
 ) -> pd.DataFrame:
-    """Return the rows whose ``column`` is one of the words; report the others."""
-    valid = [text in words for text in table[column]]
-    return _select(findings, file, table, valid, f"{column} must be one of {', '.join(words)}")
+    """Return the rows that are valid; report the others."""
+    mask = np.array(valid, dtype=bool)
+    wrong = [repr(" ".join(row)[:100]) for row in table[~mask].itertuples(index=False)]
+    findings.add_all(f"malformed lines in {file}", wrong, advice)
+    return table[mask]
 
 
 def report_duplicates(findings: Findings, file: str, values: pd.Series) -> None:
     """Report the values of a column that stand in several lines of a file."""
     duplicates = values[values.duplicated()].tolist()
     findings.add_all(f"{values.name}s given twice in {file}", duplicates, "each must stand once")
-
-
-def _select(
-    findings: Findings, file: str, table: pd.DataFrame, valid: list[bool], advice: str
-) -> pd.DataFrame:
-    mask = pd.Series(valid, index=table.index, dtype=bool)
-    wrong = [repr(" ".join(row)[:100]) for row in table[~mask].itertuples(index=False)]
-    findings.add_all(f"malformed lines in {file}", wrong, advice)
-    return table[mask]
 
 
 def read_table(

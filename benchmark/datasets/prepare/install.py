@@ -34,27 +34,19 @@ from benchmark.datasets.prepare.pack import ordered_map
 WRAPPING = 3  # folders that an archive may wrap a dataset in
 
 
-@dataclass(frozen=True)
-class Source:
-    """One --source: a local path, or an address to download and the name of the file to make."""
-
-    path: Path
-    url: str = ""
-
-
-def parse_source(text: str) -> Source:
-    """Return the source of a path, or of an address with http, https or file."""
+def parse_source(text: str) -> tuple[Path, str]:
+    """Return the path of a local source and "", or the name of a remote one and its address."""
     scheme, is_address, rest = text.partition("://")
     if not is_address:
-        return Source(Path(os.path.expanduser(text)))  # Path.expanduser raises for a nobody
+        return Path(os.path.expanduser(text)), ""  # Path.expanduser raises for a nobody
     host, _, place = public_url(rest).partition("/")
     path = Path("/", url2pathname(place))
     if scheme == "file" and not host:
-        return Source(path)
+        return path, ""
     if scheme not in ("http", "https"):
         raise DataError(f"'{public_url(text)}' is neither http://, https:// nor file:///")
     unusable = leaves_root(path.name) or path.name.startswith(".")
-    return Source(Path("download" if unusable else path.name), text)
+    return Path("download" if unusable else path.name), text
 
 
 @dataclass(frozen=True)
@@ -65,18 +57,20 @@ class Installer:
     archives: Sequence[Archive]
     root: Path
 
-    def install(self, source: Source, digests: Mapping[str, str], link: bool) -> dict[str, str]:
+    def install(
+        self, path: Path, url: str, digests: Mapping[str, str], link: bool
+    ) -> dict[str, str]:
         """Put the content of a source into the root; return where it is from, and its sha256.
 
         digests: expected md5 or sha256; ``link`` links a directory's content instead of copying it.
         """
-        path, file = source.path, source.path.name
-        if source.url:  # of which two may end alike
-            digest = hashlib.sha256(source.url.encode()).hexdigest()[:8]
-            path = download(source.url, self.root / "downloads" / f"{digest}-{file}")
+        file = path.name
+        if url:  # of which two may end alike
+            digest = hashlib.sha256(url.encode()).hexdigest()[:8]
+            path = download(url, self.root / "downloads" / f"{digest}-{file}")
         elif not path.exists():
             raise DataError(f"no file or directory {path}; give a path or address as --source")
-        facts = {"from": public_url(source.url) or file}
+        facts = {"from": public_url(url) or file}
         tree = self.root / ".unpacking" / "tree"
         begin_folder(tree)
         try:
@@ -97,7 +91,7 @@ class Installer:
             _move(base, self.root)
             return facts
         except DamagedError:
-            if source.url:  # else the same command would take the damaged file for complete
+            if url:  # else the same command would take the damaged file for complete
                 path.unlink()
             raise
         finally:

@@ -125,12 +125,12 @@ def test_a_user_and_a_password_in_the_address_are_sent_and_never_shown(server, t
 )
 def test_malformed_addresses_are_refused_at_once(tmp_path, url):
     with pytest.raises(DataError, match="cannot download"):
-        download(parse_source(url).url, tmp_path / "a")
+        download(parse_source(url)[1], tmp_path / "a")
 
 
 @pytest.mark.parametrize("path", ["", "a%00b", "..%2f..%2fup", "%2e%2e"])
 def test_names_that_cannot_be_file_names_are_replaced(path):
-    found = parse_source(f"http://host.example/{path}").path
+    found = parse_source(f"http://host.example/{path}")[0]
     assert str(found) == ("up" if path.endswith("up") else "download")
 
 

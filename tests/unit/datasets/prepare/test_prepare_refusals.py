@@ -66,12 +66,12 @@ def test_a_link_of_a_directory_is_not_followed_out_of_it(target, command, files,
 
 def test_a_file_of_another_machine_is_not_taken_from_this_one():
     with pytest.raises(BenchmarkError, match="file:///"):
-        assert not parse_source("file://elsewhere/etc/hostname").path
-    assert parse_source("file:///etc/hostname").path == Path("/etc/hostname")
+        parse_source("file://elsewhere/etc/hostname")
+    assert parse_source("file:///etc/hostname") == (Path("/etc/hostname"), "")
 
 
 def test_the_home_of_nobody_is_a_path_that_does_not_exist():
-    assert not parse_source("~nosuchuser/x.tgz").path.exists()
+    assert not parse_source("~nosuchuser/x.tgz")[0].exists()
 
 
 def test_files_of_an_archive_named_like_our_own_are_left_out(command, files, tmp_path):
