@@ -102,8 +102,8 @@ def prepare(
             if file not in sources:
                 raise typer.BadParameter(f"'{value}' is not FILE=HEX with one of: {file}")
             digests[file][kind] = digest
-    folder = Path(str(params["root"]))
-    record = _record(folder)
+    folder = Path(params["root"])
+    record = _record(params["root"])
     with alone(folder / ".prepare.lock", f"another 'data prepare' is working in {folder}"):
         installer = Installer(name, (*loader.archives, *loader.other_archives), folder)
         for file, (path, url) in sources.items():
@@ -147,7 +147,7 @@ def check(
     dataset, wrong = _load(name, params, allow_counts)
     if wrong:
         echo(wrong)
-    for file, facts in _record(Path(str(params.get("root"))))["sources"].items():
+    for file, facts in _record(params.get("root"))["sources"].items():
         echo(f"prepared from {file}{'  sha256 ' * ('sha256' in facts)}{facts.get('sha256', '')}")
     bad: list[str] = []
     if images:
@@ -157,10 +157,11 @@ def check(
         raise typer.Exit(1)
 
 
-def _record(root: Path) -> dict[str, Any]:
+def _record(root: str | None) -> dict[str, Any]:
     """Return what prepared.json says of a root: its sources so far, and all once it is complete."""
-    path = root / RECORD
-    return json.loads(path.read_text()) if path.is_file() else {"sources": {}}
+    if root is None or not (path := Path(root, RECORD)).is_file():
+        return {"sources": {}}
+    return json.loads(path.read_text())
 
 
 def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Dataset, str]":

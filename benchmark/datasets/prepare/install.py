@@ -72,7 +72,8 @@ class Installer:
             raise DataError(f"no file or directory {path}; give a path or address as --source")
         facts = {"from": public_url(url) or file}
         tree = self.root / ".unpacking" / "tree"
-        begin_folder(tree)
+        begin_folder(tree.parent)
+        tree.mkdir()
         try:
             if path.is_dir():
                 base = self._base(path) or self._refuse(path)

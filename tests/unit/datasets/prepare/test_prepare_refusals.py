@@ -128,6 +128,15 @@ def test_half_a_staging_folder_is_thrown_away(command, files, tmp_path):
     assert leftovers(root) == []
 
 
+def test_what_a_killed_run_arranged_is_thrown_away(command, files, tmp_path):
+    root = tmp_path / "rparis6k"
+    archives.make_rparis6k(tmp_path / "made")
+    (root / ".unpacking").mkdir(parents=True)
+    (tmp_path / "made").rename(root / ".unpacking" / "base")
+    command("prepare", "rparis6k", *given(files("rparis6k")), "--root", root, "--allow-counts")
+    assert leftovers(root) == []
+
+
 def test_two_at_once_are_refused(command, tmp_path):
     archives.make_cub(tmp_path)
     with (
