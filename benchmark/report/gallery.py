@@ -1,13 +1,12 @@
-"""The retrieval gallery: chosen queries under two losses, with what each ranks first.
+"""The retrieval gallery: a picture of what each of two losses ranks first for chosen queries.
 
 The rules that choose runs and queries were fixed before anybody had seen the pictures.
 """
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,14 +17,14 @@ from benchmark.core.files import begin_folder, replacing, write_text
 from benchmark.core.privacy import without_paths
 from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST
 from benchmark.core.seeding import derive
-from benchmark.report.drawing import Drawing, line, new_figure, save, styled
 from benchmark.report.inputs import CONDITION, Inputs
 from benchmark.report.labels import loss_label
-from benchmark.report.numbers import percent
 from benchmark.report.records import (
     GALLERY,
+    SIDES,
     Gallery,
     PairQueries,
+    Picture,
     Query,
     QuerySide,
     RunPair,
@@ -33,7 +32,6 @@ from benchmark.report.records import (
 )
 from benchmark.report.render import as_text
 from benchmark.report.table import NothingToShow
-from benchmark.study import Study
 
 GAIN, LOSS, RANDOM, CATEGORY = "largest gain", "largest loss", "random", "category"
 REASONS = {
@@ -50,12 +48,11 @@ GAP = 6
 AFTER_QUERY = 16
 DASH = 8
 _BAND = 16  # below each picture, for its mark
-_COLOURS = 128  # of the palette: enough for thumbnails, a third of the bytes
+NUMBER = 18  # before each query, for the number of its row
+_COLOURS = 256  # of the palette: enough for thumbnails, a third of the bytes
 MATCH, MISMATCH, QUERY = (18, 144, 108, 255), (208, 71, 42, 255), (123, 129, 144, 255)
 _TICK = ((-6, 0, -2, 4), (-2, 4, 6, -5))
 _CROSS = ((-5, -5, 5, 5), (-5, 5, 5, -5))
-WIDTH, HEIGHT = 2.5, 1.9  # inches
-_MARKED = 24  # points from which a curve is drawn without markers
 TABLE = "queries.csv"
 
 
@@ -134,20 +131,22 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[RunPair]:
             "under one setting and batch size"
         )
     best = pairs.sort_values(["mean", "seed"], ascending=[False, True], kind="stable")
-    best = best.drop_duplicates("dataset").loc[lambda rows: sorted(rows.index)]
-    return [_pair(row, inputs.study) for row in best.head(DATASETS).itertuples()]
-
-
-def _pair(row: Any, study: Study) -> RunPair:
-    first, second = (
-        RunSide(loss, loss_label(loss, study), run_id, float(score))
-        for loss, run_id, score in (
-            (row.loss_first, row.run_id_first, row.value_first),
-            (row.loss_second, row.run_id_second, row.value_second),
+    best = best.drop_duplicates("dataset").loc[lambda rows: sorted(rows.index)].head(DATASETS)
+    return [
+        RunPair(
+            *(row["dataset"], row["setting"], int(row["batch_size"]), int(row["seed"]), metric),
+            *(
+                RunSide(
+                    row[f"loss_{which}"],
+                    loss_label(row[f"loss_{which}"], inputs.study),
+                    row[f"run_id_{which}"],
+                    float(row[f"value_{which}"]),
+                )
+                for which in SIDES
+            ),
         )
-    )
-    where = (row.dataset, row.setting, int(row.batch_size), int(row.seed), row.metric)
-    return RunPair(*where, first, second)
+        for row in best.to_dict("records")
+    ]
 
 
 @dataclass(frozen=True)
@@ -155,31 +154,22 @@ class Neighbours:
     """Of Q queries, the K nearest items each, best first.
 
     queries      int64 (Q,): numbers of the queries in their image set
-    names        (Q,) and ``neighbour_names`` (Q, K): paths or descriptions
+    names        (Q,): paths or descriptions
     matches      bool (Q, K)
     images       uint8 (Q, S, S, 3) and ``neighbour_images`` (Q, K, S, S, 3): thumbnails
     ranks        per query the ranks of all its positives, ascending
     categories   int64 (Q,), -1 where a dataset has none
+    precisions   AP (Q,) of each query; NaN for one without a positive
     """
 
     queries: np.ndarray
     names: np.ndarray
-    neighbour_names: np.ndarray
     matches: np.ndarray
     images: np.ndarray
     neighbour_images: np.ndarray
     ranks: list[np.ndarray]
     categories: np.ndarray
-
-    def average_precisions(self) -> np.ndarray:
-        """Return the AP (Q,) of each query; NaN for one without a positive."""
-        return np.array([average_precision(ranks) for ranks in self.ranks])
-
-    def curve(self, row: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (recall, precision) of one query at the rank of each of its positives."""
-        ranks = self.ranks[row]
-        retrieved = np.arange(1, len(ranks) + 1)
-        return retrieved / max(len(ranks), 1), retrieved / ranks
+    precisions: np.ndarray
 
 
 def average_precision(ranks: np.ndarray) -> float:
@@ -200,42 +190,48 @@ def load_neighbours(path: Path, digest: str) -> Neighbours:
         cure = "delete the run's result.json and train it again"
         raise RunError(f"{path} is of specification {own}, the run of {digest}; {cure}")
     images = arrays["neighbour_images"]
+    ranks = np.split(arrays["positive_ranks"], np.cumsum(arrays["positives"])[:-1])
     return Neighbours(
         queries=arrays["queries"],
         names=arrays["query_names"],
-        neighbour_names=arrays["neighbour_names"],
         matches=arrays["matches"],
         images=arrays["query_images"],
         neighbour_images=images.reshape(*arrays["matches"].shape, *images.shape[1:]),
-        ranks=np.split(arrays["positive_ranks"], np.cumsum(arrays["positives"])[:-1]),
+        ranks=ranks,
         categories=arrays["query_categories"],
+        precisions=np.array([average_precision(each) for each in ranks]),
     )
 
 
-def strip(query: np.ndarray, retrieved: np.ndarray, matches: np.ndarray) -> Image.Image:
-    """Return the strip of uint8 pictures ``query`` (S, S, 3) and ``retrieved`` (K, S, S, 3).
+def draw(neighbours: Neighbours, rows: Iterable[int]) -> Image.Image:
+    """Return the picture of these queries, one a row: its number, the query and its neighbours.
 
     The ground is transparent. A match has a solid frame and a tick below it, anything else a dashed
     frame and a cross.
     """
-    cell = SIDE + 2 * FRAME
-    width = cell + AFTER_QUERY + len(retrieved) * (cell + GAP)
-    canvas = Image.new("RGBA", (width, cell + _BAND), (0, 0, 0, 0))
-    draw = ImageDraw.Draw(canvas)
-    _paste(canvas, query, 0)
-    draw.rectangle((0, 0, cell - 1, cell - 1), outline=QUERY, width=2)
-    for number, (picture, match) in enumerate(zip(retrieved, matches, strict=True)):
-        left = cell + AFTER_QUERY + number * (cell + GAP)
-        _paste(canvas, picture, left)
-        if match:
-            edge = (left, 0, left + cell - 1, cell - 1)
-            draw.rectangle(edge, outline=MATCH, width=FRAME - 1)
-        else:
-            _dashed(draw, left, cell)
-        x, y = left + cell // 2, cell + _BAND // 2
-        for x0, y0, x1, y1 in _TICK if match else _CROSS:
-            ends = (x + x0, y + y0, x + x1, y + y1)
-            draw.line(ends, fill=MATCH if match else MISMATCH, width=3)
+    rows, cell = list(rows), SIDE + 2 * FRAME
+    across = neighbours.matches.shape[1]
+    size = (NUMBER + cell + AFTER_QUERY + across * (cell + GAP), len(rows) * (cell + _BAND))
+    canvas = Image.new("RGBA", size, (0, 0, 0, 0))
+    pen = ImageDraw.Draw(canvas)
+    for line, row in enumerate(rows):
+        top = line * (cell + _BAND)
+        pen.text((0, top + SIDE // 2), str(line + 1), fill=QUERY)
+        canvas.paste(_thumbnail(neighbours.images[row]), (NUMBER + FRAME, top + FRAME))
+        pen.rectangle((NUMBER, top, NUMBER + cell - 1, top + cell - 1), outline=QUERY, width=2)
+        for number, match in enumerate(neighbours.matches[row]):
+            left = NUMBER + cell + AFTER_QUERY + number * (cell + GAP)
+            place = (left + FRAME, top + FRAME)
+            canvas.paste(_thumbnail(neighbours.neighbour_images[row, number]), place)
+            if match:
+                edge = (left, top, left + cell - 1, top + cell - 1)
+                pen.rectangle(edge, outline=MATCH, width=FRAME - 1)
+            else:
+                _dashed(pen, left, top, cell)
+            x, y = left + cell // 2, top + cell + _BAND // 2
+            for x0, y0, x1, y1 in _TICK if match else _CROSS:
+                ends = (x + x0, y + y0, x + x1, y + y1)
+                pen.line(ends, fill=MATCH if match else MISMATCH, width=3)
     return canvas
 
 
@@ -247,47 +243,17 @@ def to_png(image: Image.Image) -> bytes:
     return stream.getvalue()
 
 
-def _paste(canvas: Image.Image, pixels: np.ndarray, left: int) -> None:
-    picture = Image.fromarray(pixels).convert("RGBA").resize((SIDE, SIDE))
-    canvas.paste(picture, (left + FRAME, FRAME))
+def _thumbnail(pixels: np.ndarray) -> Image.Image:
+    return Image.fromarray(pixels).resize((SIDE, SIDE))
 
 
-def _dashed(draw: ImageDraw.ImageDraw, left: int, cell: int) -> None:
+def _dashed(pen: ImageDraw.ImageDraw, left: int, top: int, cell: int) -> None:
     for start in range(0, cell, 2 * DASH):
         stop = min(start + DASH, cell) - 1
         for near in (0, cell - FRAME + 1):
             far = near + FRAME - 2
-            draw.rectangle((left + start, near, left + stop, far), fill=MISMATCH)
-            draw.rectangle((left + near, start, left + far, stop), fill=MISMATCH)
-
-
-def draw_curves(
-    row: int, sides: Mapping[RunSide, Neighbours], bases: Mapping[str, str], title: str
-) -> Drawing:
-    """Return the figure of a query with positives; ``bases``: the losses' registry names."""
-    parts, told = [], []
-    with styled():
-        figure, grid = new_figure(WIDTH, HEIGHT)
-        axes = grid[0, 0]
-        for side, neighbours in sides.items():
-            recall, precision = neighbours.curve(row)
-            style = line(side.loss, bases.get(side.loss))
-            if len(recall) > _MARKED:
-                style["marker"] = ""
-            # From the first match to the left edge, precision is that of the first match.
-            x, y = [0.0, *recall], [precision[0], *precision]
-            axes.plot(x, y, label=side.display, markersize=3, **style)
-            parts.append(
-                pd.DataFrame({"loss": side.loss, "recall": recall, "precision": precision})
-            )
-            told.append(f"{side.display} {percent(average_precision(neighbours.ranks[row]), 1)}%")
-        axes.set_ylim(-0.03, 1.05)
-        axes.set_xlim(-0.03, 1.03)
-        axes.set_xlabel("recall")
-        axes.set_ylabel("precision")
-        axes.legend(loc="best", handlelength=2.2)
-    words = f"Precision against recall; average precision: {', '.join(told)}."
-    return Drawing(title, words, words, figure, pd.concat(parts, ignore_index=True))
+            pen.rectangle((left + start, top + near, left + stop, top + far), fill=MISMATCH)
+            pen.rectangle((left + near, top + start, left + far, top + stop), fill=MISMATCH)
 
 
 def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -> Gallery:
@@ -304,12 +270,20 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     try:
         for pair in run_pairs(inputs, choice or Choice()):
             try:
-                sides = _load_sides(pair, results, digests)
+                first, second = (
+                    load_neighbours(
+                        results / "runs" / side.run_id / NEIGHBOURS, digests[side.run_id]
+                    )
+                    for side in (pair.first, pair.second)
+                )
+                if not np.array_equal(first.queries, second.queries):
+                    names = f"{pair.first.run_id} and {pair.second.run_id}"
+                    raise RunError(f"{names} recorded different queries; train both again")
             except RunError as error:
                 reasons.append(without_paths(str(error)))
                 continue
-            shown.append(_show(pair, sides, inputs.base_losses, folder))
-            tables.append(_table(pair, sides))
+            shown.append(_show(pair, first, second, folder))
+            tables.append(_table(pair, first, second))
     except NothingToShow as reason:
         reasons.append(str(reason))
     if tables:
@@ -320,84 +294,56 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     return gallery
 
 
-def _load_sides(
-    pair: RunPair, results: Path, digests: Mapping[str, str]
-) -> dict[RunSide, Neighbours]:
-    """Return the neighbours of both runs; raise RunError for damaged ones and other queries."""
-    sides = {
-        side: load_neighbours(results / "runs" / side.run_id / NEIGHBOURS, digests[side.run_id])
-        for side in (pair.first, pair.second)
-    }
-    first, second = sides.values()
-    if not np.array_equal(first.queries, second.queries):
-        raise RunError(
-            f"{pair.first.run_id} and {pair.second.run_id} recorded different queries; "
-            "train both again"
-        )
-    return sides
-
-
-def _table(pair: RunPair, sides: Mapping[RunSide, Neighbours]) -> pd.DataFrame:
+def _table(pair: RunPair, first: Neighbours, second: Neighbours) -> pd.DataFrame:
     """Return one row per recorded query with its AP under both losses."""
-    first = next(iter(sides.values()))
-    values = [neighbours.average_precisions() for neighbours in sides.values()]
     return pd.DataFrame(
         {
             "dataset": pair.dataset,
             "query": first.queries,
             "name": [as_text(without_paths(str(name))) for name in first.names],
             "category": first.categories,
-            pair.first.loss: values[0],
-            pair.second.loss: values[1],
-            "change": values[1] - values[0],
+            pair.first.loss: first.precisions,
+            pair.second.loss: second.precisions,
+            "change": second.precisions - first.precisions,
         }
     )
 
 
-def _show(
-    pair: RunPair, sides: Mapping[RunSide, Neighbours], bases: Mapping[str, str], folder: Path
-) -> PairQueries:
-    first, second = sides.values()
-    before, after = first.average_precisions(), second.average_precisions()
+def _show(pair: RunPair, first: Neighbours, second: Neighbours, folder: Path) -> PairQueries:
+    change = second.precisions - first.precisions
+    chosen = choose(first.precisions, second.precisions, first.categories)
     queries = [
-        _query(f"{pair.dataset}-{number:02d}", row, reason, sides, bases, folder)
-        for number, (row, reason) in enumerate(
-            choose(before, after, first.categories).items(), start=1
+        Query(
+            without_paths(str(first.names[row])),
+            reason,
+            len(first.ranks[row]),
+            *(
+                QuerySide(
+                    float(side.precisions[row]), int(side.matches[row].sum()), side.matches.shape[1]
+                )
+                for side in (first, second)
+            ),
+        )
+        for row, reason in chosen.items()
+    ]
+    pictures = [
+        _picture(f"{pair.dataset}-{which}.png", side, neighbours, chosen, folder)
+        for which, side, neighbours in zip(
+            SIDES, (pair.first, pair.second), (first, second), strict=True
         )
     ]
-    improved, worsened = int((after > before).sum()), int((after < before).sum())
-    return PairQueries(pair, len(first.queries), improved, worsened, queries)
+    better, worse = int((change > 0).sum()), int((change < 0).sum())
+    return PairQueries(pair, len(first.queries), better, worse, queries, *pictures)
 
 
-def _query(
-    stem: str,
-    row: int,
-    reason: str,
-    sides: Mapping[RunSide, Neighbours],
-    bases: Mapping[str, str],
-    folder: Path,
-) -> Query:
-    first, *_ = sides.values()
-    name = without_paths(str(first.names[row]))
-    drawing = draw_curves(row, sides, bases, name)
-    save(drawing, folder, f"{stem}-curve")
-    both = []
-    for which, (side, neighbours) in zip(("first", "second"), sides.items(), strict=True):
-        matches, file = neighbours.matches[row], f"{stem}-{which}.png"
-        image = strip(neighbours.images[row], neighbours.neighbour_images[row], matches)
-        with replacing(folder / file) as temporary:
-            temporary.write_bytes(to_png(image))
-        value = float(neighbours.average_precisions()[row])
-        alt = _alt(side.display, name, neighbours.neighbour_names[row], matches)
-        both.append(QuerySide(value, int(matches.sum()), len(matches), file, alt))
-    positives = len(first.ranks[row])
-    return Query(name, reason, positives, f"{stem}-curve", drawing.caption, *both)
-
-
-def _alt(display: str, query: str, names: np.ndarray, matches: np.ndarray) -> str:
-    """Return what a strip shows, for those who cannot see it."""
-    ranked = list(enumerate(zip(names, matches, strict=True), start=1))
-    right = ", ".join(str(rank) for rank, (_, match) in ranked if match) or "none"
-    wrong = "; ".join(f"{rank} {without_paths(str(n))}" for rank, (n, match) in ranked if not match)
-    text = f"{display}: the {len(matches)} nearest to {query}. Right at rank {right}."
-    return f"{text} Wrong: {wrong}." if wrong else text
+def _picture(
+    file: str, side: RunSide, neighbours: Neighbours, rows: Iterable[int], folder: Path
+) -> Picture:
+    """Write what a loss ranks first; the picture's words are for those who cannot see it."""
+    with replacing(folder / file) as temporary:
+        temporary.write_bytes(to_png(draw(neighbours, rows)))
+    told = []
+    for number, row in enumerate(rows, start=1):
+        ranks = ", ".join(str(rank + 1) for rank in np.flatnonzero(neighbours.matches[row]))
+        told.append(f"query {number}: right at rank {ranks or 'none'}")
+    return Picture(file, f"{side.display}, the nearest to each query. {'; '.join(told)}.")

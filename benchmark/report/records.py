@@ -125,26 +125,30 @@ SIDES: tuple[Literal["first", "second"], ...] = ("first", "second")
 
 @dataclass(frozen=True)
 class QuerySide:
-    """A query under one loss: its AP, the matches among the images of the strip, the strip."""
+    """A query under one loss: its AP, and the matches among the images that are shown."""
 
     average_precision: float
     matches: int
     retrieved: int
-    picture: str
-    alt: str
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query under both losses, why it is shown, and the name of its curves' files."""
+    """A query under both losses, and why it is shown."""
 
     name: str
     reason: str
     positives: int
-    curve: str
-    caption: str
     first: QuerySide
     second: QuerySide
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The file of a loss's picture, one query a row, and the picture in words."""
+
+    file: str
+    alt: str
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,8 @@ class PairQueries:
     improved: int
     worsened: int
     queries: list[Query]
+    first: Picture
+    second: Picture
 
 
 @dataclass(frozen=True)
@@ -188,7 +194,7 @@ class Gallery:
     study: str
     pairs: list[PairQueries]
     reason: str = ""
-    schema: Literal[2] = 2
+    schema: Literal[3] = 3
 
     def write(self, folder: Path) -> None:
         """Write the record into the folder of the gallery: its presence says that all is there."""

@@ -36,7 +36,6 @@ from benchmark.report.records import (
     Artefact,
     Gallery,
     PairQueries,
-    Query,
     read_artefacts,
 )
 from benchmark.report.render import environment, to_html
@@ -44,7 +43,7 @@ from benchmark.report.table import TONES
 from benchmark.study import Study
 
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
-LIMIT = 2_500_000  # bytes of pictures and curves in one page
+LIMIT = 2_500_000  # bytes of the gallery's pictures in one page
 ANALYSES = "analyses"
 FILES = {"figure.csv": "Numbers of the figure (CSV)", "table.csv": "Table (CSV)"}
 FOLDED = ("all_pairs", "best_epoch", "uncertainty")  # tables for a second reading start closed
@@ -117,27 +116,18 @@ def download(label: str, study: Path, file: str, name: str = "") -> Download:
 
 
 @dataclass(frozen=True)
-class GalleryQuery:
-    """A query with its curves as an ``svg`` element and its strips as data addresses."""
-
-    query: Query
-    svg: str
-    pictures: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class GalleryPair:
-    """The queries of two runs, below a heading."""
+    """The queries of two runs, below a heading, and the pictures that fit as data addresses."""
 
     title: str
     metric: str
     record: PairQueries
-    queries: list[GalleryQuery]
+    pictures: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class GallerySection:
-    """What the page shows; ``reason`` when there is nothing; ``left_out`` counts queries."""
+    """What the page shows; ``reason`` when there is nothing; ``left_out`` counts pictures."""
 
     pairs: list[GalleryPair] = field(default_factory=list)
     reason: str = ""
@@ -153,30 +143,19 @@ def load_gallery(folder: Path, limit: int = LIMIT) -> GallerySection:
     left_out, pairs = 0, []
     gallery = Gallery.read(folder)
     for record in gallery.pairs:
-        queries = []
-        for query in record.queries:
-            found = _embedded(query, folder)
-            size = len(found.svg) + sum(map(len, found.pictures.values()))
-            if size > limit:
+        pictures = {}
+        for which in SIDES:
+            content = base64.b64encode((folder / getattr(record, which).file).read_bytes())
+            if len(content) > limit:
                 left_out += 1
             else:
-                limit -= size
-                queries.append(found)
+                limit -= len(content)
+                pictures[which] = f"data:image/png;base64,{content.decode()}"
         pair = record.pair
         where = dataset_label(pair.dataset, pair.setting)
         title = f"{where} · batch size {pair.batch_size} · seed {pair.seed}"
-        pairs.append(GalleryPair(title, metric_label(pair.metric), record, queries))
+        pairs.append(GalleryPair(title, metric_label(pair.metric), record, pictures))
     return GallerySection(pairs, gallery.reason, left_out)
-
-
-def _embedded(query: Query, folder: Path) -> GalleryQuery:
-    curve = (folder / f"{query.curve}.svg").read_text("utf-8")
-    svg = inline_svg(curve, f"gallery-{query.curve}", query.caption)
-    pictures: dict[str, str] = {}
-    for which in SIDES:
-        content = (folder / getattr(query, which).picture).read_bytes()
-        pictures[which] = f"data:image/png;base64,{base64.b64encode(content).decode()}"
-    return GalleryQuery(query, svg, pictures)
 
 
 @dataclass(frozen=True)
@@ -275,7 +254,6 @@ def build_page(inputs: Inputs, folder: Path) -> str:
     figures = [
         *[item.element for item in items.values()],
         *[analysis.figure for analysis in analyses],
-        *[query.svg for pair in gallery.pairs for query in pair.queries],
     ]
     style, script = (
         f"\n{templates.loader.get_source(templates, name)[0]}{rules}\n"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from made_up_inputs import made_up_inputs
@@ -17,9 +19,9 @@ from benchmark.report.gallery import (
     Choice,
     average_precision,
     choose,
+    draw,
     load_neighbours,
     run_pairs,
-    strip,
     to_png,
 )
 from benchmark.report.table import NothingToShow
@@ -51,18 +53,15 @@ def test_queries_without_a_value_or_a_change_are_no_gain_and_no_loss():
     assert not {GAIN, CATEGORY} & set(found.values())
 
 
-def test_average_precision_and_the_curve_follow_from_the_ranks(tmp_path):
+def test_average_precision_follows_from_the_ranks(tmp_path):
     assert average_precision(np.array([1, 2, 4])) == pytest.approx((1 + 1 + 3 / 4) / 3)
     assert np.isnan(average_precision(np.array([], dtype=int)))
     arrays = write_neighbours_file(tmp_path / "neighbours.npz", 0)
     found = load_neighbours(tmp_path / "neighbours.npz", DIGEST)
     with pytest.raises(RunError, match=r"none\.npz does not exist; train the run again"):
         load_neighbours(tmp_path / "none.npz", DIGEST)
-    recall, precision = found.curve(0)
-    assert recall[-1] == 1 and precision.tolist() == [
-        i / rank for i, rank in enumerate(found.ranks[0], start=1)
-    ]
-    assert found.average_precisions()[0] == pytest.approx(precision.mean())
+    precision = [i / rank for i, rank in enumerate(found.ranks[0], start=1)]
+    assert found.precisions[0] == pytest.approx(np.mean(precision))
     assert found.neighbour_images.shape[:2] == arrays["matches"].shape
 
 
@@ -89,10 +88,14 @@ def test_pairs_that_cannot_be_made_say_why():
         run_pairs(inputs, Choice(seed=9))
 
 
-def test_right_and_wrong_differ_in_colour_line_and_mark():
-    pictures = np.full((2, 64, 64, 3), 255, np.uint8)
-    drawn = np.asarray(strip(pictures[0], pictures, np.array([True, False])))
-    right, wrong = np.split(drawn[:, -2 * 78 :], 2, axis=1)
+def test_right_and_wrong_differ_in_colour_line_and_mark_and_queries_have_a_row_each():
+    pictures = np.full((2, 2, 64, 64, 3), 255, np.uint8)
+    matches = np.array([[False, False], [True, False]])
+    made = SimpleNamespace(images=pictures[0], neighbour_images=pictures, matches=matches)
+    image = draw(made, [0, 1])
+    above, below = np.split(np.asarray(image), 2)
+    assert above.shape == below.shape and (above != below).any()
+    right, wrong = np.split(below[:, -2 * 78 :], 2, axis=1)
     edges = [
         (part[0] == colour).all(axis=-1).mean()
         for part, colour in ((right, MATCH), (wrong, MISMATCH))
@@ -100,5 +103,4 @@ def test_right_and_wrong_differ_in_colour_line_and_mark():
     assert edges[0] > 0.85 and 0.3 < edges[1] < 0.7, "solid against dashed"
     marks = [(part[-16:, :, 3] > 0) for part in (right, wrong)]
     assert marks[0].any() and marks[1].any() and (marks[0] != marks[1]).any()
-    image = strip(pictures[0], pictures, np.array([True, False]))
     assert to_png(image) == to_png(image) and to_png(image).startswith(b"\x89PNG")
