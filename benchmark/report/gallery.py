@@ -42,17 +42,13 @@ REASONS = {
 }
 EACH = 3  # queries per reason
 DATASETS = 4  # that a gallery goes through
-SIDE = 64  # pixels of a thumbnail
-FRAME = 4
-GAP = 6
-AFTER_QUERY = 16
+SIDE, FRAME = 64, 4  # pixels of a thumbnail and of what is around it
+CELL = SIDE + 2 * FRAME
+GAP, AFTER_QUERY, NUMBER = 6, 16, 18  # to the next picture, and room for the number of the row
+BAND = 16  # below each picture, for its mark
 DASH = 8
-_BAND = 16  # below each picture, for its mark
-NUMBER = 18  # before each query, for the number of its row
-_COLOURS = 256  # of the palette: enough for thumbnails, a third of the bytes
 MATCH, MISMATCH, QUERY = (18, 144, 108, 255), (208, 71, 42, 255), (123, 129, 144, 255)
-_TICK = ((-6, 0, -2, 4), (-2, 4, 6, -5))
-_CROSS = ((-5, -5, 5, 5), (-5, 5, 5, -5))
+TICK, CROSS = ((-6, 0, -2, 4), (-2, 4, 6, -5)), ((-5, -5, 5, 5), (-5, 5, 5, -5))
 TABLE = "queries.csv"
 
 
@@ -105,8 +101,8 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[RunPair]:
     losses = inputs.study.losses
     problems = [
         f"--{side}  {unknown_name('loss', name, losses)}"
-        for side, name in (("first", choice.first), ("second", choice.second))
-        if name is not None and name not in losses
+        for side in SIDES
+        if (name := getattr(choice, side)) is not None and name not in losses
     ]
     if problems:
         raise ConfigError("gallery", problems)
@@ -132,21 +128,15 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[RunPair]:
         )
     best = pairs.sort_values(["mean", "seed"], ascending=[False, True], kind="stable")
     best = best.drop_duplicates("dataset").loc[lambda rows: sorted(rows.index)].head(DATASETS)
-    return [
-        RunPair(
-            *(row["dataset"], row["setting"], int(row["batch_size"]), int(row["seed"]), metric),
-            *(
-                RunSide(
-                    row[f"loss_{which}"],
-                    loss_label(row[f"loss_{which}"], inputs.study),
-                    row[f"run_id_{which}"],
-                    float(row[f"value_{which}"]),
-                )
-                for which in SIDES
-            ),
-        )
-        for row in best.to_dict("records")
-    ]
+    found = []
+    for row in best.to_dict("records"):
+        sides = []
+        for which in SIDES:
+            loss, run_id, value = (row[f"{key}_{which}"] for key in ("loss", "run_id", "value"))
+            sides.append(RunSide(loss, loss_label(loss, inputs.study), run_id, float(value)))
+        where = row["dataset"], row["setting"], int(row["batch_size"]), int(row["seed"])
+        found.append(RunPair(*where, metric, *sides))
+    return found
 
 
 @dataclass(frozen=True)
@@ -203,57 +193,44 @@ def load_neighbours(path: Path, digest: str) -> Neighbours:
     )
 
 
-def draw(neighbours: Neighbours, rows: Iterable[int]) -> Image.Image:
-    """Return the picture of these queries, one a row: its number, the query and its neighbours.
+def draw(neighbours: Neighbours, rows: Iterable[int]) -> bytes:
+    """Return the PNG of these queries, one a row: its number, the query and its neighbours.
 
     The ground is transparent. A match has a solid frame and a tick below it, anything else a dashed
-    frame and a cross.
+    frame and a cross. Equal pictures give equal bytes.
     """
-    rows, cell = list(rows), SIDE + 2 * FRAME
-    across = neighbours.matches.shape[1]
-    size = (NUMBER + cell + AFTER_QUERY + across * (cell + GAP), len(rows) * (cell + _BAND))
+    rows, across = list(rows), neighbours.matches.shape[1]
+    size = (NUMBER + CELL + AFTER_QUERY + across * (CELL + GAP), len(rows) * (CELL + BAND))
     canvas = Image.new("RGBA", size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(canvas)
     for line, row in enumerate(rows):
-        top = line * (cell + _BAND)
+        top = line * (CELL + BAND)
         pen.text((0, top + SIDE // 2), str(line + 1), fill=QUERY)
-        canvas.paste(_thumbnail(neighbours.images[row]), (NUMBER + FRAME, top + FRAME))
-        pen.rectangle((NUMBER, top, NUMBER + cell - 1, top + cell - 1), outline=QUERY, width=2)
+        _framed(canvas, neighbours.images[row], NUMBER, top, QUERY)
         for number, match in enumerate(neighbours.matches[row]):
-            left = NUMBER + cell + AFTER_QUERY + number * (cell + GAP)
-            place = (left + FRAME, top + FRAME)
-            canvas.paste(_thumbnail(neighbours.neighbour_images[row, number]), place)
-            if match:
-                edge = (left, top, left + cell - 1, top + cell - 1)
-                pen.rectangle(edge, outline=MATCH, width=FRAME - 1)
-            else:
-                _dashed(pen, left, top, cell)
-            x, y = left + cell // 2, top + cell + _BAND // 2
-            for x0, y0, x1, y1 in _TICK if match else _CROSS:
-                ends = (x + x0, y + y0, x + x1, y + y1)
-                pen.line(ends, fill=MATCH if match else MISMATCH, width=3)
-    return canvas
-
-
-def to_png(image: Image.Image) -> bytes:
-    """Return the image as a small PNG: equal images give equal bytes."""
+            left = NUMBER + CELL + AFTER_QUERY + number * (CELL + GAP)
+            colour = MATCH if match else MISMATCH
+            _framed(canvas, neighbours.neighbour_images[row, number], left, top, colour)
+            x, y = left + CELL // 2, top + CELL + BAND // 2
+            for x0, y0, x1, y1 in TICK if match else CROSS:
+                pen.line((x + x0, y + y0, x + x1, y + y1), fill=colour, width=3)
     stream = io.BytesIO()
-    palette = image.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE)
+    palette = canvas.quantize(256, method=Image.Quantize.FASTOCTREE)  # a third of the bytes
     palette.save(stream, format="PNG", optimize=True)
     return stream.getvalue()
 
 
-def _thumbnail(pixels: np.ndarray) -> Image.Image:
-    return Image.fromarray(pixels).resize((SIDE, SIDE))
-
-
-def _dashed(pen: ImageDraw.ImageDraw, left: int, top: int, cell: int) -> None:
-    for start in range(0, cell, 2 * DASH):
-        stop = min(start + DASH, cell) - 1
-        for near in (0, cell - FRAME + 1):
-            far = near + FRAME - 2
-            pen.rectangle((left + start, top + near, left + stop, top + far), fill=MISMATCH)
-            pen.rectangle((left + near, top + start, left + far, top + stop), fill=MISMATCH)
+def _framed(
+    canvas: Image.Image, pixels: np.ndarray, left: int, top: int, colour: tuple[int, ...]
+) -> None:
+    pen, right, bottom = ImageDraw.Draw(canvas), left + CELL - 1, top + CELL - 1
+    pen.rectangle((left, top, right, bottom), outline=colour, width=FRAME - 1)
+    for start in range(DASH, CELL, 2 * DASH) if colour == MISMATCH else ():
+        stop = start + DASH - 1
+        pen.rectangle((left + start, top, left + stop, bottom), fill=(0, 0, 0, 0))
+        pen.rectangle((left, top + start, right, top + stop), fill=(0, 0, 0, 0))
+    thumbnail = Image.fromarray(pixels).resize((SIDE, SIDE))
+    canvas.paste(thumbnail, (left + FRAME, top + FRAME))
 
 
 def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -> Gallery:
@@ -270,20 +247,19 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     try:
         for pair in run_pairs(inputs, choice or Choice()):
             try:
-                first, second = (
-                    load_neighbours(
-                        results / "runs" / side.run_id / NEIGHBOURS, digests[side.run_id]
-                    )
-                    for side in (pair.first, pair.second)
-                )
-                if not np.array_equal(first.queries, second.queries):
-                    names = f"{pair.first.run_id} and {pair.second.run_id}"
-                    raise RunError(f"{names} recorded different queries; train both again")
+                runs = [each.run_id for each in (pair.first, pair.second)]
+                files = [results / "runs" / run / NEIGHBOURS for run in runs]
+                both = zip(files, (digests[run] for run in runs), strict=True)
+                sides = [load_neighbours(*each) for each in both]
+                if not np.array_equal(sides[0].queries, sides[1].queries):
+                    words = "recorded different queries; train both again"
+                    raise RunError(f"{' and '.join(runs)} {words}")
             except RunError as error:
                 reasons.append(without_paths(str(error)))
                 continue
-            shown.append(_show(pair, first, second, folder))
-            tables.append(_table(pair, first, second))
+            queries, table = _show(pair, sides, folder)
+            shown.append(queries)
+            tables.append(table)
     except NothingToShow as reason:
         reasons.append(str(reason))
     if tables:
@@ -294,56 +270,39 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     return gallery
 
 
-def _table(pair: RunPair, first: Neighbours, second: Neighbours) -> pd.DataFrame:
-    """Return one row per recorded query with its AP under both losses."""
-    return pd.DataFrame(
+def _show(pair: RunPair, sides: list[Neighbours], folder: Path) -> tuple[PairQueries, pd.DataFrame]:
+    """Write the pictures; return the chosen queries, and a table of all with both APs."""
+    first, second = sides
+    names = [without_paths(str(name)) for name in first.names]
+    table = pd.DataFrame(
         {
             "dataset": pair.dataset,
             "query": first.queries,
-            "name": [as_text(without_paths(str(name))) for name in first.names],
+            "name": [as_text(name) for name in names],
             "category": first.categories,
             pair.first.loss: first.precisions,
             pair.second.loss: second.precisions,
             "change": second.precisions - first.precisions,
         }
     )
-
-
-def _show(pair: RunPair, first: Neighbours, second: Neighbours, folder: Path) -> PairQueries:
-    change = second.precisions - first.precisions
     chosen = choose(first.precisions, second.precisions, first.categories)
-    queries = [
-        Query(
-            without_paths(str(first.names[row])),
-            reason,
-            len(first.ranks[row]),
-            *(
-                QuerySide(
-                    float(side.precisions[row]), int(side.matches[row].sum()), side.matches.shape[1]
-                )
-                for side in (first, second)
-            ),
-        )
-        for row, reason in chosen.items()
-    ]
-    pictures = [
-        _picture(f"{pair.dataset}-{which}.png", side, neighbours, chosen, folder)
-        for which, side, neighbours in zip(
-            SIDES, (pair.first, pair.second), (first, second), strict=True
-        )
-    ]
-    better, worse = int((change > 0).sum()), int((change < 0).sum())
-    return PairQueries(pair, len(first.queries), better, worse, queries, *pictures)
-
-
-def _picture(
-    file: str, side: RunSide, neighbours: Neighbours, rows: Iterable[int], folder: Path
-) -> Picture:
-    """Write what a loss ranks first; the picture's words are for those who cannot see it."""
-    with replacing(folder / file) as temporary:
-        temporary.write_bytes(to_png(draw(neighbours, rows)))
-    told = []
-    for number, row in enumerate(rows, start=1):
-        ranks = ", ".join(str(rank + 1) for rank in np.flatnonzero(neighbours.matches[row]))
-        told.append(f"query {number}: right at rank {ranks or 'none'}")
-    return Picture(file, f"{side.display}, the nearest to each query. {'; '.join(told)}.")
+    queries = []
+    for row, reason in chosen.items():
+        both = [
+            QuerySide(float(side.precisions[row]), int(shown.sum()), len(shown))
+            for side in sides
+            for shown in [side.matches[row]]
+        ]
+        queries.append(Query(names[row], reason, len(first.ranks[row]), *both))
+    pictures = []
+    for which, side in zip(SIDES, sides, strict=True):
+        file, told = f"{pair.dataset}-{which}.png", []
+        with replacing(folder / file) as temporary:
+            temporary.write_bytes(draw(side, chosen))
+        for number, row in enumerate(chosen, start=1):
+            ranks = ", ".join(str(rank + 1) for rank in np.flatnonzero(side.matches[row]))
+            told.append(f"Query {number}: right at rank {ranks or 'none'}.")
+        display = getattr(pair, which).display
+        pictures.append(Picture(file, f"{display}, the nearest to each query. {' '.join(told)}"))
+    improved, worsened = int((table["change"] > 0).sum()), int((table["change"] < 0).sum())
+    return PairQueries(pair, len(table), improved, worsened, queries, *pictures), table

@@ -143,7 +143,7 @@ def load_gallery(folder: Path, limit: int = LIMIT) -> GallerySection:
     left_out, pairs = 0, []
     gallery = Gallery.read(folder)
     for record in gallery.pairs:
-        pictures = {}
+        pictures: dict[str, str] = {}
         for which in SIDES:
             content = base64.b64encode((folder / getattr(record, which).file).read_bytes())
             if len(content) > limit:
