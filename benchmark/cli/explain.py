@@ -63,7 +63,7 @@ def explain(
         return
     echo(f"{len(found)} verdicts fit '{cell}'; add words of the one you mean:")
     for each in found[:LISTED]:
-        echo(f"  {key_of(each)}: {each.outcome.verdict}")
+        echo(f"  {key_of(each)}: {each.verdict}")
     if len(found) > LISTED:
         echo(f"  and {len(found) - LISTED} more")
     raise typer.Exit(2)

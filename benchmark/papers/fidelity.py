@@ -14,7 +14,6 @@ import yaml
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
 from benchmark.core.plain import parse_yaml
-from benchmark.core.records import RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.facts import FACTS, LARGE, Effect, Fact, common_facts
 from benchmark.papers.paper import load_papers
@@ -53,13 +52,6 @@ class Row:
     def large(self) -> bool:
         """Return whether the expected effect is above 0.3 points."""
         return self.effect in LARGE
-
-    @property
-    def sentence(self) -> str:
-        """The deviation in words, for a remark beside a verdict."""
-        stated = self.code or self.paper or "not stated"
-        why = f"; {self.reason}" if self.reason else ""
-        return f"{self.item} is {self.ours or 'another'} (authors: {stated}{why})"
 
 
 def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> list[Row]:
@@ -113,31 +105,6 @@ def recipe_values(study: Study, recipe: str) -> dict[str, Any]:
     sections = asdict(complete) if complete else {}
     more = {"loss_precision": file.keys.loss_precision, "options": file.keys.options}
     return dict(_flat({**sections, **more})) | values
-
-
-def touching(rows: Iterable[Row], recipe: str, spec: RunSpec) -> Iterator[Row]:
-    """Yield the deviations of a run: of its recipe, loss and options, options going first."""
-    chosen = {f"options.{name}." for name in spec.setting.options}
-    own = [each for each in rows if each.recipe == recipe]
-    over = {
-        each.item.removeprefix(start)
-        for each in own
-        for start in chosen
-        if each.item.startswith(start)
-    }
-    for row in own:
-        item = row.item
-        if item.startswith("options."):
-            start = next((each for each in chosen if item.startswith(each)), None)
-            if start is None:
-                continue
-            item = item.removeprefix(start)
-        elif item in over:
-            continue
-        if item.startswith(("losses.", "loss_precision.")) and item.split(".")[1] != spec.loss.name:
-            continue
-        if row.deviates:
-            yield row
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -11,6 +11,7 @@ from scipy import optimize
 
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.names import check_metric
+from benchmark.stats.intervals import Floats
 from benchmark.stats.planning import Design, seeds_to_decide, smallest_drift
 from benchmark.stats.reproduction import (
     ALPHA,
@@ -22,9 +23,8 @@ from benchmark.stats.reproduction import (
     TestResult,
     compare,
     element,
-    words,
 )
-from benchmark.stats.sensitivity import MARKS, Mark, marks
+from benchmark.stats.sensitivity import MARKS, applies, marks
 
 # few digits: 0e999 is zero, and half of its last digit is more than any number
 NUMBER = re.compile(r"(?a)[+-]?(\d{1,20}\.?\d{0,20}|\.\d{1,20})([eE][+-]?\d{1,2})?")
@@ -181,7 +181,7 @@ class Decision:
     reference_runs  behind the reference, if it were the mean of as many, with ``runs_with`` of ours
     """
 
-    runs: int | None
+    runs: int | None = None
     reference_runs: int | None = None
     runs_with: int | None = None
 
@@ -192,6 +192,7 @@ class Judgement:
 
     spread, origin  of one run of ours, and where it comes from
     test            None without any spread
+    marks           the test in each world of ``MARKS``
     limits          the largest spread of one run, on both sides, at which the difference would be
                     called reproduced and drifted; 0: at none
     decision        None for a verdict that is decided
@@ -203,7 +204,7 @@ class Judgement:
     spread: float
     origin: str
     test: TestResult | None
-    sensitivity: Mapping[str, Mark]
+    marks: Mapping[str, TestResult]
     limits: Mapping[str, float]
     decision: Decision | None
     sees: Mapping[int, float]
@@ -211,26 +212,31 @@ class Judgement:
     @property
     def stands(self) -> bool:
         """Whether the verdict is the same in every world of ``MARKS``."""
-        return all(bool(mark.stands[0]) for mark in self.sensitivity.values())
+        return all(mark.verdict == self.verdict for mark in self.marks.values())
+
+    @property
+    def asked(self) -> Mapping[str, bool]:
+        """Whether each of ``MARKS`` makes sense here."""
+        runs = self.question.published_n or np.nan
+        return {name: bool(each) for name, each in applies(runs).items()}
 
 
 def judge(asked: Question) -> Judgement:
     """Return the answer to ``asked``."""
     spread, df, origin = _spread(asked)
     evidence = _evidence(asked, spread, df)
-    result = compare(evidence)
-    verdict = str(words(result, planned=asked.family)[0])
-    tested = verdict != UNTESTED
-    decided = verdict in (REPRODUCED, DRIFTED)
+    test = element(compare(evidence, planned=asked.family), 0)
+    verdict, tested = str(test.verdict), test.verdict != UNTESTED
+    worlds = marks(evidence, planned=asked.family) if tested else {}
     return Judgement(
         question=asked,
         verdict=verdict,
         spread=spread,
         origin=origin,
-        test=result.at(0) if tested else None,
-        sensitivity=marks(evidence, planned=asked.family) if tested else {},
-        limits=_largest_spreads(asked),
-        decision=_deciding(asked, evidence) if tested and not decided else None,
+        test=test if tested else None,
+        marks={name: element(each, 0) for name, each in worlds.items()},
+        limits={word: _largest_spread(asked, word) for word in (REPRODUCED, DRIFTED)},
+        decision=_deciding(asked, evidence) if verdict == UNDECIDED else None,
         sees=_power(asked, spread) if tested else {},
     )
 
@@ -273,40 +279,30 @@ def _evidence(asked: Question, spread: float, df: float) -> Evidence:
 
 
 def _deciding(asked: Question, evidence: Evidence) -> Decision:
-    runs = _deciding_runs(evidence, asked.family)
-    if runs is not None:
-        return Decision(runs)
-    for behind in REFERENCE_RUNS:
-        if behind > (asked.published_n or 1):
-            more = _deciding_runs(
-                replace(evidence, reference_n=np.array([float(behind)])), asked.family
-            )
-            if more is not None:
-                return Decision(None, behind, more)
-    return Decision(None)
+    for behind in (None, *REFERENCE_RUNS):
+        if behind is not None and behind <= (asked.published_n or 1):
+            continue
+        changed = evidence if behind is None else replace(evidence, reference_n=np.array([behind]))
+        runs = seeds_to_decide(element(changed, 0), family=asked.family)
+        if runs is not None:
+            return Decision(runs) if behind is None else Decision(None, behind, runs)
+    return Decision()
 
 
-def _deciding_runs(evidence: Evidence, family: int) -> int | None:
-    return seeds_to_decide(element(evidence, 0), family=family)
+def _largest_spread(asked: Question, verdict: str) -> float:
+    """Return one of ``Judgement.limits``; infinite where any spread will do."""
+    both = replace(asked, published_spread=None)
 
+    def excess(spread: float) -> float:
+        result = compare(_evidence(both, spread, np.inf))
+        if verdict == REPRODUCED:
+            return float(result.p_equivalence[0]) - ALPHA
+        return float(result.p_drift[0]) - ALPHA / asked.family
 
-def _largest_spreads(asked: Question) -> dict[str, float]:
-    """Return the spreads of ``Judgement.limits``; infinite where any spread will do."""
-
-    def largest(verdict: str) -> float:
-        def excess(spread: float) -> float:
-            both = replace(asked, published_spread=None)
-            result = compare(_evidence(both, spread, np.inf))
-            if verdict == REPRODUCED:
-                return float(result.p_equivalence[0]) - ALPHA
-            return float(result.p_drift[0]) - ALPHA / asked.family
-
-        low, high = 1e-6, WIDEST
-        if excess(low) > 0:
-            return 0.0
-        return float(optimize.brentq(excess, low, high)) if excess(high) > 0 else np.inf
-
-    return {verdict: largest(verdict) for verdict in (REPRODUCED, DRIFTED)}
+    low, high = 1e-6, WIDEST
+    if excess(low) > 0:
+        return 0.0
+    return float(optimize.brentq(excess, low, high)) if excess(high) > 0 else np.inf
 
 
 def _power(asked: Question, spread: float) -> dict[int, float]:
@@ -342,19 +338,19 @@ def record(found: Judgement) -> dict[str, object]:
         "spread": {"of_one_run": _known(found.spread), "from": found.origin},
         "test": test
         and {
-            name: _known(float(getattr(test, name)))
+            name: _known(getattr(test, name))
             for name in ("se", "df", "low", "high", "p_equivalence", "p_drift")
         },
         "sensitivity": {
             name: {
                 "assumption": MARKS[name],
-                "applies": bool(mark.applies[0]),
-                "verdict": str(mark.verdict[0]),
-                "stands": bool(mark.stands[0]),
-                "p_drift": _known(float(mark.result.p_drift[0])),
-                "p_equivalence": _known(float(mark.result.p_equivalence[0])),
+                "applies": found.asked[name],
+                "verdict": str(mark.verdict),
+                "stands": bool(mark.verdict == found.verdict),
+                "p_drift": _known(mark.p_drift),
+                "p_equivalence": _known(mark.p_equivalence),
             }
-            for name, mark in found.sensitivity.items()
+            for name, mark in found.marks.items()
         },
         "largest_spread": {name: _known(value) for name, value in found.limits.items()},
         "would_decide": found.decision and vars(found.decision),
@@ -362,7 +358,7 @@ def record(found: Judgement) -> dict[str, object]:
     }
 
 
-def _known(value: float) -> float | None:
+def _known(value: float | Floats) -> float | None:
     """Return a number, or None for NaN and infinity, which JSON does not have."""
     return float(value) if np.isfinite(value) else None
 
@@ -370,7 +366,7 @@ def _known(value: float) -> float | None:
 def as_text(found: Judgement) -> str:
     """Return the whole answer."""
     lines = [_headline(found), "", *_numbers(found)]
-    if found.sensitivity:
+    if found.marks:
         lines += ["", *_sensitivity(found)]
     lines += ["", *_what_would_decide(found)]
     return "\n".join(lines)
@@ -400,18 +396,18 @@ def _numbers(found: Judgement) -> list[str]:
     ]
     if test is None:
         return lines
-    interval = f"[{float(test.low):+.2f}, {float(test.high):+.2f}]"
+    interval = f"[{test.low:+.2f}, {test.high:+.2f}]"
     known = np.isinf(test.df)
-    df = "normal" if known else f"t with {float(test.df):.3g} degrees of freedom"
+    df = "normal" if known else f"t with {test.df:.3g} degrees of freedom"
     family = f"; the strictest level of {asked.family} tests is {ALPHA / asked.family:.2g}"
     return [
         *lines,
         f"  90% interval  {interval}, with half a unit of the last printed digit",
         f"  spread        {found.spread:.3g} points for one run, {_ORIGIN[found.origin]}"
         f"{_reference_spread(asked)}",
-        f"  error         {float(test.se):.3g} points, {df}",
-        f"  p             {float(test.p_equivalence):.2g} against 'reproduced', "
-        f"{float(test.p_drift):.2g} against 'drifted'; level {ALPHA:g}"
+        f"  error         {test.se:.3g} points, {df}",
+        f"  p             {test.p_equivalence:.2g} against 'reproduced', "
+        f"{test.p_drift:.2g} against 'drifted'; level {ALPHA:g}"
         f"{family if asked.family > 1 else ''}",
     ]
 
@@ -426,10 +422,10 @@ def _sensitivity(found: Judgement) -> list[str]:
     """Return a line for each assumption that was changed."""
     stands = "stands" if found.stands else "does not stand"
     lines = [f"Sensitivity: the verdict {stands} when an assumption fails"]
-    for name, mark in found.sensitivity.items():
-        if mark.applies[0]:
-            state = "stands " if mark.stands[0] else "CHANGES"
-            lines.append(f"  {state}  {MARKS[name]}: {mark.verdict[0]}")
+    for name, mark in found.marks.items():
+        if found.asked[name]:
+            state = "stands " if mark.verdict == found.verdict else "CHANGES"
+            lines.append(f"  {state}  {MARKS[name]}: {mark.verdict}")
         else:
             lines.append(f"  -        {MARKS[name]}: not asked of a mean of several runs")
     return lines

@@ -16,6 +16,7 @@ of the two.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,12 +77,6 @@ class Evidence:
     laboratory: ArrayLike = 0.0
 
 
-def element(evidence: Evidence, index: int) -> Evidence:
-    """Return the evidence on one number of arrays of one dimension."""
-    values = {name: np.asarray(each) for name, each in vars(evidence).items()}
-    return Evidence(**{name: each[index] if each.ndim else each for name, each in values.items()})
-
-
 @dataclass(frozen=True)
 class TestResult:
     """What the tests found, in arrays of one shape; NaN where there is no test.
@@ -91,6 +86,8 @@ class TestResult:
     p_above, p_below one-sided tests of |delta| >= margin at the lower and upper edge
     p_equivalence    the larger of them; small: reproduced
     p_drift          p of |delta| <= margin; small: drifted
+    p_holm           the same after Holm; each row of the last axis is a family
+    verdict          one of the four words
     """
 
     __test__ = False  # not a test of pytest's
@@ -104,10 +101,17 @@ class TestResult:
     p_below: Floats
     p_equivalence: Floats
     p_drift: Floats
+    p_holm: Floats
+    verdict: NDArray[np.str_]
 
-    def at(self, index: int) -> TestResult:
-        """Return the result of one element."""
-        return TestResult(**{name: array[index] for name, array in vars(self).items()})
+
+Rows = TypeVar("Rows", Evidence, TestResult)
+
+
+def element(rows: Rows, index: int) -> Rows:
+    """Return the evidence on, or the result of, one number of arrays of one dimension."""
+    values = {name: np.asarray(each) for name, each in vars(rows).items()}
+    return type(rows)(**{name: each[index] if each.ndim else each for name, each in values.items()})
 
 
 def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -129,12 +133,13 @@ def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64
     return np.sqrt(square + values["laboratory"]), df, case
 
 
-def compare(evidence: Evidence, alpha: ArrayLike = ALPHA) -> TestResult:
+def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> TestResult:
     """Return the test results of each element; ``alpha`` sets the confidence of the interval.
 
     ``p_drift`` is the tail beyond the observed |D| at the nearer edge of the margin plus that at
     the farther one: the one-sided test for a wide margin, the two-sided test for a margin of zero.
-    Without any spread there is no test, unless the runs are identical.
+    Without any spread there is no test, unless the runs are identical. ``planned`` is the number of
+    tests in the plan, where fewer could be made.
     """
     ours, reference = np.asarray(evidence.ours, float), np.asarray(evidence.reference, float)
     margin, slack = np.asarray(evidence.margin, float), np.asarray(evidence.slack, float)
@@ -148,6 +153,10 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA) -> TestResult:
     p_above, p_below = _tail(room + difference, se, df), _tail(room - difference, se, df)
     p_drift = _tail(size - margin - slack, se, df) + _tail(size + margin + slack, se, df)
     same = np.broadcast_to(np.asarray(evidence.identical, bool), difference.shape)
+    p_equivalence = np.where(same, 0.0, np.maximum(p_above, p_below))
+    p_drift = np.where(same, 1.0, np.minimum(p_drift, 1.0))
+    p_holm = holm(np.atleast_1d(p_drift), planned).reshape(p_drift.shape)
+    cases = [np.isnan(p_drift), p_equivalence <= alpha, p_holm <= alpha]
     return TestResult(
         difference=difference,
         se=np.where(same, 0.0, se),
@@ -157,21 +166,10 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA) -> TestResult:
         high=np.where(same, difference, difference + half),
         p_above=np.where(same, 0.0, p_above),
         p_below=np.where(same, 0.0, p_below),
-        p_equivalence=np.where(same, 0.0, np.maximum(p_above, p_below)),
-        p_drift=np.where(same, 1.0, np.minimum(p_drift, 1.0)),
-    )
-
-
-def words(result: TestResult, alpha: float = ALPHA, planned: int = 0) -> NDArray[np.str_]:
-    """Return the verdict on each element; each row of the last axis is a family of Holm's.
-
-    ``planned`` is the number of tests in the plan, where fewer could be made.
-    """
-    drifted = holm(result.p_drift, planned) <= alpha
-    return np.select(
-        [np.isnan(result.p_drift), result.p_equivalence <= alpha, drifted],
-        [UNTESTED, REPRODUCED, DRIFTED],
-        UNDECIDED,
+        p_equivalence=p_equivalence,
+        p_drift=p_drift,
+        p_holm=p_holm,
+        verdict=np.select(cases, [UNTESTED, REPRODUCED, DRIFTED], UNDECIDED),
     )
 
 

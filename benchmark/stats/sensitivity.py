@@ -14,12 +14,12 @@ The second does not apply to a mean of several runs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from benchmark.stats.reproduction import ALPHA, Evidence, TestResult, compare, words
+from benchmark.stats.reproduction import ALPHA, Evidence, TestResult, compare
 
 SPREAD, BEST, TAILS, LABORATORY = "spread", "best_of_3", "tails", "laboratory"
 MARKS: Mapping[str, str] = {
@@ -37,46 +37,25 @@ TAILS_DF = 4.0
 BETWEEN_LABORATORIES = 0.5
 
 
-@dataclass(frozen=True)
-class Mark:
-    """One mark of every element: what the tests find in its world, and whether the verdict stands.
+def applies(reference_n: ArrayLike, published: ArrayLike = True) -> dict[str, NDArray[np.bool_]]:
+    """Return where the question of each mark makes sense; elsewhere the verdict stands.
 
-    ``applies`` is False where the question makes no sense; the verdict then stands.
+    ``published`` is False for references that are our own frozen runs.
     """
-
-    result: TestResult
-    verdict: NDArray[np.str_]
-    stands: NDArray[np.bool_]
-    applies: NDArray[np.bool_]
-
-    def at(self, index: int) -> Mark:
-        """Return the mark of one element."""
-        columns = (self.verdict[index], self.stands[index], self.applies[index])
-        return Mark(self.result.at(index), *map(np.asarray, columns))
+    foreign, several = np.asarray(published, bool), np.asarray(reference_n, float) >= 2
+    asked = {SPREAD: foreign, BEST: foreign & ~several, LABORATORY: foreign}
+    return {name: np.asarray(asked.get(name, True)) for name in MARKS}
 
 
 def marks(
     evidence: Evidence, *, published: ArrayLike = True, alpha: float = ALPHA, planned: int = 0
-) -> dict[str, Mark]:
-    """Return the mark of each name of ``MARKS``; each row of the last axis is a family.
-
-    ``published`` is False for references that are our own frozen runs.
-    """
-    verdict = words(compare(evidence, alpha), alpha, planned)
-    published = np.broadcast_to(np.asarray(published, bool), verdict.shape)
-    several = np.asarray(evidence.reference_n, float) >= 2
-    applies = {
-        SPREAD: published,
-        BEST: published & ~several,
-        TAILS: np.ones(verdict.shape, bool),
-        LABORATORY: published,
+) -> dict[str, TestResult]:
+    """Return what the tests find in the world of each mark, or in ours where it does not apply."""
+    asked = applies(evidence.reference_n, published)
+    return {
+        name: compare(_where(asked[name], change(evidence), evidence), alpha, planned)
+        for name, change in _CHANGES.items()
     }
-    found = {}
-    for name, change in _CHANGES.items():
-        result = compare(_where(applies[name], change(evidence), evidence), alpha)
-        other = words(result, alpha, planned)
-        found[name] = Mark(result, other, other == verdict, applies[name])
-    return found
 
 
 def _of_reference(evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:

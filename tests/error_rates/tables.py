@@ -36,7 +36,7 @@ from scipy import special
 from benchmark.stats.intervals import Floats
 from benchmark.stats.looks import Levels, obrien_fleming, pocock
 from benchmark.stats.moderation import Moderated, moderate
-from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, compare, words
+from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, compare
 from benchmark.stats.sensitivity import marks
 
 
@@ -200,9 +200,12 @@ def _wrong(
     """Return where (T, C) a verdict is ``word``, and where it is and stands under every mark."""
     world = replace(world, sigma=sigma)
     found = evidence(world, drawn(world, truth, tables))
-    hits = words(compare(found)) == word
+    result = compare(found)
+    hits = result.verdict == word
     sensitive = marks(found, published=world.reference != PAIRED).values()
-    return hits, np.logical_and.reduce([hits, *(mark.stands for mark in sensitive)])
+    return hits, np.logical_and.reduce(
+        [hits, *(mark.verdict == result.verdict for mark in sensitive)]
+    )
 
 
 def sequence_table(tables: int) -> pd.DataFrame:

@@ -23,7 +23,6 @@ from benchmark.stats.reproduction import (
     UNDECIDED,
     Evidence,
     compare,
-    words,
 )
 
 Moderation = Callable[[ArrayLike, ArrayLike], Moderated]
@@ -156,7 +155,7 @@ def verdicts(
     scores = drawn(world, truth, tables, stream="sequential" if looks else "simulated")
     state, after = np.full((tables, world.cells), UNDECIDED, dtype="<U12"), []
     for look, each in np.broadcast(np.array(looks or [None]), level):
-        now = words(compare(evidence(world, scores, moderation, look)), each)
+        now = compare(evidence(world, scores, moderation, look), each).verdict
         state = np.where(state == UNDECIDED, now, state)
         after.append(state)
     return np.array(after)

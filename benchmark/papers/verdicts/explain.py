@@ -17,7 +17,7 @@ from benchmark.papers.verdicts.vocabulary import EPOCHS, VERDICTS
 from benchmark.runs.table import RunTable
 from benchmark.stats.reproduction import STANDARD_ERRORS
 from benchmark.stats.samples import Spread
-from benchmark.stats.sensitivity import MARKS
+from benchmark.stats.sensitivity import MARKS, applies
 
 
 def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
@@ -67,20 +67,22 @@ def _fitting(word: str, names: Iterable[str]) -> set[str]:
     return {name for name in names if name == word} or {name for name in names if word in name}
 
 
-def _fields(verdict: Verdict) -> list[str]:
+def _fields(each: Verdict) -> list[str]:
     """Return the words of a verdict: where it is printed, and the runs behind it."""
-    row = verdict.row()
-    size = f"bs{row['batch_size']}" if row["batch_size"] is not None else ""
-    label = "" if row["source"] == FROZEN else row["row_label"]
-    network = row["setting"] or row["backbone"]
-    words = [row["source"], row["table"], label, row["dataset"], network, row["loss"], size]
-    return [str(word or "") for word in (*words, row["split"], row["metric"])]
+    label = "" if each.source == FROZEN else each.row_label
+    words = [each.source, each.table, label, *_facts(each, "bs{}"), each.split, each.metric]
+    return [word or "" for word in words]
 
 
-def _names(verdict: Verdict) -> set[str]:
-    row = verdict.row()
-    words = [*_fields(verdict), row["row_label"], row["backbone"], display_name(str(row["metric"]))]
-    return {plain(str(word)) for word in words if word}
+def _facts(each: Verdict, size: str) -> list[str]:
+    """Return dataset, network, loss and batch size."""
+    batch = "" if each.batch_size is None else size.format(each.batch_size)
+    return [each.dataset, each.setting or each.backbone, each.loss, batch]
+
+
+def _names(each: Verdict) -> set[str]:
+    words = [*_fields(each), each.row_label, each.backbone, display_name(each.metric)]
+    return {plain(word) for word in words if word}
 
 
 TEMPLATE = "explain.txt.j2"
@@ -88,13 +90,15 @@ TEMPLATE = "explain.txt.j2"
 
 def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> str:
     """Return how ``verdict``, one of ``verdicts`` on the runs in ``table``, came about."""
-    each, test, row = verdict.comparison, verdict.test, verdict.row()
-    family = [other.test for other in verdicts if other.comparison.family == each.family]
-    runs = table.runs
-    if each.cell is not None:
-        runs = runs[runs["run_id"].isin([each.cell.run_id(seed) for seed in set(runs["seed"])])]
-    network = row["setting"] or row["backbone"]
-    size = f"batch size {row['batch_size']}" if row["batch_size"] is not None else ""
+    family, runs = (verdict.source, verdict.table), table.runs
+    rank = 1 + sum(
+        other.p_drift < verdict.p_drift
+        for other in verdicts
+        if (other.source, other.table) == family
+    )
+    if verdict.cell is not None:
+        ids = [verdict.cell.run_id(seed) for seed in set(runs["seed"])]
+        runs = runs[runs["run_id"].isin(ids)]
     environment = Environment(
         loader=PackageLoader("benchmark.papers.verdicts", ""),
         undefined=StrictUndefined,
@@ -102,29 +106,22 @@ def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> s
         lstrip_blocks=True,
     )
     return environment.get_template(TEMPLATE).render(
-        verdict=verdict,
-        epoch=EPOCHS[each.selection],
-        each=each,
-        test=test,
-        outcome=verdict.outcome,
-        reference=each.reference,
-        number=each.reference.number,
-        then=each.reference.sample,
-        place=" ".join(dict.fromkeys(each.family)),
-        metric=display_name(each.metric),
-        facts=[fact for fact in (row["dataset"], network, row["loss"], size) if fact],
-        runs=() if each.note else list(runs.sort_values("seed").itertuples()),
-        way=STANDARD_ERRORS[int(test.case)] if test else None,
+        each=verdict,
+        epoch=EPOCHS[verdict.selection],
+        place=" ".join(dict.fromkeys(family)),
+        metric=display_name(verdict.metric),
+        facts=list(filter(None, _facts(verdict, "batch size {}"))),
+        runs=() if verdict.note else list(runs.sort_values("seed").itertuples()),
+        way=STANDARD_ERRORS[int(verdict.test.case)] if verdict.test else None,
         spreads=_spreads(verdict),
-        rounding=each.reference.rounding if math.isfinite(each.reference.rounding) else 0.0,
-        plain=verdict.plain,
+        rounding=verdict.rounding if math.isfinite(verdict.rounding) else 0.0,
         assumptions=MARKS,
-        inside=test is not None and test.p_equivalence <= verdict.level,
-        rank=1 + sum(bool(test and other and other.p_drift < test.p_drift) for other in family),
-        alpha=verdict.level,
+        asked=applies(verdict.reference_n, verdict.then is None),
+        inside=verdict.p_equivalence <= verdict.level,
+        rank=rank,
         level=f"{100 * verdict.level:g}%",
         confidence=f"{100 * (1 - 2 * verdict.level):g}%",
-        meaning=VERDICTS[verdict.outcome.verdict],
+        meaning=VERDICTS[verdict.verdict],
         known=math.isfinite,
         f3=lambda value: f"{value:.3f}",
     )
@@ -132,11 +129,10 @@ def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> s
 
 def _spreads(verdict: Verdict) -> list[tuple[str, str, Spread]]:
     """Return letter, meaning and spread of each variance that the standard error is made of."""
-    each = verdict.comparison
     known = [
-        ("v", "one run of ours", each.spread),
-        ("r", "one run of the reference", each.reference.spread),
-        ("w", "one difference by seed", each.paired.spread),
+        ("v", "one run of ours", verdict.spread),
+        ("r", "one run of the reference", verdict.reference_spread),
+        ("w", "one difference by seed", verdict.paired_spread),
     ]
     used = STANDARD_ERRORS[int(verdict.test.case)].square if verdict.test else ""
     return [(letter, what, spread) for letter, what, spread in known if f"{letter} " in used]

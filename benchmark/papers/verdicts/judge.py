@@ -4,39 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
 
-from benchmark.core.cells import Cell
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.papers.candidates import Candidate, Candidates, candidates
-from benchmark.papers.fidelity import study_ledger, touching
 from benchmark.papers.frozen import FrozenRuns, load_frozen
 from benchmark.papers.library import asked_numbers, vocabulary_of
 from benchmark.papers.margins import Margins, load_margins, margin_of
-from benchmark.papers.matching import match, stated_by
+from benchmark.papers.matching import Match, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import load_papers
-from benchmark.papers.verdicts.records import Comparison, Paired, Reference, Verdict
-from benchmark.papers.verdicts.words import outcome
+from benchmark.papers.verdicts.records import Verdict
+from benchmark.papers.verdicts.words import in_words
 from benchmark.runs.table import ONE_BEST, RunTable
-from benchmark.stats.families import holm
 from benchmark.stats.intervals import spread
 from benchmark.stats.looks import level_of
 from benchmark.stats.planning import seeds_to_decide
-from benchmark.stats.reproduction import ALPHA, Evidence, compare, element
+from benchmark.stats.reproduction import ALPHA, UNDECIDED, UNTESTED, Evidence, compare, element
 from benchmark.stats.samples import (
     UNKNOWN_SPREAD,
     Sample,
     Samples,
-    Score,
     Spread,
     differences_by_seed,
     place,
     shared_spreads,
 )
-from benchmark.stats.sensitivity import Mark, marks
+from benchmark.stats.sensitivity import marks
 from benchmark.study import Study
 
 _VERSIONS = {"spec_digest": "specification", "code_version": "code version", "platform": "platform"}
@@ -65,13 +62,11 @@ def judge_numbers(
         },
         lambda at: _printed_together(listed[at]),
     )
-    return decide(
-        [
-            published(each, samples, collected, margins, spreads.get(at, UNKNOWN_SPREAD))
-            for at, each in enumerate(listed)
-        ],
-        level,
-    )
+    rows = [
+        _beside_print(each, samples, collected, margins, spreads.get(at, UNKNOWN_SPREAD))
+        for at, each in enumerate(listed)
+    ]
+    return decide(rows, level)
 
 
 def _printed_together(number: PublishedNumber) -> tuple[str, ...]:
@@ -80,86 +75,122 @@ def _printed_together(number: PublishedNumber) -> tuple[str, ...]:
     return (*where, number.backbone, number.metric)
 
 
-def judge_frozen(
-    frozen: FrozenRuns, samples: Samples, margins: Margins, level: float = ALPHA
-) -> list[Verdict]:
-    """Return the verdicts on frozen runs, from the runs of the same cells now."""
-    then_spreads = shared_spreads({key: (each.sd, each.n) for key, each in frozen.items()}, place)
-    pairs = _pairs(frozen, samples)
-    comparisons = []
-    for key, then in frozen.items():
-        cell, split, metric = key
-        reference = Reference(then.mean, then.sd, then.n, then_spreads[key], 0.0, sample=then)
-        margin = _margin(metric, margins, then.mean)
-        each = Comparison(reference, cell, split, metric, samples.selection, margin)
-        if cell in samples.statuses:
-            now = samples.sample(cell, split, metric)
-            each = _with_runs(each, samples)
-            each = replace(each, paired=pairs.get(key, Paired()), remark=_changes(then, now))
-        else:
-            each = replace(each, note="the frozen cell is not in this study's runs")
-        comparisons.append(each)
-    return decide(comparisons, level)
-
-
-def _pairs(frozen: FrozenRuns, samples: Samples) -> dict[Score, Paired]:
-    """Return the differences under common seeds, of two or more, with their shared spreads."""
-    differences = {
-        key: differences_by_seed(samples.sample(*key), then) for key, then in frozen.items()
-    }
-    changed = {key[0] for key, each in differences.items() if any(each.values())}
-    differences = {key: each for key, each in differences.items() if len(each) >= 2}
-    spreads = shared_spreads(
-        {key: (spread(each.values()), len(each)) for key, each in differences.items()}, place
-    )
-    return {
-        key: Paired(each, spreads[key], key[0] not in changed) for key, each in differences.items()
-    }
-
-
-def published(
+def _beside_print(
     number: PublishedNumber,
     samples: Samples,
     candidates: Sequence[Candidate],
     margins: Margins,
-    printed: Spread = UNKNOWN_SPREAD,
-) -> Comparison:
-    """Return the evidence on a published number, whose own spread is ``printed``."""
-    nan = float("nan")
-    margin = _margin(number.metric, margins, number.points if number.is_score else nan)
-    reference = Reference(number=number)
-    each = Comparison(reference, None, number.protocol, number.metric, samples.selection, margin)
-    if not number.is_score:
-        return replace(each, note="not a retrieval score of a whole test set: not judged")
-    sd, runs = number.sd_points, number.n_runs
-    reference = Reference(
-        number.points,
-        nan if sd is None else sd,
-        nan if runs is None else runs,
-        printed,
-        number.rounding,
-        number,
+    printed: Spread,
+) -> Verdict:
+    """Return a published number, whose own spread is ``printed``, beside the runs of its cell."""
+    found = Match(None, reason="not a retrieval score of a whole test set: not judged")
+    points = sd = runs = None
+    if number.is_score:
+        found = match(stated_by(number, vocabulary_of(number.source)), candidates, samples.splits)
+        points, sd, runs = number.points, number.sd_points, number.n_runs
+    cell = found.candidate.cell if found.candidate else None
+    ours = cell or number
+    margin = margin_of(number.metric, margins, _known(points))
+    row = Verdict(
+        source=number.source,
+        table=number.table,
+        row_label=number.row_label,
+        provenance=number.provenance,
+        dataset=number.dataset or ours.dataset,
+        setting=str(cell.setting) if cell else "",
+        backbone=number.backbone,
+        embedding_dim=number.embedding_dim,
+        loss=ours.loss,
+        batch_size=ours.batch_size,
+        split=found.split if cell else number.protocol,
+        metric=number.metric,
+        published_value=number.value,
+        published_unit=number.unit,
+        reference_mean=_known(points),
+        reference_sd=_known(sd),
+        reference_n=_known(runs),
+        selection=samples.selection,
+        margin=_known(margin),
+        rounding=number.rounding if number.is_score else nan,
+        line=number.line,
+        cell=cell,
+        reference_spread=printed if number.is_score else UNKNOWN_SPREAD,
+        note=found.reason,
     )
-    found = match(stated_by(number, vocabulary_of(number.source)), candidates, samples.splits)
-    each = replace(each, reference=reference)
-    if found.candidate is None:
-        return replace(each, note=found.reason)
-    return _with_runs(replace(each, cell=found.candidate.cell, split=found.split), samples)
+    return _with_runs(row, samples) if cell else row
 
 
-def _with_runs(each: Comparison, samples: Samples) -> Comparison:
-    """Return the evidence with what our runs of its cell contribute."""
-    assert each.cell is not None
-    key = (each.cell, each.split, each.metric)
-    statuses, ours = samples.statuses[each.cell], samples.sample(*key)
-    planned = ours.n > 0 or (not statuses.get("ok") and each.metric in samples.metrics)
-    spread = samples.spread(*key)
-    return replace(each, ours=ours, spread=spread, statuses=statuses, planned=planned)
+def judge_frozen(
+    frozen: FrozenRuns, samples: Samples, margins: Margins, level: float = ALPHA
+) -> list[Verdict]:
+    """Return the verdicts on frozen runs, from the runs of the same cells now."""
+    spreads = shared_spreads({key: (each.sd, each.n) for key, each in frozen.items()}, place)
+    gaps = {key: differences_by_seed(samples.sample(*key), then) for key, then in frozen.items()}
+    changed = {key[0] for key, each in gaps.items() if any(each.values())}
+    pairs = {key: each for key, each in gaps.items() if len(each) >= 2}
+    paired_spreads = shared_spreads(
+        {key: (spread(each.values()), len(each)) for key, each in pairs.items()}, place
+    )
+    rows = []
+    for key, then in frozen.items():
+        cell, split, metric = key
+        row = Verdict(
+            row_label=f"{cell.dataset}/{cell.setting}/{cell.loss}",
+            dataset=cell.dataset,
+            setting=str(cell.setting),
+            backbone=cell.setting.backbone,
+            loss=cell.loss,
+            batch_size=cell.batch_size,
+            split=split,
+            metric=metric,
+            reference_mean=then.mean,
+            reference_sd=then.sd,
+            reference_n=then.n,
+            selection=samples.selection,
+            margin=_known(margin_of(metric, margins, then.mean)),
+            rounding=0.0,
+            cell=cell,
+            then=then,
+            reference_spread=spreads[key],
+        )
+        if cell not in samples.statuses:
+            rows.append(replace(row, note="the frozen cell is not in this study's runs"))
+            continue
+        row = _with_runs(row, samples)
+        row = replace(row, remark=_changes(then, row.ours))
+        if key in pairs:
+            row = replace(
+                row,
+                paired=pairs[key],
+                paired_n=len(pairs[key]),
+                paired_spread=paired_spreads[key],
+                identical=cell not in changed,
+            )
+        rows.append(row)
+    return decide(rows, level)
 
 
-def _margin(metric: str, margins: Margins, score: float) -> float:
-    margin = margin_of(metric, margins, score)
-    return float("nan") if margin is None else margin
+def _with_runs(row: Verdict, samples: Samples) -> Verdict:
+    """Return the row with what our runs of its cell contribute."""
+    assert row.cell is not None
+    key = (row.cell, row.split, row.metric)
+    statuses, ours, own = samples.statuses[row.cell], samples.sample(*key), samples.spread(*key)
+    return replace(
+        row,
+        ours=ours,
+        ours_mean=ours.mean,
+        ours_sd=ours.sd,
+        ours_n=ours.n,
+        spread=own,
+        ours_spread=own.sd,
+        statuses=statuses,
+        n_diverged=statuses.get("diverged", 0),
+        planned=ours.n > 0 or (not statuses.get("ok") and row.metric in samples.metrics),
+    )
+
+
+def _known(value: float | None) -> float:
+    return nan if value is None else value
 
 
 def _changes(then: Sample, now: Sample) -> str:
@@ -196,7 +227,6 @@ def judge_study(study: Study, table: RunTable, selection: str = PAPERS) -> list[
     verdicts = []
     for rule, numbers in by_rule.items():
         verdicts += judge_numbers(numbers, Samples(table, rule), found, margins, level)
-    verdicts = with_deviations(verdicts, study)
     frozen = frozen_path(study)
     if selection in (PAPERS, "last") and frozen is not None and frozen.is_file():
         verdicts += judge_frozen(load_frozen(frozen), Samples(table), margins, level)
@@ -214,106 +244,84 @@ def rule_of(number: PublishedNumber, selection: str) -> str:
     return "best" if own == "last" else "last"
 
 
-def deviation_remarks(study: Study) -> dict[Cell, str]:
-    """Return the deviations of each cell whose expected effect is above 0.3 points, in words."""
-    rows = study_ledger(study)
-    remarks: dict[Cell, str] = {}
-    for block in study.blocks if rows else ():
-        for spec in block.specs():
-            if spec.cell not in remarks:
-                large = [row for row in touching(rows, block.recipe_name, spec) if row.large]
-                remarks[spec.cell] = "; ".join(row.sentence for row in large)
-    return remarks
+def decide(rows: Sequence[Verdict], level: float = ALPHA) -> list[Verdict]:
+    """Return the rows, in their order, with the verdict on each, tested at ``level``.
 
-
-def with_deviations(verdicts: Iterable[Verdict], study: Study) -> list[Verdict]:
-    """Return verdicts on published numbers with the deviations of their runs in the remark."""
-    remarks = deviation_remarks(study)
-    result = []
-    for each in verdicts:
-        cell = each.comparison.cell
-        words = remarks.get(cell, "") if cell and each.comparison.reference.number else ""
-        if words:
-            joined = "; ".join(filter(None, [each.comparison.remark, f"deviates: {words}"]))
-            each = replace(each, comparison=replace(each.comparison, remark=joined))
-        result.append(each)
-    return result
-
-
-def decide(comparisons: Sequence[Comparison], level: float = ALPHA) -> list[Verdict]:
-    """Return the verdicts in the order of ``comparisons``, each tested at ``level``."""
+    Numbers of one source and table are a family.
+    """
     families: dict[tuple[str, str], list[int]] = {}
-    for index, each in enumerate(comparisons):
-        families.setdefault(each.family, []).append(index)
+    for at, each in enumerate(rows):
+        families.setdefault((each.source, each.table), []).append(at)
     found: dict[int, Verdict] = {}
     for members in families.values():
-        table = _table([comparisons[index] for index in members], level)
-        found |= dict(zip(members, table, strict=True))
-    return [found[index] for index in range(len(comparisons))]
+        found |= zip(members, _table([rows[at] for at in members], level), strict=True)
+    return [found[at] for at in range(len(rows))]
 
 
-def _table(comparisons: Sequence[Comparison], level: float) -> list[Verdict]:
+def _table(rows: Sequence[Verdict], level: float) -> list[Verdict]:
     """Return the verdicts of one family."""
-    planned = sum(each.planned for each in comparisons)
-    numbers = evidence(comparisons)
-    tests, plain = (compare(each, level) for each in (numbers, evidence(comparisons, plain=True)))
-    p_holm = holm(tests.p_drift, planned)
-    testable = np.isfinite(tests.p_drift)
-    size = max(planned, int(testable.sum()))
-    published = np.array([each.reference.number is not None for each in comparisons])
+    planned, numbers = sum(each.planned for each in rows), evidence(rows)
+    tests = compare(numbers, level, planned)
+    alone = compare(evidence(rows, plain=True), level, planned)
+    published = np.array([each.then is None for each in rows])
     changed = marks(numbers, published=published, alpha=level, planned=planned)
+    size = max(planned, int(np.isfinite(tests.p_drift).sum()))
     verdicts = []
-    for at, each in enumerate(comparisons):
-        test = tests.at(at) if testable[at] else None
-        seeds = None
-        if test is not None:
-            seeds = seeds_to_decide(element(numbers, at), family=size, alpha=level)
-        said = outcome(each, test, float(p_holm[at]), size, seeds, level)
-        sensitivity: dict[str, Mark] = {}
-        if test is not None and said.tested:
-            sensitivity = {name: mark.at(at) for name, mark in changed.items()}
-        verdicts.append(
-            Verdict(
-                each,
-                test,
-                plain.at(at) if np.isfinite(plain.p_drift[at]) else None,
-                sensitivity,
-                float(tests.difference[at]),
-                float(p_holm[at]),
-                size,
-                said,
-                level,
-            )
+    for at, row in enumerate(rows):
+        test, plain = element(tests, at), element(alone, at)
+        row = replace(
+            row,
+            difference=float(test.difference),
+            p_holm=float(test.p_holm),
+            family_size=size,
+            level=level,
+            plain=plain if np.isfinite(plain.p_drift) else None,
         )
+        if test.verdict != UNTESTED:
+            row = replace(
+                row,
+                test=test,
+                marks={name: element(mark, at) for name, mark in changed.items()},
+                se=float(test.se),
+                df=float(test.df),
+                ci_low=float(test.low),
+                ci_high=float(test.high),
+                p_equivalence=float(test.p_equivalence),
+                p_drift=float(test.p_drift),
+            )
+        if test.verdict == UNDECIDED:
+            seeds = seeds_to_decide(element(numbers, at), family=size, alpha=level)
+            row = replace(row, seeds_to_decide=_known(seeds))
+        verdicts.append(in_words(row))
     return verdicts
 
 
-def evidence(comparisons: Sequence[Comparison], *, plain: bool = False) -> Evidence:
-    """Return the numbers of ``comparisons`` as arrays.
+def evidence(rows: Sequence[Verdict], *, plain: bool = False) -> Evidence:
+    """Return the numbers of ``rows`` as arrays.
 
     ``plain`` takes each cell's own spread in place of the one that it shares with its sisters.
     """
 
-    def columns(each: Comparison) -> dict[str, float]:
-        spreads = (each.spread, each.reference.spread, each.paired.spread)
+    def columns(row: Verdict) -> dict[str, float]:
+        spreads = (row.spread, row.reference_spread, row.paired_spread)
         own, theirs, pairs = (spread.plain if plain else spread for spread in spreads)
-        reference = each.reference.mean
+        gaps = list(row.paired.values())
         return dict(
-            ours=reference + each.paired.mean if each.is_paired else each.ours.mean,
-            ours_n=each.ours.n or np.nan,
-            reference=reference,
+            ours=row.reference_mean + float(np.mean(gaps)) if gaps else row.ours_mean,
+            ours_n=row.ours_n or nan,
+            reference=row.reference_mean,
             variance=own.sd**2,
             df=own.df,
-            reference_n=each.reference.n,
+            reference_n=row.reference_n,
             reference_variance=theirs.sd**2,
             reference_df=theirs.df,
-            paired_n=each.paired.n or np.nan,
+            paired_n=row.paired_n,
             paired_variance=pairs.sd**2,
             paired_df=pairs.df,
-            identical=each.paired.identical,
-            margin=each.margin,
-            slack=np.nan_to_num(each.reference.rounding),
+            identical=row.identical,
+            margin=row.margin,
+            slack=np.nan_to_num(row.rounding),
         )
 
-    rows = [columns(each) for each in comparisons]
-    return Evidence(**{name: np.array([row[name] for row in rows], float) for name in rows[0]})
+    found = [columns(row) for row in rows]
+    return Evidence(**{name: np.array([row[name] for row in found], float) for name in found[0]})

@@ -2,155 +2,151 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmark.papers.verdicts.records import Comparison, Outcome
+from benchmark.papers.verdicts.records import Verdict
 from benchmark.papers.verdicts.vocabulary import (
     DRIFTED,
     HIGH,
     INCONCLUSIVE,
     LOW,
-    NOT_ASKED,
     NOT_RUN,
     REPRODUCED,
     VERDICTS,
 )
 from benchmark.stats.divergence import diverges, p_more_divergence
-from benchmark.stats.reproduction import ALPHA, TestResult
+from benchmark.stats.reproduction import ALPHA
 
 
-def outcome(
-    each: Comparison,
-    test: TestResult | None,
-    p_holm: float,
-    family: int,
-    seeds: int | None,
-    level: float = ALPHA,
-) -> Outcome:
-    """Return the verdict on ``each``; ``family`` tests were corrected together.
+def in_words(each: Verdict) -> Verdict:
+    """Return a verdict that has been tested with its word, direction and reason.
 
-    ``seeds`` of ours would decide it, if difference and spread stay as they are. A verdict before
-    all runs of this look have ended says that it is interim.
+    A verdict before all runs of this look have ended says that it is interim. The marks of a test
+    are kept where the verdict follows from it.
     """
-    said = _outcome(each, test, p_holm, family, seeds, level)
-    if said.verdict == NOT_RUN or not each.interim:
-        return said
-    words = f"interim, {each.diverged[1]} of {sum(each.statuses.values())} seeds so far"
-    return replace(said, reason=f"{words}: {said.reason}")
-
-
-def _outcome(
-    each: Comparison,
-    test: TestResult | None,
-    p_holm: float,
-    family: int,
-    seeds: int | None,
-    level: float,
-) -> Outcome:
-    if each.note:
-        return Outcome(NOT_RUN, each.note)
-    by_divergence = _divergence(each, level)
-    if by_divergence is not None:
-        return by_divergence
-    if not each.ours.n:
-        return _without_score(each)
-    remarks = _remarks(each)
-    if np.isnan(each.margin):
-        return Outcome(INCONCLUSIVE, _joined("the margins name none for this metric", remarks))
-    if test is None:
-        return Outcome(INCONCLUSIVE, _joined(_untested(each), remarks))
-    if each.paired.identical:
-        remarks.insert(0, f"identical under {each.paired.n} common seeds")
-    elif each.is_paired:
-        remarks.insert(0, f"paired by {each.paired.n} seeds")
-    interval = f"[{test.low:.2f}, {test.high:.2f}]"
-    if test.p_equivalence <= level:
-        words = f"{interval} lies inside ±{each.margin:g} points"
-        return Outcome(REPRODUCED, _joined(words, remarks), tested=True)
-    corrected = f"Holm p = {p_holm:.2g} of {_tests(family)}"
-    if p_holm <= level:
-        direction = HIGH if test.difference > 0 else LOW
-        words = f"beyond ±{each.margin:g} points, {corrected}"
-        return Outcome(DRIFTED, _joined(words, remarks), direction, tested=True)
-    words = f"{interval} {_position(each, test, corrected)}; {_what_decides(each, test, seeds)}"
-    count = math.nan if seeds is None else float(seeds)
-    return Outcome(INCONCLUSIVE, _joined(words, remarks), seeds=count, tested=True)
-
-
-def _divergence(each: Comparison, level: float) -> Outcome | None:
-    """Return the verdict where one side diverges and the other does not, or both always do."""
-    now, then = each.diverged, each.reference_diverged
-    ours, theirs = diverges(*now, level), diverges(*then, level)
-    runs = f"{_share(now)} of ours diverged"
-    if each.reference.sample is not None:
-        runs += f", {_share(then)} of the frozen ones"
-    if ours and theirs:
-        always = now[0] == now[1] and then[0] == then[1]
-        return Outcome(REPRODUCED, f"{runs}: no score on either side") if always else None
-    if ours:
-        return Outcome(DRIFTED, runs, LOW)
-    if theirs and now[1]:
-        if p_more_divergence(then, now) <= level:
-            return Outcome(DRIFTED, runs, HIGH)
-        if not each.reference.sample or not each.reference.sample.n:
-            return Outcome(INCONCLUSIVE, runs)
-    return None
-
-
-def _without_score(each: Comparison) -> Outcome:
-    diverged, ended = each.diverged
-    if diverged and diverged == ended:
-        return Outcome(INCONCLUSIVE, f"{_share(each.diverged)} diverged: too few to tell")
-    if each.statuses.get("ok"):
-        return Outcome(NOT_RUN, f"the runs have no {each.metric} on split {each.split}")
-    counts = ", ".join(f"{count} {status}" for status, count in sorted(each.statuses.items()))
-    return Outcome(NOT_RUN, f"no finished run ({counts})")
-
-
-def _untested(each: Comparison) -> str:
-    """Return why there is no test."""
-    if each.ours.n == 1:
-        return "one run, and no spread on either side to judge it by: run at least 2 seeds"
-    return (
-        "all runs are equal, and so are those of all sister cells: no spread to judge by. Only "
-        "runs with the same seeds and the same bits are equal without a test"
+    untested = _without_test(each)
+    if untested:
+        each = replace(each, marks={}, seeds_to_decide=np.nan)
+    word, reason, *direction = untested or _by_test(each)
+    ended, runs = each.diverged[1], sum(each.statuses.values())
+    interim = word != NOT_RUN and 0 < ended < runs
+    changes = [name for name, mark in each.marks.items() if mark.verdict != word]
+    return replace(
+        each,
+        verdict=word,
+        direction="".join(direction),
+        reason=f"interim, {ended} of {runs} seeds so far: {reason}" if interim else reason,
+        interim=interim,
+        stands=not changes if each.marks else None,
+        changes_under=" ".join(changes),
     )
 
 
-def _position(each: Comparison, test: TestResult, corrected: str) -> str:
-    margin = each.margin
-    if test.low > margin or test.high < -margin:
-        return f"lies beyond ±{margin:g} points, but {corrected}"
-    if test.low < -margin and test.high > margin:
-        return f"contains ±{margin:g} points and more"
-    return f"crosses the edge of ±{margin:g} points"
+Words = tuple[str, str] | tuple[str, str, str]  # word, reason and direction
 
 
-def _what_decides(each: Comparison, test: TestResult, seeds: int | None) -> str:
-    if seeds is not None:
-        return f"{seeds} seeds would decide if difference and spread stay"
-    if not each.is_paired and not each.reference.n >= 2 and abs(test.difference) < each.margin:
-        return "no number of our seeds would decide: the reference is one uncertain value"
-    return "no number of our seeds would decide if difference and spread stay"
+def _without_test(each: Verdict) -> Words | None:
+    """Return what is said without the tests of the scores, or None."""
+    if each.note:
+        return NOT_RUN, each.note
+    if by_divergence := _by_divergence(each):
+        return by_divergence
+    if not each.ours_n:
+        return _without_score(each)
+    why = ""
+    if np.isnan(each.margin):
+        why = "the margins name none for this metric"
+    elif each.test is None and each.ours_n == 1:
+        why = "one run, and no spread on either side to judge it by: run at least 2 seeds"
+    elif each.test is None:
+        why = (
+            "all runs are equal, and so are those of all sister cells: no spread to judge by. Only "
+            "runs with the same seeds and the same bits are equal without a test"
+        )
+    return (INCONCLUSIVE, "; ".join([why, *_remarks(each)])) if why else None
 
 
-def _remarks(each: Comparison) -> list[str]:
-    remarks = [each.remark] if each.remark else []
+def _by_divergence(each: Verdict) -> Words | None:
+    """Return the verdict where one side diverges and the other does not, or both always do."""
+    now, then = each.diverged, each.reference_diverged
+    ours, theirs = diverges(*now, each.level), diverges(*then, each.level)
+    runs = f"{_share(now)} of ours diverged"
+    if each.then is not None:
+        runs += f", {_share(then)} of the frozen ones"
+    if ours and theirs:
+        always = now[0] == now[1] and then[0] == then[1]
+        return (REPRODUCED, f"{runs}: no score on either side") if always else None
+    if ours:
+        return DRIFTED, runs, LOW
+    if theirs and now[1]:
+        if p_more_divergence(then, now) <= each.level:
+            return DRIFTED, runs, HIGH
+        if not each.then or not each.then.n:
+            return INCONCLUSIVE, runs
+    return None
+
+
+def _without_score(each: Verdict) -> Words:
     diverged, ended = each.diverged
-    if diverged:
-        remarks.append(f"{_share((diverged, ended))} diverged and are left out")
-    then, all_then = each.reference_diverged
-    if then:
-        remarks.append(f"of the frozen runs {_share((then, all_then))} diverged and are left out")
-    without = each.statuses.get("ok", 0) - each.ours.n
+    if diverged and diverged == ended:
+        return INCONCLUSIVE, f"{_share(each.diverged)} diverged: too few to tell"
+    if each.statuses.get("ok"):
+        return NOT_RUN, f"the runs have no {each.metric} on split {each.split}"
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(each.statuses.items()))
+    return NOT_RUN, f"no finished run ({counts})"
+
+
+def _by_test(each: Verdict) -> Words:
+    test, margin, direction = each.test, each.margin, ""
+    assert test is not None
+    interval = f"[{test.low:.2f}, {test.high:.2f}]"
+    tests = "1 test" if each.family_size == 1 else f"{each.family_size} tests"
+    corrected = f"Holm p = {each.p_holm:.2g} of {tests}"
+    if test.verdict == REPRODUCED:
+        words = f"{interval} lies inside ±{margin:g} points"
+    elif test.verdict == DRIFTED:
+        direction = HIGH if test.difference > 0 else LOW
+        words = f"beyond ±{margin:g} points, {corrected}"
+    else:
+        if test.low > margin or test.high < -margin:
+            lies = f"lies beyond ±{margin:g} points, but {corrected}"
+        elif test.low < -margin and test.high > margin:
+            lies = f"contains ±{margin:g} points and more"
+        else:
+            lies = f"crosses the edge of ±{margin:g} points"
+        decides = "no number of our seeds would decide if difference and spread stay"
+        if np.isfinite(each.seeds_to_decide):
+            decides = f"{each.seeds_to_decide:.0f} seeds would decide if difference and spread stay"
+        elif not each.paired and not each.reference_n >= 2 and abs(test.difference) < margin:
+            decides = "no number of our seeds would decide: the reference is one uncertain value"
+        words = f"{interval} {lies}; {decides}"
+    pairs = len(each.paired)
+    kind = f"identical under {pairs} common seeds" if each.identical else f"paired by {pairs} seeds"
+    return str(test.verdict), "; ".join([words, *[kind] * bool(pairs), *_remarks(each)]), direction
+
+
+def _remarks(each: Verdict) -> list[str]:
+    remarks = [each.remark] if each.remark else []
+    if each.n_diverged:
+        remarks.append(f"{_share(each.diverged)} diverged and are left out")
+    if each.reference_diverged[0]:
+        then = _share(each.reference_diverged)
+        remarks.append(f"of the frozen runs {then} diverged and are left out")
+    without = each.statuses.get("ok", 0) - each.ours_n
     if without > 0:
         remarks.append(f"{without} of the finished runs without a finite score are left out")
     return remarks
+
+
+def _share(diverged: tuple[int, int]) -> str:
+    gone, runs = diverged
+    if gone == runs:
+        return "the only run" if runs == 1 else f"all {runs} runs"
+    return f"{gone} of {runs} runs"
 
 
 def rule(level: float = ALPHA) -> str:
@@ -165,21 +161,6 @@ def rule(level: float = ALPHA) -> str:
             else ""
         )
     )
-
-
-def _share(diverged: tuple[int, int]) -> str:
-    gone, runs = diverged
-    if gone == runs:
-        return "the only run" if runs == 1 else f"all {runs} runs"
-    return f"{gone} of {runs} runs"
-
-
-def _tests(family: int) -> str:
-    return "1 test" if family == 1 else f"{family} tests"
-
-
-def _joined(words: str, remarks: list[str]) -> str:
-    return "; ".join([words, *remarks])
 
 
 def counts(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -225,8 +206,7 @@ def summary_text(verdicts: pd.DataFrame) -> str:
         for word, meaning in VERDICTS.items()
     ]
     lines += ["", counts(verdicts).to_string()]
-    if verdicts["verdict"].ne(NOT_ASKED).any():
-        lines += ["", f"rule: {rule(verdicts['level'].min())}"]
+    lines += ["", f"rule: {rule(verdicts['level'].min())}"]
     if interim := int(verdicts["interim"].sum()):
         lines.append(f"interim: {interim} of them, whose runs have not all ended: nothing is final")
     drifted = [f"drifted: {line}" for line in drifted_messages(verdicts)]

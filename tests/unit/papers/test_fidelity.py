@@ -12,7 +12,7 @@ from paper_folders import write_paper
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.facts import Fact, read_facts
-from benchmark.papers.fidelity import Row, as_text, ledger, study_ledger, touching
+from benchmark.papers.fidelity import Row, as_text, ledger, study_ledger
 from benchmark.study import load_study
 from benchmark.study.format import ROOT
 
@@ -124,20 +124,6 @@ def test_a_change_of_a_recipe_is_noticed():
     assert [line.split(" is ")[0] for line in contradictions(rows)] == [
         f"{block.recipe_name}: optimizer.lr"
     ]
-
-
-def test_a_run_is_touched_by_its_own_recipe_option_and_loss():
-    study = load_study("roadmap")
-    rows = study_ledger(study)
-    block = next(each for each in study.blocks if each.setting.options == ("sota", "dim2048"))
-    spec = next(iter(block.specs()))
-    items = {row.item for row in touching(rows, block.recipe_name, spec)}
-    assert "options.dim2048.model.embedding_dim" in items
-    plain = next(each for each in study.blocks if not each.setting.options)
-    assert not any(
-        row.item.startswith("options.")
-        for row in touching(rows, plain.recipe_name, next(iter(plain.specs())))
-    )
 
 
 def test_the_text_counts_what_may_move_a_score():

@@ -14,7 +14,6 @@ from benchmark.stats.reproduction import (
     UNTESTED,
     Evidence,
     compare,
-    words,
 )
 
 
@@ -68,21 +67,19 @@ def test_equal_differences_that_are_not_zero_are_no_exact_value():
     # Frozen 70.0 and 71.0, now 68.5 and 69.5: the same difference twice, and no spread to test by.
     found = compare(Evidence(-1.5, 2, 0.0, paired_n=2, paired_variance=0.0, paired_df=1))
     assert np.isnan([found.p_drift, found.p_equivalence]).all()
-    assert words(
-        compare(Evidence([-1.5], 2, 0.0, paired_n=2, paired_variance=0.0, paired_df=1))
-    ) == [UNTESTED]
+    assert found.verdict == UNTESTED
 
 
 def test_equal_differences_are_tested_by_the_spread_of_their_sisters():
     found = compare(Evidence([-1.5], 2, 0.0, paired_n=2, paired_variance=0.8, paired_df=6))
-    assert words(found) == [UNDECIDED]
+    assert found.verdict == [UNDECIDED]
 
 
 def test_identical_bits_are_reproduced():
     found = compare(
         Evidence([0.0], 2, 0.0, paired_n=2, paired_variance=0.0, paired_df=1, identical=True)
     )
-    assert words(found) == [REPRODUCED]
+    assert found.verdict == [REPRODUCED]
 
 
 def test_no_variance_on_either_side_gives_no_test():
@@ -92,12 +89,12 @@ def test_no_variance_on_either_side_gives_no_test():
 
 
 def test_a_planned_family_is_corrected_for_whole_from_the_first_number_on():
-    early = compare(Evidence([3.0], 3, 0.0, 0.09, 7))
-    assert words(early, planned=1) == [DRIFTED]
-    assert words(early, planned=3000) == [UNDECIDED]
+    early = Evidence([3.0], 3, 0.0, 0.09, 7)
+    assert compare(early, planned=1).verdict == [DRIFTED]
+    assert compare(early, planned=3000).verdict == [UNDECIDED]
 
 
 def test_each_row_is_a_family_of_its_own():
     drifting = np.array([3.1, 0.0, 0.0])
     table = compare(Evidence(np.stack([drifting, drifting]), 3, 0.0, 0.09, 7))
-    assert (words(table) == words(compare(Evidence(drifting, 3, 0.0, 0.09, 7)))).all()
+    assert (table.verdict == compare(Evidence(drifting, 3, 0.0, 0.09, 7)).verdict).all()

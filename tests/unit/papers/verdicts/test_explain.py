@@ -60,7 +60,7 @@ def numbers(text: str, pattern: str) -> list[float]:
 
 def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
     verdict = find_verdicts(verdicts, "roadmap2021v2/smooth_ap/recall_at_1")[0]
-    text, row = explain(verdict, verdicts, TABLE), verdict.row()
+    text, row = explain(verdict, verdicts, TABLE), vars(verdict)
     values = RUNS[
         (RUNS["loss"] == "smooth_ap")
         & (RUNS["batch_size"] == 32)
@@ -97,7 +97,7 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
 
 def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
     verdict = find_verdicts(verdicts, "frozen/sup_ap/bs128/map")[0]
-    text, row = explain(verdict, verdicts, TABLE), verdict.row()
+    text, row = explain(verdict, verdicts, TABLE), vars(verdict)
     differences = -100 * np.array([0.004, -0.003, -0.003])
     pairs = re.findall(r"seed \d: ([\d.]+) - ([\d.]+) = ([+-][\d.]+)", text)
     assert [float(pair[2]) for pair in pairs] == pytest.approx(differences, abs=5e-4)
@@ -130,7 +130,7 @@ def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
     text = explain(verdict, table, TABLE)
     assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 7, 8" in text
     assert numbers(text, r"se = sqrt\(v / n \+ r / m\) = ([\d.]+)") == [
-        pytest.approx(verdict.row()["se"], abs=5e-4)
+        pytest.approx(vars(verdict)["se"], abs=5e-4)
     ]
 
 

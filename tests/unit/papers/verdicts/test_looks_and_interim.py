@@ -29,7 +29,7 @@ def cub(mean, **options):
 
 
 def measured(verdicts):
-    return next(each for each in verdicts if each.comparison.ours.n)
+    return next(each for each in verdicts if each.ours_n)
 
 
 def test_a_look_among_several_tests_at_a_stricter_level_with_a_wider_interval():
@@ -40,7 +40,7 @@ def test_a_look_among_several_tests_at_a_stricter_level_with_a_wider_interval():
     assert among.test.p_drift == alone.test.p_drift
     drifts = [mean for mean in (0.56, 0.57, 0.575, 0.58, 0.585, 0.59, 0.6)]
     words = [
-        [measured(judged(cub(mean, sd=0.004), level)).outcome.verdict for mean in drifts]
+        [measured(judged(cub(mean, sd=0.004), level)).verdict for mean in drifts]
         for level in (0.05, 1e-4)
     ]
     assert words[0].count("drifted") > words[1].count("drifted")
