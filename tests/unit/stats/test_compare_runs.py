@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -35,6 +36,10 @@ def made(results, loss: str, seed: int, instructions: str = "AVX2", **changes) -
     return name
 
 
+def cells_of(text: str) -> list[list[str]]:
+    return [re.split(r"  +", line) for line in text.splitlines()]
+
+
 @pytest.fixture
 def cells(tmp_path):
     for loss in SCORES:
@@ -45,18 +50,18 @@ def cells(tmp_path):
 
 def test_cells_are_compared_by_specification_scores_and_paired_seeds(cells):
     text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
-    assert "  loss: smooth_ap | sup_ap" in text and "batch_size" not in text
+    assert ["loss", "smooth_ap", "sup_ap"] in cells_of(text) and "batch_size" not in text
     gaps = 100 * (np.array(SCORES["sup_ap"]) - np.array(SCORES["smooth_ap"]))
     assert f"{gaps.mean():+.2f} [" in text and "paired t-test p = " in text and "n 3" in text
-    assert "same first batches in 3 of 3 common seeds" in text
-    assert text.split("computed by\n")[1].startswith("  no difference")
+    assert ["same first batches", "in 3 of 3 common seeds"] in cells_of(text)
+    assert "code version" not in text and "platform" not in text
 
 
 def test_single_runs_are_compared_without_a_test(cells):
     text = compare_text(
         "glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells
     )
-    assert "mAP@R: 50.00 | 52.00 | +2.00 (one pair, no test)" in text
+    assert ["mAP@R", "50.00", "52.00", "+2.00 (one pair, no test)"] in cells_of(text)
     other = compare_text(
         "glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed1", cells
     )
@@ -66,17 +71,17 @@ def test_single_runs_are_compared_without_a_test(cells):
 def test_different_versions_and_diverged_runs_are_named(cells):
     made(cells, "sup_ap", 1, code_version="2", status="diverged", metrics=Metrics({}, {}))
     text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
-    assert "code version: 1 | 1, 2" in text and "diverged: B seed 1" in text and "n 2" in text
+    assert ["code version", "1", "1, 2"] in cells_of(text) and "n 2" in text
+    assert any(row[:2] == ["seed 1", "absent"] and "diverged" in row[2] for row in cells_of(text))
 
 
 def test_results_that_collecting_leaves_out_are_named_and_left_out(cells):
     made(cells, "sup_ap", 1, spec_digest="0123456789abcdef")
     made(cells, "sup_ap", 2, spec_digest="f" * 16)
     text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
-    assert "B: glyphs_1k/r10/sup_ap/bs32 (seeds finished: 0)" in text and "one pair" in text
-    assert "  seed 1 is stale: the result is of specification 0123456789abcdef" in text
-    assert "  seed 2 is stale: " in text
-    assert "same first batches in 1 of 1 common seeds" in text
+    assert ["seeds finished", "0, 1, 2", "0"] in cells_of(text) and "one pair" in text
+    assert "stale: the result is of specification 0123456789abcdef" in text
+    assert text.count("stale: ") == 2 and "in 1 of 1 common seeds" in text
 
 
 def test_other_vector_instructions_are_named(cells):
@@ -85,7 +90,7 @@ def test_other_vector_instructions_are_named(cells):
     text = compare_text(
         "glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells
     )
-    assert "vector instructions: AVX512 | AVX2" in text
+    assert ["vector instructions", "AVX512", "AVX2"] in cells_of(text)
 
 
 def test_unknown_runs_are_met_with_near_names_both_at_once(cells):
@@ -102,7 +107,5 @@ def test_compare_verb_takes_paths_as_completed_by_a_shell(cells):
 
     names = [f"{cells}/runs/glyphs_1k/r10/{loss}/bs32/" for loss in SCORES]
     done = CliRunner().invoke(app, ["compare", *names, "--results", str(cells)])
-    assert (
-        done.exit_code == 0
-        and "A: glyphs_1k/r10/smooth_ap/bs32 (seeds finished: 0, 1, 2)" in done.output
-    )
+    assert done.exit_code == 0
+    assert ["seeds finished", "0, 1, 2", "0, 1, 2"] in cells_of(done.output)
