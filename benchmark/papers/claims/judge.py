@@ -6,10 +6,11 @@ any verdict: not asked.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from benchmark.papers.candidates import Candidates, candidates
 from benchmark.papers.claims.kinds import parts_of
 from benchmark.papers.claims.measurements import Condition, Measurements
 from benchmark.papers.claims.model import Claim
-from benchmark.papers.claims.parts import AGAINST, Decision, Part, TestedPart, decide
+from benchmark.papers.claims.parts import AGAINST, JudgedClaim, Part, TestedPart, decide
 from benchmark.papers.library import claims_of
 from benchmark.papers.printed.gap import GapDecrease, gap_decreases
 from benchmark.papers.verdicts.vocabulary import CONTRADICTED, INCONCLUSIVE, NOT_ASKED, SUPPORTED
@@ -33,42 +34,10 @@ READINGS = {
     PUBLISHED: "on the datasets, backbone and batch sizes of the paper, every one of them",
     HERE: "on those of the paper's datasets and backbones that this study ran",
 }
-Read = Callable[[TestedPart], object]
-# The columns of a part: ratios as such, not as logarithms.
-NUMBERS: Mapping[str, Read] = {
-    "part": lambda each: each.part.label,
-    "n": lambda each: each.test.n,  # seeds
-    "estimate": lambda each: each.in_unit(each.test.mean),
-    "ci_low": lambda each: each.in_unit(each.test.ci_low),  # of confidence 1 - 2 alpha
-    "ci_high": lambda each: each.in_unit(each.test.ci_high),
-    "unit": lambda each: each.part.unit,
-    # the sentence says that the mean lies between low and high (empty: open)
-    "low": lambda each: each.in_unit(each.part.low),
-    "high": lambda each: each.in_unit(each.part.high),
-    "p": lambda each: each.test.p,  # that it does not
-    "p_against": lambda each: each.test.p_against,  # that it does, before Holm
-    "note": lambda each: each.part.note,
-}
-PART_COLUMNS = ["claim", "reading", *NUMBERS]
-COLUMNS = [
-    "claim",
-    "paper",
-    "stated_in",
-    "sentence",
-    "kind",
-    "reading",
-    "condition",  # as published; in the reading "here" the datasets that were asked or shown
-    "verdict",
-    "reason",
-    "outside",  # why no run of the suite can decide it as published
-    "parts",
-    "parts_run",
-    "parts_holding",
-    "alpha",  # level at which each part has to hold
-    "p_contradicted",  # smallest p that some part shows the opposite, after Holm over the parts
-    "q_contradicted",  # the same, adjusted for the false discovery rate over all claims
-    *[name for name in NUMBERS if name != "note"],  # of the part that decides
-]
+
+
+COLUMNS = [item.name for item in fields(JudgedClaim)][:-2]
+PART_COLUMNS = ["claim", "reading", *[item.name for item in fields(TestedPart)][:-1]]
 
 
 def judge_claims(
@@ -95,23 +64,22 @@ def judge_claims(
             _decide(claim, question, reading, level)
             for claim, question in zip(listed, asked, strict=True)
         ]
-        q = discoveries([each.against for each in decisions])
+        q = discoveries([each.p_contradicted for each in decisions])
         for claim, question, found, rate in zip(listed, asked, decisions, q, strict=True):
             decision = _controlled(found, float(rate), rate_level, len(q[np.isfinite(q)]))
-            rows.append(_row(claim, reading, question.conditions, decision, float(rate)))
+            rows.append(replace(decision, q_contradicted=float(rate), **_about(claim, reading)))
+            if reading == HERE:
+                here = (f"{each.dataset} {each.backbone}".strip() for each in question.conditions)
+                rows[-1] = replace(rows[-1], condition=", ".join(dict.fromkeys(here)))
             head = {"claim": claim.name, "reading": reading}
-            parts += [{**head, **_numbers(each)} for each in decision.tested]
+            parts += [{**head, **vars(each)} for each in decision.tested]
     order = {claim.name: number for number, claim in enumerate(listed)}
-    verdicts, tested = (
-        pd.DataFrame(rows, columns=COLUMNS),
-        pd.DataFrame(parts, columns=PART_COLUMNS),
+    tables = (pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PART_COLUMNS))
+    judged, tested = (
+        table.sort_values("claim", key=lambda names: names.map(order), kind="stable")
+        for table in tables
     )
-    return _by_claim(verdicts, order), _by_claim(tested, order)
-
-
-def _by_claim(table: pd.DataFrame, order: Mapping[str, int]) -> pd.DataFrame:
-    sort = table["claim"].map(order).sort_values(kind="stable")
-    return table.loc[sort.index].reset_index(drop=True)
+    return judged.reset_index(drop=True), tested.reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -123,7 +91,7 @@ class _Question:
     can_answer: bool = True
 
 
-def _decide(claim: Claim, question: _Question, reading: str, level: float) -> Decision:
+def _decide(claim: Claim, question: _Question, reading: str, level: float) -> JudgedClaim:
     """Return the decision; what was left out "here" is named and keeps it from being supported."""
     asked = question.parts
     run = [part for part in asked if len(part.values) or part.wins is not None] or asked
@@ -132,7 +100,7 @@ def _decide(claim: Claim, question: _Question, reading: str, level: float) -> De
     if not question.can_answer:
         shown = decision.decisive.text if decision.decisive else decision.reason
         reason = f"the paper says it of {claim.condition}; the same comparison here: {shown}"
-        return replace(decision, verdict=NOT_ASKED, reason=reason, against=np.nan)
+        return replace(decision, verdict=NOT_ASKED, reason=reason, p_contradicted=np.nan)
     if not left_out:
         return decision
     verdict = INCONCLUSIVE if decision.verdict == SUPPORTED else decision.verdict
@@ -140,7 +108,7 @@ def _decide(claim: Claim, question: _Question, reading: str, level: float) -> De
     return replace(decision, verdict=verdict, reason=reason)
 
 
-def _controlled(decision: Decision, rate: float, level: float, claims: int) -> Decision:
+def _controlled(decision: JudgedClaim, rate: float, level: float, claims: int) -> JudgedClaim:
     """Return the decision after the control of false discoveries over ``claims`` tested claims."""
     if decision.verdict != CONTRADICTED or rate <= level:
         return decision
@@ -176,33 +144,11 @@ def _asked(claim: Claim, source: Measurements, reading: str) -> _Question:
     return _Question(conditions, [Part("", note=nothing)])
 
 
-def _row(
-    claim: Claim, reading: str, conditions: list[Condition], decision: Decision, rate: float
-) -> dict[str, object]:
-    condition = claim.condition
-    if reading == HERE:
-        here = (f"{each.dataset} {each.backbone}".strip() for each in conditions)
-        condition = ", ".join(dict.fromkeys(here))
-    return {
-        **(_numbers(decision.decisive) if decision.decisive else {}),
-        **{name: getattr(claim, name) for name in ("stated_in", "sentence", "kind", "outside")},
-        "claim": claim.name,
-        "paper": claim.source,
-        "reading": reading,
-        "condition": condition,
-        "verdict": decision.verdict,
-        "reason": decision.reason,
-        "parts": len(decision.tested),
-        "parts_run": sum(each.test.n > 0 or each.part.wins is not None for each in decision.tested),
-        "parts_holding": decision.holding,
-        "alpha": claim.alpha,
-        "p_contradicted": decision.against,
-        "q_contradicted": rate,
-    }
-
-
-def _numbers(each: TestedPart) -> dict[str, object]:
-    return {name: read(each) for name, read in NUMBERS.items()}
+def _about(claim: Claim, reading: str) -> dict[str, Any]:
+    """Return the columns that say what a row is about."""
+    names = ("stated_in", "sentence", "kind", "condition", "outside", "alpha")
+    columns = {name: getattr(claim, name) for name in names}
+    return {"claim": claim.name, "paper": claim.source, "reading": reading, **columns}
 
 
 def judge_study_claims(study: Study, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:

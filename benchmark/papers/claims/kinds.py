@@ -18,24 +18,16 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.names import display_name
-from benchmark.papers.claims.measurements import Condition, Measured
+from benchmark.papers.claims.measurements import Condition, Measured, Measurements
 from benchmark.papers.claims.model import Arm, Claim
 from benchmark.papers.claims.parts import RATIO, Part
 from benchmark.papers.margins import load_margins, margin_of
 from benchmark.stats.divergence import diverges
-
-
-class Source(Protocol):
-    """Where values come from: the runs of a study, or a simulation."""
-
-    def find(self, arm: Arm, condition: Condition, size: int | None, metric: str) -> Measured:
-        """Return the values of the runs that belong to ``arm``."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +35,7 @@ class Question:
     """A claim under one condition and metric, and where its values come from."""
 
     claim: Claim
-    source: Source
+    source: Measurements
     condition: Condition
     metric: str
 
@@ -94,7 +86,7 @@ class Question:
             return Part(label, low=low, high=high, note=note, wins=lost[1] and high == np.inf)
         values = common([ours.by_seed, theirs.by_seed])
         note, sisters = ours.note or theirs.note, f"difference {self.where()}"
-        return _part(label, values[0] - values[1], low, high, note=note, sisters=sisters)
+        return Part(label, values[0] - values[1], low, high, note=note, sisters=sisters)
 
     def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[Part]]:
         """Return an arm's values by batch size, and a part without values for each missing size."""
@@ -124,7 +116,7 @@ def monotone(asked: Question) -> list[Part]:
             values = common([by_size[larger], by_size[smaller]])
             label = f"{asked.where()}: {arm.name} batch {larger} - {smaller}"
             sisters = f"difference {asked.where()}"
-            parts.append(_part(label, values[0] - values[1], -asked.margin, sisters=sisters))
+            parts.append(Part(label, values[0] - values[1], -asked.margin, sisters=sisters))
         parts.append(_slope(f"{asked.where()}: {arm.name} per doubling", by_size))
     return parts
 
@@ -191,7 +183,7 @@ def gains_most(asked: Question) -> list[Part]:
             label = f"{asked.where(size)}: {first.name} - {second.name}, less that on {other}"
             note = next((each.note for each in found if each.note), "")
             gains = values[0] - values[1] - (values[2] - values[3])
-            parts.append(_part(label, gains, note=note, sisters=f"gain {asked.where()}"))
+            parts.append(Part(label, gains, note=note, sisters=f"gain {asked.where()}"))
     return parts
 
 
@@ -205,7 +197,7 @@ def cost_ratio(asked: Question) -> list[Part]:
         costs = np.log(common([ours.by_seed, theirs.by_seed]))
         note = ours.note or theirs.note
         sisters = f"ratio {asked.where()}"
-        parts.append(_part(label, costs[0] - costs[1], low, high, RATIO, note, sisters))
+        parts.append(Part(label, costs[0] - costs[1], low, high, RATIO, note, sisters))
     return parts
 
 
@@ -215,7 +207,7 @@ KINDS: Mapping[str, Callable[[Question], list[Part]]] = {
 }
 
 
-def parts_of(claim: Claim, source: Source, condition: Condition) -> list[Part]:
+def parts_of(claim: Claim, source: Measurements, condition: Condition) -> list[Part]:
     """Return the parts of a claim under one condition."""
     questions = (Question(claim, source, condition, metric) for metric in claim.metrics)
     return [part for question in questions for part in KINDS[claim.kind](question)]
@@ -233,17 +225,4 @@ def _slope(label: str, by_size: Mapping[int, Mapping[int, float]], unit: str = "
         return Part(label, unit=unit, note="needs runs at 2 batch sizes or more")
     values, x = common(list(by_size.values())), np.log2(list(by_size))
     x -= x.mean()
-    return _part(label, (x @ values) / (x @ x), unit=unit)
-
-
-def _part(
-    label: str,
-    values: NDArray[np.float64],
-    low: float = 0.0,
-    high: float = np.inf,
-    unit: str = "points",
-    note: str = "",
-    sisters: str = "",
-) -> Part:
-    note = note or ("" if len(values) else "no common seed")
-    return Part(label, values, low, high, unit, note, sisters)
+    return Part(label, (x @ values) / (x @ x), unit=unit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -41,8 +43,8 @@ def test_a_part_inside_a_range_needs_both_one_sided_tests():
 def test_every_part_has_to_hold_for_a_supported_sentence():
     assert decide([Part("a", GOOD), Part("b", GOOD)], 0.05).verdict == "supported"
     found = decide([Part("a", GOOD), Part("b", NOISE)], 0.05)
-    assert (found.verdict, found.holding) == ("inconclusive", 1)
-    assert found.decisive.part.label == "b"
+    assert (found.verdict, found.parts_holding) == ("inconclusive", 1)
+    assert found.part == "b"
     assert "1 of 2 parts" in found.reason
 
 
@@ -85,7 +87,7 @@ def test_a_missing_part_keeps_a_sentence_from_being_supported_but_not_from_being
 
 def test_nothing_run_is_not_run_with_each_reason_once():
     found = decide([Part("a", note="no run on cub"), Part("b", note="no run on cub")], 0.05)
-    assert (found.verdict, found.reason, found.decisive) == ("not_run", "no run on cub", None)
+    assert (found.verdict, found.reason, found.part) == ("not_run", "no run on cub", None)
 
 
 def test_a_stricter_level_asks_for_more_evidence():
@@ -96,8 +98,7 @@ def test_a_stricter_level_asks_for_more_evidence():
 
 def test_ratios_are_shown_as_ratios():
     part = Part("a", np.log([2.9, 3.0, 3.1]), low=np.log(2.5), high=np.log(3.5), unit=RATIO)
-    tested = TestedPart(part, one_part(part, 0.05))
-    assert tested.in_unit(tested.test.mean) == pytest.approx(3.0, abs=0.01)
-    assert tested.in_unit(part.low) == pytest.approx(2.5)
-    assert np.isnan(tested.in_unit(np.inf))
+    tested = TestedPart.of(part, 0.05)
+    assert (tested.estimate, tested.low) == pytest.approx((3.0, 2.5), abs=0.01)
+    assert np.isnan(TestedPart.of(replace(part, high=np.inf), 0.05).high)
     assert "3.00 [" in tested.text
