@@ -5,15 +5,16 @@ are normal around the truth, with a part that all runs of a seed share. The limi
 run: either verdict in at most 5%.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
-from itertools import product
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
-from error_rates.world import columns, share
+from error_rates.rule import Rate, share, table_of
 
 from benchmark.core.seeding import derive
 from benchmark.papers.claims.kinds import parts_of
@@ -29,18 +30,18 @@ SIZES = (32, 64, 128, 256)
 
 def claim_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (2, 3, 5)) -> pd.DataFrame:
     """Return one row per scenario and number of seeds: both rates with 99.9% Monte Carlo limits."""
-    rows = []
-    for (name, entry), n in product(SCENARIOS.items(), seeds):
+
+    def rates(scenario: str, seeds: int) -> dict[str, Rate]:
+        entry = SCENARIOS[scenario]
         claim = _claim(**entry["claim"])
         condition = Condition("simulated", batch_sizes=tuple(entry.get("sizes", SIZES)))
-        rng = np.random.default_rng(derive(seed, "claim simulation", name, str(n)))
-        studies = (_Drawn(entry["truth"], n, rng) for _ in range(tables))
+        rng = np.random.default_rng(derive(seed, "claim simulation", scenario, str(seeds)))
+        studies = (_Drawn(entry["truth"], seeds, rng) for _ in range(tables))
         parts = (parts_of(claim, study, condition) for study in studies)
         found = np.array([decide(each, claim.alpha).verdict for each in parts])
-        words = {"supported": SUPPORTED, "contradicted": CONTRADICTED}
-        rates = {rate: share(found == word, 0.999) for rate, word in words.items()}
-        rows.append({"scenario": name, "kind": claim.kind, "seeds": n, **columns(rates)})
-    return pd.DataFrame(rows)
+        return {word: share(found == word, 0.999) for word in (SUPPORTED, CONTRADICTED)}
+
+    return table_of(rates, scenario=SCENARIOS, seeds=seeds)
 
 
 def beyond_limits(table: pd.DataFrame) -> pd.DataFrame:
@@ -59,13 +60,9 @@ class _Drawn:
     """Takes the place of a study: draws the runs of an arm when it is first asked for them."""
 
     def __init__(self, truth: Mapping[str, float], n: int, rng: np.random.Generator):
-        self.truth, self.n, self.rng = truth, n, rng
-        self.shared = rng.normal(0.0, SD, n)
-        self.runs: dict[tuple[str, str, int | None], Measured] = {}
+        self.truth, self.shared = truth, rng.normal(0.0, SD, n)
+        self.own = defaultdict(partial(rng.normal, 0.0, SD, n))
 
     def find(self, arm: Arm, condition: Condition, size: int | None, metric: str) -> Measured:
-        key = (condition.dataset, arm.loss, size)
-        if key not in self.runs:
-            values = self.truth[arm.loss] + self.shared + self.rng.normal(0.0, SD, self.n)
-            self.runs[key] = Measured(dict(enumerate(values)))
-        return self.runs[key]
+        own = self.own[condition.dataset, arm.loss, size]
+        return Measured(dict(enumerate(self.truth[arm.loss] + self.shared + own)))

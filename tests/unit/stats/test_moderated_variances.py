@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from error_rates.tables import smyth
+from error_rates.rule import smyth
 
 from benchmark.stats.moderation import LIMIT, SHARE, TIMES, moderate
 
@@ -88,6 +88,6 @@ def test_smyths_estimate_finds_the_prior_of_many_cells():
     # Inverse chi-square with 8 degrees of freedom and scale 2: 20,000 cells leave about 5% error.
     rng = np.random.default_rng(0)
     true = 8 * 2.0 / rng.chisquare(8, 20_000)
-    found = smyth(true * rng.chisquare(4, 20_000) / 4, 4)
+    found = smyth(true * rng.chisquare(4, 20_000) / 4, np.full(20_000, 4.0))
     assert found.prior_df[0] == pytest.approx(8, rel=0.1)
     assert found.prior_variance[0] == pytest.approx(2.0, rel=0.05)

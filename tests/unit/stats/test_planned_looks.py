@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from error_rates.world import PAIRED, World, any_drifted, reproduced
+from error_rates.rule import PAIRED, World, any_drifted, reproduced
 from made_up_results import made_up_study
 from scipy import stats
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from error_rates.world import PAIRED, World, drift_seen, reproduced
+from error_rates.rule import PAIRED, World, drift_seen, reproduced
 
 from benchmark.stats.planning import (
     Design,
