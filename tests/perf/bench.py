@@ -3,21 +3,27 @@
 ``python -m perf.bench [--quick] [--threads 2] [--out DIR] [PART ...]`` with ``tests`` on the path.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
+import inspect
 import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-# modules with ``rows(quick)``, which yields rows, and with words on how they were measured
-PARTS = ("losses", "large_batch", "evaluation", "reading", "training", "workflow")
+# Part -> module with a function of its name, which yields rows and says how they were measured.
+PARTS = {
+    "losses": "losses",
+    "large_batch": "losses",
+    "evaluation": "evaluation",
+    "reading": "throughput",
+    "training": "throughput",
+    "workflow": "throughput",
+}
 
 
 def main() -> int:
@@ -30,46 +36,59 @@ def main() -> int:
     wanted = parser.parse_args()
     # numpy reads its number of threads only once
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(wanted.threads)
-    wanted.out.mkdir(parents=True, exist_ok=True)
-    return run(wanted.parts or PARTS, wanted.out, quick=wanted.quick, threads=wanted.threads)
+    parts = {name: PARTS[name] for name in wanted.parts or PARTS}
+    failed, _ = run(parts, wanted.out, quick=wanted.quick, threads=wanted.threads, seconds={})
+    return int(failed)
 
 
-def run(parts: Iterable[str], out: Path, *, quick: bool, threads: int) -> int:
-    """Measure parts and write ``bench.md`` and a CSV for each; return 1 when one failed."""
+def run(
+    parts: Mapping[str, str], out: Path, *, quick: bool, threads: int, seconds: Mapping[str, float]
+) -> tuple[bool, bool]:
+    """Measure parts, write ``bench.md`` and a CSV for each; return if any failed, missed a bound.
+
+    ``seconds``: the time of a part after which no further row begins.
+    """
     import pandas as pd
     import torch
 
+    from benchmark.core.code_version import code_version
     from benchmark.core.provenance import hardware
 
-    head = [f"# Benchmark\n\n{hardware().cpu}, {threads} threads, torch {torch.__version__}."]
-    tables, targets, failed = [], [], 0
+    out.mkdir(parents=True, exist_ok=True)
+    machine = ", ".join([hardware().cpu, *(hardware().gpus or ["no GPU"])])
+    software = f"{threads} threads, torch {torch.__version__}, code {code_version()}"
+    head, tables, targets, failed = [f"# Benchmark\n\n{machine}, {software}."], [], [], False
     for name in parts:
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(False)
         rows, start = [], time.monotonic()
         try:
-            part = importlib.import_module(f"perf.{name}")
-            for row in part.rows(quick):
+            module = importlib.import_module(f"perf.{parts[name]}")
+            for row in getattr(module, name)(quick):
                 targets += row.pop("targets", [])
-                rows.append(row)
+                rows.append({**row, "threads": threads, "load": round(os.getloadavg()[0], 2)})
                 print(f"{name}: {', '.join(f'{key} {_text(row[key])}' for key in row)}", flush=True)
+                if time.monotonic() - start > seconds.get(name, float("inf")):
+                    head.append(f"**{name} ran out of its {seconds[name]} s.**")
+                    break
         except Exception:
             traceback.print_exc()
             head.append(f"**{name} failed:** {traceback.format_exc().splitlines()[-1]}")
-            failed = 1
-            continue
-        finally:
-            print(f"{name}: {time.monotonic() - start:.0f} s")
-        table = pd.DataFrame(rows)
-        table.to_csv(out / f"{name}.csv", index=False)
-        if hasattr(part, "draw"):
-            part.draw(table, out)
-        tables.append(f"## {name}\n\n{part.__doc__}\n{_markdown(rows)}")
+            failed = True
+        print(f"{name}: {time.monotonic() - start:.0f} s")
+        if rows:
+            table = pd.DataFrame(rows)
+            table.to_csv(out / f"{name}.csv", index=False)
+            words = inspect.getdoc(getattr(module, name))
+            tables.append(f"## {name}\n\n{words}\n\n{_markdown(rows)}")
+            if draw := getattr(module, f"draw_{name}", None):
+                draw(table, out)
         # written after each part, so that an interruption loses only the rest
-        text = "\n\n".join([*head, f"## Targets\n\n{_markdown(worst(targets))}", *tables])
+        bounds = worst(targets)
+        text = "\n\n".join([*head, f"## Targets\n\n{_markdown(bounds)}", *tables])
         (out / "bench.md").write_text(text + "\n")
     print(f"written: {out / 'bench.md'}")
-    return failed
+    return failed, any(bound["met"] == "no" for bound in bounds)
 
 
 def worst(targets: Iterable[Any]) -> list[dict[str, Any]]:
@@ -90,8 +109,7 @@ def _markdown(rows: list[dict[str, Any]]) -> str:
 
 
 def _text(value: Any) -> str:
-    show: Callable[[Any], str] = "{:.4g}".format if isinstance(value, float) else str
-    return "" if value is None else show(value)
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 if __name__ == "__main__":

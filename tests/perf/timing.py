@@ -1,19 +1,13 @@
 """Timing of several methods in one process, interleaved: a busy machine slows all of them alike."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc
-import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import torch
 
 Row = dict[str, Any]
 Measure = Callable[[], float]
@@ -35,31 +29,11 @@ class Target(NamedTuple):
         return self.value / self.bound if self.at_least else self.bound / max(self.value, 1e-12)
 
 
-def load() -> float:
-    """Return the mean number of running processes of the last minute."""
-    return round(os.getloadavg()[0], 2)
-
-
 def seconds_of(call: Callable[[], object]) -> float:
     """Return the seconds of one call."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
-
-
-def interleaved(
-    methods: Mapping[str, Measure], repeats: int, seconds: float = float("inf")
-) -> dict[str, list[float]]:
-    """Return up to ``repeats`` measurements of each, and none after ``seconds`` of a method."""
-    measured: dict[str, list[float]] = {name: [] for name in methods}
-    spent = dict.fromkeys(methods, 0.0)
-    for _ in range(repeats):
-        for name, measure in methods.items():
-            if spent[name] < seconds:
-                start = time.perf_counter()
-                measured[name].append(measure())
-                spent[name] += time.perf_counter() - start
-    return measured
 
 
 def measure_methods(
@@ -75,28 +49,27 @@ def measure_methods(
     """Return a row for each method: median time, ratios to two of the methods, peak memory.
 
     Each runs once for its peak memory, then interleaved with the others; the time of the first run
-    counts with ``count_first``, for a ``peak_of`` that slows nothing.
+    counts with ``count_first``, for a ``peak_of`` that slows nothing. None starts after ``seconds``
+    of a method.
     """
-    peaks: dict[str, int] = {}
-    first = {
-        name: seconds_of(lambda name=name, call=call: peaks.update({name: peak_of(call)}))
-        for name, call in methods.items()
-    }
-    calls = {name: partial(seconds_of, call) for name, call in methods.items()}
-    times = interleaved(calls, repeats - count_first, seconds)
-    for name in first if count_first else ():
-        times[name].insert(0, first[name])
-    typical = {name: statistics.median(values) for name, values in times.items()}
+    peaks, times = {}, {}
+    for name, call in methods.items():
+        start = time.perf_counter()
+        peaks[name] = peak_of(call)
+        times[name] = [time.perf_counter() - start][: int(count_first)]
+    for _ in range(repeats - count_first):
+        for name, call in methods.items():
+            if sum(times[name]) < seconds:
+                times[name].append(seconds_of(call))
+    typical = {name: statistics.median(times[name]) for name in methods}
     return [
         {
             "method": name,
             "milliseconds": 1000 * typical[name],
-            "times_floor": typical[name] / typical[floor],
+            "times_floor": typical[name] / typical[floor] if floor in typical else None,
             "times_faster": typical[library] / typical[name] if library in typical else None,
             "peak_mb": peaks[name] / 2**20,
             "repeats": len(times[name]),
-            "threads": torch.get_num_threads(),
-            "load": load(),
         }
         for name in methods
     ]
@@ -109,8 +82,7 @@ def compare(
 
     The first measurement of either side does not count.
     """
-    measured = interleaved({"ours": ours, "alternative": alternative}, repeats + 1)
-    pairs = list(zip(measured["ours"], measured["alternative"], strict=True))[1:]
+    pairs = [(ours(), alternative()) for _ in range(repeats + 1)][1:]
     ratio = statistics.median(one / other for one, other in pairs)
     bound = [] if at_least is None else [Target(what, ratio, at_least, "x alternative", True)]
     return {
@@ -118,8 +90,6 @@ def compare(
         "ours": statistics.median(one for one, _ in pairs),
         "alternative": statistics.median(other for _, other in pairs),
         "ratio": ratio,
-        "threads": torch.get_num_threads(),
-        "load": load(),
         "targets": bound,
     }
 
