@@ -32,7 +32,6 @@ WORLDS = {
     "the same, every loss is sensitive": ((0.25, 0.25), (SHARP, SHARP), MOVED),
     "fit every second, optimum moves": ((0.03, 0.25), MIXED, 0.15),
 }
-World = tuple[tuple[float, float], tuple[float, float], float]
 
 
 def rank_worlds(draws: int) -> pd.DataFrame:
@@ -45,8 +44,8 @@ def rank_worlds(draws: int) -> pd.DataFrame:
     """
     first, second = np.triu_indices(LOSSES, 1)
     rows = []
-    for name, world in WORLDS.items():
-        best, finals = _finals(world, draws, np.random.default_rng(derive(0, "budgets", name)))
+    for name in WORLDS:
+        best, finals = _finals(name, draws)
         sign = np.sign(best[:, first] - best[:, second])
         for rules, scores in finals.items():
             means = scores.mean(axis=2)
@@ -62,11 +61,10 @@ def rank_worlds(draws: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _finals(
-    world: World, draws: int, generator: np.random.Generator
-) -> tuple[Floats, dict[str, Floats]]:
+def _finals(world: str, draws: int) -> tuple[Floats, dict[str, Floats]]:
     """Return the best scores (W, L), and those of the final runs (W, L, S) by rule set."""
-    (offsets, rates, moved), shape = world, (draws, LOSSES)
+    (offsets, rates, moved), shape = WORLDS[world], (draws, LOSSES)
+    generator = np.random.default_rng(derive(0, "budgets", world))
     best = generator.permuted(np.tile(np.arange(LOSSES) * GAP, (draws, 1)), axis=1)
     half = np.tile(np.arange(LOSSES) % 2, (draws, 1))
     weights = np.full((*shape, OPTIONS), GENTLE)

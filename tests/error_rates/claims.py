@@ -6,10 +6,8 @@ run: either verdict in at most 5%.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,9 +21,10 @@ from benchmark.papers.claims.model import Arm, Claim, Scope
 from benchmark.papers.claims.parts import AGAINST, decide
 from benchmark.papers.verdicts.vocabulary import CONTRADICTED, SUPPORTED
 
-SCENARIOS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text())
+SCENARIOS = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text())
 SD = 0.5  # of a run's own part: half a point, half a margin
 SIZES = (32, 64, 128, 256)
+PUBLISHED = (Scope(("simulated", "a second", "a third")),)  # others than the first: gains_most
 
 
 def claim_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (2, 3, 5)) -> pd.DataFrame:
@@ -33,7 +32,10 @@ def claim_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (2, 3, 5)) 
 
     def rates(scenario: str, seeds: int) -> dict[str, Rate]:
         entry = SCENARIOS[scenario]
-        claim = _claim(**entry["claim"])
+        claim = {**entry["claim"], "metrics": ("map",), "published": PUBLISHED}
+        claim |= {side: tuple(map(Arm, claim.get(side, ()))) for side in ("first", "second")}
+        claim["level_arms"] = {level: Arm(loss) for level, loss in claim.pop("levels", {}).items()}
+        claim = Claim("nowhere", "a sentence", **claim)
         condition = Condition("simulated", batch_sizes=tuple(entry.get("sizes", SIZES)))
         rng = np.random.default_rng(derive(seed, "claim simulation", scenario, str(seeds)))
         studies = (_Drawn(entry["truth"], seeds, rng) for _ in range(tables))
@@ -49,17 +51,10 @@ def beyond_limits(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["supported_low"] > AGAINST) | (table["contradicted_low"] > AGAINST)]
 
 
-def _claim(**entry: Any) -> Claim:
-    entry |= {side: tuple(map(Arm, entry.get(side, ()))) for side in ("first", "second")}
-    entry["level_arms"] = {level: Arm(loss) for level, loss in entry.pop("levels", {}).items()}
-    scope = (Scope(("simulated", "a second", "a third")),)  # others than the first: gains_most
-    return Claim("nowhere", "a sentence", metrics=("map",), published=scope, **entry)
-
-
 class _Drawn:
     """Takes the place of a study: draws the runs of an arm when it is first asked for them."""
 
-    def __init__(self, truth: Mapping[str, float], n: int, rng: np.random.Generator):
+    def __init__(self, truth: dict[str, float], n: int, rng: np.random.Generator):
         self.truth, self.shared = truth, rng.normal(0.0, SD, n)
         self.own = defaultdict(partial(rng.normal, 0.0, SD, n))
 

@@ -39,8 +39,7 @@ def rows_of(table: pd.DataFrame, *by: str) -> str:
 def draw_rates(table: pd.DataFrame) -> drawing.Drawing:
     """Return the figure of ``rule_table``: errors above, power below; dotted: plain t test."""
     with drawing.styled():
-        size = (drawing.DOUBLE, 4.2, 2, len(REFERENCES))
-        figure, axes = drawing.new_figure(*size, sharex=True, sharey="row")
+        figure, axes = drawing.new_figure(drawing.DOUBLE, 4.2, 2, 3, sharex=True, sharey="row")
         for column, (reference, words) in enumerate(REFERENCES.items()):
             for name, line in {"shared spread": "-", "plain t test": ":"}.items():
                 rows = table[(table["reference"] == reference) & (table["rule"] == name)]
@@ -55,8 +54,7 @@ def draw_rates(table: pd.DataFrame) -> drawing.Drawing:
         axes[0, 0].set(ylabel="errors (%)", ylim=(0, 10))
         axes[1, 0].set(ylabel="power (%)", ylim=(0, 104))
         drawing.legend_below(figure, columns=3)
-    words = "Error rates and power of the verdict rule"
-    return drawing.Drawing(words, words, words, figure, table)
+    return drawing.Drawing("Error rates and power", "", "", figure, table)
 
 
 def main(tables: int = 4000, claimed: int = 600, out: Path = OUT) -> int:

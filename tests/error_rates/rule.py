@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import special, stats
+from scipy.optimize import elementwise
 
 from benchmark.core.seeding import derive
 from benchmark.stats.intervals import Floats, mean_sd, t_interval
@@ -23,6 +24,7 @@ from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, UNDECIDED, 
 from benchmark.stats.sensitivity import marks
 
 Moderation = Callable[[Floats, Floats], Moderated]
+Edges = Iterable[tuple[float, float]]
 SINGLE, SEVERAL, PAIRED = "single", "several", "paired"
 EPOCH_SHARE = 0.5  # of the variance of one epoch's score that is not the run's own
 
@@ -64,9 +66,8 @@ def draw(
     sisters = world.sisters or world.cells
 
     def standard(*shape: int) -> Floats:
-        if world.heavy_tails:
-            return rng.standard_t(3, shape) / np.sqrt(3)
-        return rng.standard_normal(shape)
+        heavy = world.heavy_tails
+        return rng.standard_t(3, shape) / np.sqrt(3) if heavy else rng.standard_normal(shape)
 
     def noise(runs: int) -> Floats:
         """Return standard noise (T, C, runs), part of it common to the cells of a place."""
@@ -79,8 +80,7 @@ def draw(
     factors = np.exp(rng.normal(0.0, world.log_sd, (tables, world.cells)))
     factors.reshape(tables, -1, sisters)[..., : world.outliers] *= world.factor
     spread = world.sigma * factors[..., None]
-    mean = np.broadcast_to(truth, (world.cells,))[:, None]
-    ours = mean + spread * noise(world.seeds)
+    ours = np.broadcast_to(truth, world.cells)[:, None] + spread * noise(world.seeds)
     runs = {SINGLE: world.best_of, SEVERAL: world.reference_runs, PAIRED: world.seeds}
     theirs = noise(runs[world.reference])
     if world.epochs > 1:
@@ -175,11 +175,8 @@ def smyth(variance: Floats, df: Floats, limit: float = np.inf) -> Moderated:
     centre = e.mean(axis=-1, keepdims=True)
     extra = e.var(axis=-1, ddof=1, keepdims=True) - special.polygamma(1, half[..., :1])
     extra = np.maximum(extra, 1e-6)
-    prior_half = 0.5 + 1 / extra
-    for _ in range(20):  # Newton's method: the prior's trigamma is what the sampling leaves
-        trigamma = special.polygamma(1, prior_half)
-        step = trigamma * (1 - trigamma / extra) / special.polygamma(2, prior_half)
-        prior_half = prior_half + step
+    above = lambda half, trigamma: special.polygamma(1, half) - trigamma  # noqa: E731
+    prior_half = elementwise.find_root(above, (1e-3, 1e7), args=(extra,)).x
     prior_variance = np.exp(centre + special.digamma(prior_half) - np.log(prior_half))
     prior_df = np.minimum(2 * prior_half, limit) * np.ones_like(df)
     moderated = (prior_df * prior_variance + df * variance) / (prior_df + df)
@@ -247,9 +244,8 @@ PLANS: dict[str, tuple[tuple[int, ...], float | Levels]] = {
 }
 
 
+# The share of simulated tables or numbers, and its Monte Carlo limits.
 class Rate(NamedTuple):
-    """The share of simulated tables or numbers, and its Monte Carlo limits."""
-
     value: float
     low: float
     high: float
@@ -273,9 +269,7 @@ def table_of(rates: Callable[..., Mapping[str, Rate]], **keys: Iterable[Any]) ->
     return pd.DataFrame(rows)
 
 
-def any_drifted(
-    world: World, tables: int, edges: Iterable[tuple[float, float]] = EDGES, **how: Any
-) -> Rate:
+def any_drifted(world: World, tables: int, edges: Edges = EDGES, **how: Any) -> Rate:
     """Return how many tables have a false "drifted" at the worst of ``edges``."""
     worlds = ((replace(world, sigma=sigma), truth) for sigma, truth in edges)
     found = (verdicts(each, truth, tables, **how)[-1] == DRIFTED for each, truth in worlds)
@@ -287,10 +281,10 @@ def reproduced(world: World, tables: int, truth: float, at: int = -1, **how: Any
     return share(verdicts(world, truth, tables, **how)[at] == REPRODUCED)
 
 
-def at_margin(world: World, tables: int, **how: Any) -> Rate:
+def at_margin(*worlds: World, **how: Any) -> Rate:
     """Return how many numbers on the edge of the margin are called reproduced, at most."""
-    worlds = (replace(world, sigma=sigma) for sigma in SIGMAS)
-    return max(reproduced(each, tables, 1.0, **how) for each in worlds)
+    edges = (replace(world, sigma=sigma) for world, sigma in product(worlds, SIGMAS))
+    return max(reproduced(edge, truth=1.0, **how) for edge in edges)
 
 
 def drift_seen(world: World, tables: int, truth: float = DRIFT, at: int = -1, **how: Any) -> Rate:
@@ -303,14 +297,15 @@ def rule_table(tables: int, seeds: tuple[int, ...] = SEEDS) -> pd.DataFrame:
     """Return one row per kind of reference, number of seeds and rule; rates with their limits."""
 
     def rates(reference: str, seeds: int, rule: str) -> dict[str, Rate]:
-        world, how = World(reference=reference, seeds=seeds), {"moderation": RULES[rule]}
+        how = {"tables": tables, "moderation": RULES[rule]}
+        world = World(reference=reference, seeds=seeds)
         varied = replace(world, log_sd=VARIED)
         return {
-            "any_drifted": any_drifted(world, tables, **how),
-            "any_drifted_varied": any_drifted(varied, tables, **how),
-            "reproduced_at_margin": max(at_margin(each, tables, **how) for each in (world, varied)),
-            "drift_seen": drift_seen(world, tables, **how),
-            "confirmed": reproduced(world, tables, 0.0, **how),
+            "any_drifted": any_drifted(world, **how),
+            "any_drifted_varied": any_drifted(varied, **how),
+            "reproduced_at_margin": at_margin(world, varied, **how),
+            "drift_seen": drift_seen(world, **how),
+            "confirmed": reproduced(world, truth=0.0, **how),
         }
 
     return table_of(rates, reference=(SINGLE, SEVERAL, PAIRED), seeds=seeds, rule=RULES)
@@ -342,12 +337,11 @@ def world_table(tables: int, seeds: tuple[int, ...] = (3, 5)) -> pd.DataFrame:
     """
 
     def rates(world: str, seeds: int) -> dict[str, Rate]:
-        there = replace(WORLDS[world], seeds=seeds)
-        found = {}
-        for end, unmarked in {"": False, "_unmarked": True}.items():
-            edges = ((0.3, 0.0), *EDGES)
-            found[f"any_drifted{end}"] = any_drifted(there, tables, edges, unmarked=unmarked)
-            found[f"reproduced_at_margin{end}"] = at_margin(there, tables, unmarked=unmarked)
+        there, found = replace(WORLDS[world], seeds=seeds), {}
+        for end in ("", "_unmarked"):
+            how = {"tables": tables, "unmarked": bool(end)}
+            found[f"any_drifted{end}"] = any_drifted(there, edges=((0.3, 0.0), *EDGES), **how)
+            found[f"reproduced_at_margin{end}"] = at_margin(there, **how)
         return {**found, "drift_seen": drift_seen(there, tables)}
 
     return table_of(rates, world=WORLDS, seeds=seeds)
