@@ -25,17 +25,14 @@ localrules:
     all,
     runs,
     spec,
+    select,
     import_runs,
     collect,
-    stats,
-    verdicts,
-    claims,
-    papers,
-    gallery,
-    tables,
-    figures,
-    report,
+    register,
+    build,
     check,
+    analyses,
+    quick_analysis,
 
 
 include: "workflow/rules/hooks.smk"
@@ -44,13 +41,14 @@ include: "workflow/rules/analyses.smk"
 include: "workflow/rules/report.smk"
 
 
-# Every run is asked for by itself: the report of a failed study stands for no run that is still missing. So is what the
-# report shows: Snakemake makes nothing again that only stands behind a file that is there.
+# Every run is asked for by itself: the report of a failed study stands for no run that is still missing. So are tables
+# and analyses: Snakemake makes nothing again that only stands behind a file that is there.
 rule all:
     default_target: True
     input:
         TRIALS,
         of_all_runs("result.json"),
-        SHOWN,
-        rules.report.output,
+        rules.collect.output,
+        expand(ANALYSIS_FILES, name=WITH_THE_REPORT),
+        rules.build.output,
         f"{OUT}/imported.txt",

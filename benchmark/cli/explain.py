@@ -41,6 +41,7 @@ def explain(
     from benchmark.papers.claims.judge import judge_study_claims
     from benchmark.papers.claims.text import explain_claim
     from benchmark.papers.library import claims_of
+    from benchmark.papers.printed.gap import gap_decreases
     from benchmark.papers.verdicts.explain import explain as explain_verdict
     from benchmark.papers.verdicts.explain import find_verdicts, key_of
     from benchmark.papers.verdicts.judge import judge_study
@@ -50,7 +51,7 @@ def explain(
     table = RunTable.read(loaded.folder(results))
     claims = {claim.name: claim for claim in claims_of(loaded.name)}
     if cell in claims:
-        judged = judge_study_claims(loaded, loaded.folder(results))
+        judged = judge_study_claims(loaded, table, gap_decreases(loaded.folder(results)))
         echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):

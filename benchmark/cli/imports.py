@@ -5,16 +5,8 @@ import pkgutil
 
 FOR_STEPS = (
     "matplotlib.figure",
-    "benchmark.papers.claims.judge",
-    "benchmark.papers.verdicts.judge",
-    "benchmark.report.figures",
-    "benchmark.report.gallery",
-    "benchmark.report.page",
-    "benchmark.report.steps",
-    "benchmark.report.tables",
+    "benchmark.report.build",
     "benchmark.runs.collect",
-    "benchmark.stats.analysis",
-    "benchmark.stats.budgets",
 )
 
 

@@ -12,10 +12,6 @@ from benchmark.cli import MAX_THREADS, Results, StudyName, app, echo, load
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULTS
 
-STEPS = (
-    "collect", "stats", "verdicts", "claims", "papers", "gallery", "tables", "plots", "report",
-)  # fmt: skip
-
 
 def _cores(text: str) -> str:
     """Return the number as it is: with 0 cores Snakemake waits for ever, and cannot be stopped."""
@@ -38,6 +34,8 @@ def run(
 ) -> None:
     """Run a study up to its report, then print the verdicts and where the report lies.
 
+    The exit status is 1 when a run has failed, or a table or figure could not be made.
+
     Example: python -m benchmark run embedded --cores 2
     """
     loaded = load(study, results)  # problems of the study are printed before Snakemake starts
@@ -45,7 +43,16 @@ def run(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from snakemake.cli import main
 
-    main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
+    try:
+        main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
+    except SystemExit as end:
+        from benchmark.report.summary import failed
+        from benchmark.study.trials.selection import selected_path
+
+        name = selected_path(loaded, results).stem if loaded.trials else loaded.name
+        if end.code or dry_run or not failed(results / name):
+            raise
+        raise typer.Exit(1) from None
 
 
 def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
@@ -86,7 +93,7 @@ def finish(context: typer.Context, study: StudyName, results: Results = RESULTS)
 
     path = str(load_study(study).path)
     verbs = context.find_root().command
-    for step in STEPS:
+    for step in ("collect", "build"):
         status = verbs.main([step, path, "--results", str(results)], standalone_mode=False)
         if status:
             echo(

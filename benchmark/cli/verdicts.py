@@ -1,17 +1,14 @@
-"""The verbs around references: verdicts, check, claims, papers and freeze."""
+"""The verbs around references: verdicts, check, claims and freeze."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from benchmark.cli import Results, StudyName, app, echo, load
 from benchmark.core.records import RESULTS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Selection = Annotated[
     str, typer.Option(help="epoch: paper (each paper's own rule), other, last, best or one_best")
@@ -26,8 +23,8 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark verdicts embedded
     """
-    from benchmark.papers.verdicts.judge import frozen_path, judge_study
-    from benchmark.papers.verdicts.records import table_of
+    from benchmark.papers.verdicts.judge import frozen_path
+    from benchmark.report.build import write_verdicts
     from benchmark.runs.table import RunTable
 
     loaded = load(study, results)
@@ -35,9 +32,8 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     if frozen and not frozen.is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
         echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
-    table = RunTable.read(folder)
-    for name, selection in (("verdicts.csv", "paper"), ("verdicts_other.csv", "other")):
-        _write(folder / name, table_of(judge_study(loaded, table, selection)))
+    write_verdicts(loaded, RunTable.read(folder), folder)
+    echo(f"wrote {folder / 'verdicts.csv'}, {folder / 'verdicts_other.csv'}")
 
 
 @app.command()
@@ -76,9 +72,10 @@ def claims(
 
     Example: python -m benchmark claims sweeps
     """
-    from benchmark.papers.claims.judge import judge_study_claims
     from benchmark.papers.claims.text import list_text, summary_text
     from benchmark.papers.library import all_claims
+    from benchmark.report.build import write_claims
+    from benchmark.runs.table import RunTable
 
     if listing:
         echo(list_text(all_claims()))
@@ -87,24 +84,9 @@ def claims(
         raise typer.BadParameter("give the name of a study, or --list")
     loaded = load(study, results)
     folder = loaded.folder(results)
-    judged, parts = judge_study_claims(loaded, folder)
-    _write(folder / "claims.csv", judged)
-    _write(folder / "claims_parts.csv", parts)
+    judged, _ = write_claims(loaded, RunTable.read(folder), folder)
+    echo(f"wrote {folder / 'claims.csv'}, {folder / 'claims_parts.csv'}")
     echo(summary_text(judged))
-
-
-@app.command()
-def papers(study: StudyName, results: Results = RESULTS) -> None:
-    """Compute what papers' tables and figures show of STUDY: results/STUDY/papers/*.json.
-
-    Example: python -m benchmark papers roadmap
-    """
-    from benchmark.papers.printed.study import compute_printed
-
-    loaded = load(study, results)
-    folder = loaded.folder(results)
-    for path in compute_printed(loaded, results).write(folder):
-        echo(f"wrote {path}")
 
 
 @app.command()
@@ -140,10 +122,3 @@ def freeze(
     target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
     count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
     echo(f"froze {count} runs in {target}")
-
-
-def _write(path: Path, table: pd.DataFrame) -> None:
-    from benchmark.core.files import write_text
-
-    write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
-    echo(f"wrote {path}")

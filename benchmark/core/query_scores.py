@@ -1,7 +1,8 @@
 """``queries.npz``: the scores of every query after the last epoch, for intervals over queries.
 
 A few numbers a query, from which its recall at any K and its average precision follow. The file is
-younger than results that remain valid: a run without it counts, and has no intervals over queries.
+younger than results that remain valid: a run without it, or whose file is empty, counts, and has no
+intervals over queries.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,10 +71,10 @@ def write_query_scores(folder: Path, digest: str, splits: Mapping[str, QueryScor
 def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | None:
     """Return the scores by split of the run with this digest of its specification.
 
-    None where there is no file, or that of another specification.
+    None where there is no file, an empty one, or that of another specification.
     """
     path = folder / QUERIES
-    if not path.exists():
+    if not path.exists() or not path.stat().st_size:
         return None
     with np.load(path) as arrays:
         if str(arrays[SPEC_DIGEST]) != digest:

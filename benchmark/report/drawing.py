@@ -255,12 +255,13 @@ def size_rules(elements: Iterable[str]) -> str:
     )
 
 
-def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
-    """Write ``name``.svg, .pdf and .csv below ``folder`` and return their paths."""
-    svg, pdf, numbers = (folder / f"{name}.{kind}" for kind in KINDS)
-    write_text(svg, to_svg(drawing))
-    with replacing(pdf) as temporary, styled():
+def save(drawing: Drawing, folder: Path, name: str) -> dict[str, str]:
+    """Write ``name``.svg, .pdf and .csv below ``folder``; return the texts of SVG and CSV."""
+    numbers = drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n")
+    texts = {"svg": to_svg(drawing), "csv": numbers}
+    for kind, text in texts.items():
+        write_text(folder / f"{name}.{kind}", text)
+    with replacing(folder / f"{name}.pdf") as temporary, styled():
         metadata = {"CreationDate": None, "Creator": None, "Producer": None, "Title": drawing.title}
         drawing.figure.savefig(temporary, format="pdf", metadata=metadata)
-    write_text(numbers, drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n"))
-    return [svg, pdf, numbers]
+    return texts

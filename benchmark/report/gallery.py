@@ -4,7 +4,7 @@ The rules that choose runs and queries were fixed before anybody had seen the pi
 """
 
 import io
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,22 +90,23 @@ class Choice:
     batch_size: int | None = None
     seed: int | None = None
 
+    def check(self, losses: Collection[str]) -> None:
+        """Raise ConfigError for a loss that is none of the study's."""
+        problems = [
+            f"--{side}  {unknown_name('loss', name, losses)}"
+            for side, name in (("first", self.first), ("second", self.second))
+            if name is not None and name not in losses
+        ]
+        if problems:
+            raise ConfigError("gallery", problems)
+
 
 def run_pairs(inputs: Inputs, choice: Choice) -> list[RunPair]:
     """Return one pair per dataset: the baseline, and the loss with the best mean where both ran.
 
     The mean is that of the headline metric over the seeds of a setting and batch size; the pair is
-    taken there, at the first common seed. Raise NothingToShow when no two losses have a common run,
-    ConfigError for an unknown loss.
+    taken there, at the first common seed. Raise NothingToShow when no two losses have a common run.
     """
-    losses = inputs.study.losses
-    problems = [
-        f"--{side}  {unknown_name('loss', name, losses)}"
-        for side in SIDES
-        if (name := getattr(choice, side)) is not None and name not in losses
-    ]
-    if problems:
-        raise ConfigError("gallery", problems)
     metric, first = inputs.headline, choice.first or inputs.study.comparison.baseline
     scores = inputs.scores[inputs.scores["metric"] == metric].drop_duplicates("run_id")
     for column, wanted in (("batch_size", choice.batch_size), ("seed", choice.seed)):
@@ -170,10 +171,10 @@ def average_precision(ranks: np.ndarray) -> float:
 def load_neighbours(path: Path, digest: str) -> Neighbours:
     """Return the content of a ``neighbours.npz`` of a run with this digest of its specification.
 
-    Raise RunError if it is absent or of another specification.
+    Raise RunError if it is absent, empty or of another specification.
     """
-    if not path.is_file():
-        raise RunError(f"{path} does not exist; train the run again, which writes it")
+    if not path.is_file() or not path.stat().st_size:
+        raise RunError(f"{path} does not exist or is empty; train the run again, which writes it")
     with np.load(path) as stored:
         arrays = dict(stored)
     if (own := str(arrays[SPEC_DIGEST])) != digest:
@@ -243,6 +244,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     shown: list[PairQueries] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []
+    contents: dict[str, bytes] = {}
     digests = dict(zip(inputs.runs["run_id"], inputs.runs["spec_digest"], strict=True))
     try:
         for pair in run_pairs(inputs, choice or Choice()):
@@ -257,7 +259,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
             except RunError as error:
                 reasons.append(without_paths(str(error)))
                 continue
-            queries, table = _show(pair, sides, folder)
+            queries, table = _show(pair, sides, folder, contents)
             shown.append(queries)
             tables.append(table)
     except NothingToShow as reason:
@@ -265,13 +267,20 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     if tables:
         text = pd.concat(tables).to_csv(index=False, float_format="%.6g", lineterminator="\n")
         write_text(folder / TABLE, text)
-    gallery = Gallery(inputs.study.name, shown, "" if shown else "; ".join(reasons))
+        contents[TABLE] = text.encode()
+    why = "" if shown else "; ".join(reasons)
+    gallery = Gallery(inputs.study.name, shown, why, files=contents)
     gallery.write(folder)
     return gallery
 
 
-def _show(pair: RunPair, sides: list[Neighbours], folder: Path) -> tuple[PairQueries, pd.DataFrame]:
-    """Write the pictures; return the chosen queries, and a table of all with both APs."""
+def _show(
+    pair: RunPair, sides: list[Neighbours], folder: Path, contents: dict[str, bytes]
+) -> tuple[PairQueries, pd.DataFrame]:
+    """Write the pictures; return the chosen queries, and a table of all with both APs.
+
+    ``contents`` gains those of the pictures by the names of their files.
+    """
     first, second = sides
     names = [without_paths(str(name)) for name in first.names]
     table = pd.DataFrame(
@@ -297,8 +306,9 @@ def _show(pair: RunPair, sides: list[Neighbours], folder: Path) -> tuple[PairQue
     pictures = []
     for which, side in zip(SIDES, sides, strict=True):
         file, told = f"{pair.dataset}-{which}.png", []
+        contents[file] = draw(side, chosen)
         with replacing(folder / file) as temporary:
-            temporary.write_bytes(draw(side, chosen))
+            temporary.write_bytes(contents[file])
         for number, row in enumerate(chosen, start=1):
             ranks = ", ".join(str(rank + 1) for rank in np.flatnonzero(side.matches[row]))
             told.append(f"Query {number}: right at rank {ranks or 'none'}.")

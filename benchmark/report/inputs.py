@@ -1,35 +1,26 @@
-"""All that tables, figures and the page are made of, read from the files of the steps before."""
+"""All that tables, figures and the page are made of: a study, its runs, and what they say."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
-from benchmark.core.csv_file import guess_csv
-from benchmark.core.privacy import public, without_paths
-from benchmark.papers.printed.study import FILES as PRINTED
+from benchmark.core.privacy import without_paths
 from benchmark.papers.printed.study import Printed
-from benchmark.papers.registration import RegistrationState, registration_state
+from benchmark.papers.registration import RegistrationState
 from benchmark.report.table import NothingToShow
-from benchmark.runs.table import RUNS_TABLE, RunTable
-from benchmark.stats.looks import at_level
+from benchmark.runs.table import RunTable
 from benchmark.study import Study
 
-# Field of Inputs -> file in the study's folder.
-FILES = {
-    **{name: f"stats/{name}.csv" for name in (
-        "summary", "paired", "ablation", "gain", "curves", "best_epoch", "differences", "costs",
-        "divergence", "noise", "ranks", "rank_tests", "profiles",
-    )},
-    "verdicts": "verdicts.csv",
-    "claims": "claims.csv",
-}  # fmt: skip
-# Columns of statistics that hold scores.
+# The statistics (files of stats/), and what was judged.
+FRAMES = (
+    "summary", "paired", "ablation", "gain", "curves", "best_epoch", "differences", "costs",
+    "divergence", "noise", "ranks", "rank_tests", "profiles", "verdicts", "claims",
+)  # fmt: skip
+BUDGET = "budget_"  # begins the names of statistics on trials
 TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared
 WHERE = ["dataset", "setting", "split"]
 CONDITION = [*WHERE, "batch_size"]
@@ -54,12 +45,11 @@ _COMPARED = ("summary", "curves", "best_epoch", "differences", "divergence")
 
 @dataclass(frozen=True)
 class Inputs:
-    """The results of one study; a frame is empty where its file is missing.
+    """The results of one study; a frame is empty where nothing was measured.
 
     runs        one row a run: identity, settings, status, reason, versions
     scores      one row per finished run, test split and metric of the study, after the last epoch
     summary and the others   the files of their names (``benchmark.stats.analysis``)
-    missing     names of the files that are not there: the page says so
     budgets     the tables of a study whose settings trials chose (``benchmark.stats.budgets``)
     registered  whether the analysis was registered before the runs, and what has changed since
     """
@@ -84,7 +74,6 @@ class Inputs:
     claims: pd.DataFrame
     printed: Printed = field(default_factory=Printed)
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
     budgets: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     registered: RegistrationState | None = None
 
@@ -96,12 +85,15 @@ class Inputs:
         tables: Mapping[str, pd.DataFrame],
         printed: Printed,
         provenance: Mapping[str, Any],
-        missing: tuple[str, ...] = (),
+        registered: RegistrationState | None = None,
     ) -> Inputs:
-        """Return the inputs from the table of runs and the tables of ``FILES`` by name."""
+        """Return the inputs from the table of runs and the tables of ``FRAMES`` by name.
+
+        Tables of budgets may be among the latter.
+        """
         runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
         timed = {run.setting for run in records(runs) if TIMING in run.options}
-        found = {name: tables.get(name, pd.DataFrame()) for name in FILES}
+        found = {name: tables.get(name, pd.DataFrame()) for name in FRAMES}
         found["scores"] = table.test_scores("last", study.metrics)
         for name in ("scores", *_COMPARED):
             if not found[name].empty:
@@ -112,9 +104,8 @@ class Inputs:
             **found,
             printed=printed,
             provenance=provenance,
-            missing=missing,
-            budgets={},
-            registered=None,
+            budgets={key: tables[key] for key in sorted(tables) if key.startswith(BUDGET)},
+            registered=registered,
         )
 
     @property
@@ -153,7 +144,7 @@ class Inputs:
         return self.summary[self.summary["selection"] == "last"]
 
     def some(self, name: str) -> pd.DataFrame:
-        """Return the table of a name of ``FILES``; raise NothingToShow where it has no rows."""
+        """Return the table of a name of ``FRAMES``; raise NothingToShow where it has no rows."""
         table: pd.DataFrame = getattr(self, name)
         if table.empty:
             raise NothingToShow(_REASONS[name])
@@ -174,7 +165,7 @@ class Inputs:
         if found.empty:
             raise NothingToShow(
                 "no paired test yet: it needs two losses that finished with a common seed "
-                f"({FILES[name]})"
+                f"(stats/{name}.csv)"
             )
         return found
 
@@ -182,37 +173,3 @@ class Inputs:
 def records(table: pd.DataFrame) -> Iterator[Any]:
     """Yield the rows of a table; columns are attributes, of the types that the table holds."""
     return iter(table.itertuples())
-
-
-def read_inputs(study: Study, results: Path) -> Inputs:
-    """Return the inputs of ``study`` below ``results``; raise RunError for an unreadable file."""
-    folder, registered = study.folder(Path(results)), registration_state(study, Path(results))
-    missing = [RUNS_TABLE] * (not (folder / RUNS_TABLE).is_file())
-    runs = RunTable.from_rows([], []) if missing else RunTable.read(folder)
-    tables = {name: _read(folder / file) for name, file in FILES.items()}
-    # Only papers' studies have claims, so a study without any lacks nothing.
-    missing += [FILES[name] for name, table in tables.items() if table is None and name != "claims"]
-    absent = [name for name in PRINTED if not (folder / name).is_file()]
-    missing += absent
-    printed = Printed() if absent else Printed.read(folder)
-    provenance: Mapping[str, Any] = {}
-    if (folder / "provenance.json").is_file():
-        provenance = public(json.loads((folder / "provenance.json").read_text("utf-8")))
-    else:
-        missing.append("provenance.json")
-    present = {name: table for name, table in tables.items() if table is not None}
-    inputs = Inputs.of(at_level(study), runs, present, printed, provenance, tuple(missing))
-    inputs = replace(inputs, registered=registered)
-    if not study.references.trials:
-        return inputs
-    budgets = {path.stem: _read(path) for path in sorted((folder / "stats").glob("budget_*.csv"))}
-    return replace(inputs, budgets={key: each for key, each in budgets.items() if each is not None})
-
-
-def _read(path: Path) -> pd.DataFrame | None:
-    if not path.is_file():
-        return None
-    try:
-        return guess_csv(path)
-    except pd.errors.EmptyDataError:
-        return pd.DataFrame()

@@ -1,16 +1,25 @@
-"""The records of tables, figures, analyses and the gallery: what their steps leave for the page."""
+"""The records of tables, figures, analyses and the gallery: what the page shows of each."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from benchmark.core.files import write_json
 from benchmark.core.record_files import read_record
 
 Group = Literal["study", "paper", "sweep"]
-CONTENTS = "contents.json"  # in the folder of the tables, and in that of the figures
+
+
+class Part(NamedTuple):
+    """A table or figure that a study asks for; ``make`` may raise NothingToShow."""
+
+    name: str
+    title: str
+    group: Group
+    make: Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,7 @@ class Artefact:
     caption    of a figure, with ``alt``, its description for those who cannot see it
     html       of a table: the element that a page shows
     measured   whether any number in it is ours
+    files      the texts of its files by their endings, as far as the page needs them
     """
 
     name: str
@@ -32,22 +42,12 @@ class Artefact:
     alt: str = ""
     html: str = ""
     measured: bool = True
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
         """Return what was made, in a few words."""
         return f"nothing to show: {self.reason}" if self.reason else f"{self.rows} rows"
-
-
-def write_artefacts(folder: Path, artefacts: list[Artefact]) -> list[Artefact]:
-    """Write the records into ``folder``, last of its files, and return them."""
-    write_json(folder / CONTENTS, [asdict(artefact) for artefact in artefacts])
-    return artefacts
-
-
-def read_artefacts(folder: Path, command: str) -> list[Artefact]:
-    """Return the records of ``folder``, which the verb ``command`` writes."""
-    return read_record(list[Artefact], folder / CONTENTS, "tables or figures", command)
 
 
 SUMMARY = "summary.json"
@@ -189,20 +189,19 @@ class PairQueries:
 
 @dataclass(frozen=True)
 class Gallery:
-    """The gallery of a study; ``reason`` says why there is none."""
+    """The gallery of a study; ``reason`` says why there is none.
+
+    ``files`` are the contents of its files by name, as far as the page needs them.
+    """
 
     study: str
     pairs: list[PairQueries]
     reason: str = ""
     schema: Literal[3] = 3
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write the record into the folder of the gallery: its presence says that all is there."""
-        write_json(folder / GALLERY_FILE, asdict(self))
-
-    @staticmethod
-    def read(folder: Path) -> Gallery:
-        """Return the record in the folder of the gallery; raise RunError when there is none."""
-        return read_record(
-            Gallery, folder / GALLERY_FILE, "a gallery", f"gallery {folder.parent.name}"
-        )
+        """Write the record into the folder of the gallery."""
+        facts = asdict(replace(self, files={}))
+        del facts["files"]
+        write_json(folder / GALLERY_FILE, facts)

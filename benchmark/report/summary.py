@@ -13,12 +13,13 @@ from benchmark.runs.plan import plan
 from benchmark.runs.status import end_of_log, status_of
 from benchmark.study import Study
 from benchmark.study.grid import expand
+from benchmark.study.workflow import FAILED, PAGE
 
 FINISHED = ("ok", "diverged")
 LINES = 30  # of the log of the import
 
 
-def last_words(reported: Callable[[], Study], results: Path, log: Path, *, finished: bool) -> str:
+def last_words(reported: Callable[[], Study], results: Path, log: Path, finished: bool) -> str:
     """Return ``closing_words`` of a study, and what the import into MLflow has said in ``log``.
 
     The study is over: an error is told like the rest.
@@ -44,15 +45,22 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     verdicts = study.folder(results) / "verdicts.csv"
     if verdicts.is_file():
         lines += ["", summary_text(guess_csv(verdicts)), ""]
-    report = study.folder(results) / "report" / "index.html"
+    report = study.folder(results) / PAGE
     if report.is_file():
         state = "report" if finished else "report (with what there is)"
         lines.append(f"{state}: {report.resolve()}")
+    lines += [f"not made: {line}" for line in failed(study.folder(results))]
     if not finished:
         lines.append(
             "the study did not finish; the same command continues it, finished runs are kept"
         )
     return "\n".join(lines)
+
+
+def failed(folder: Path) -> list[str]:
+    """Return what could not be made of what lies in a study's folder, a line each."""
+    path = folder / FAILED
+    return path.read_text("utf-8").splitlines() if path.is_file() else []
 
 
 def words_after_interrupt(study: Study, results: Path) -> str:

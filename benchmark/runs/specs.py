@@ -18,21 +18,22 @@ from benchmark.core.records import (
 from benchmark.study.grid import Run
 
 PREVIOUS = "previous"
-KEPT = (RESULT, METRICS, PROVENANCE, NEIGHBOURS, QUERIES, LOG)
+OUTDATED = {SPEC: "spec.outdated.json", RESULT: "result.outdated.json"}
+KEPT = (METRICS, PROVENANCE, NEIGHBOURS, QUERIES, LOG)
 
 
-def write_spec(run: Run, results: Path) -> bool:
-    """Write the specification of ``run`` unless it is there; return whether the file changed.
+def write_spec(run: Run, results: Path) -> str:
+    """Write the specification of ``run``; return its digest.
 
     A finished result that belongs to another specification is copied to ``previous/<digest>/``
     first, because the training that follows takes its place.
     """
     folder = Path(results) / run.spec.folder
     keep_previous(folder, run.digest)
-    path = folder / SPEC
-    before = path.read_bytes() if path.exists() else None
-    run.spec.write(path)
-    return path.read_bytes() != before
+    run.spec.write(folder / SPEC)
+    for name in OUTDATED.values():
+        (folder / name).unlink(missing_ok=True)
+    return run.digest
 
 
 def write_specs(runs: Mapping[str, Run], results: Path) -> int:
@@ -40,46 +41,61 @@ def write_specs(runs: Mapping[str, Run], results: Path) -> int:
     changed = 0
     for run in runs.values():
         if digest_of(Path(results) / run.spec.folder / SPEC) != run.digest:
-            changed += write_spec(run, results)
+            write_spec(run, results)
+            changed += 1
     return changed
 
 
-def outdated(runs: Mapping[str, Run], results: Path) -> list[str]:
-    """Return the paths of the specifications to write anew: those on the disk that are not the
-    study's, and those of results that were made from another one or are torn.
+def settle(runs: Mapping[str, Run], results: Path, *, dry_run: bool = False) -> int:
+    """Put away what is outdated, so that it is made anew; return of how many runs.
 
-    Snakemake compares dates and remembers parameters; what decides here is content, so that a run
-    whose hyperparameter changed is trained again even where Snakemake's memory was lost, and edited
-    files do no harm.
+    Snakemake compares dates and remembers parameters; what decides is content. A specification that
+    is not the study's, or whose result is torn or of another one, gets another name with its
+    result. They get their own back when the study asks for them again.
     """
-    found = []
+    outdated = 0
     for run in runs.values():
         folder = Path(results) / run.spec.folder
-        path = folder / SPEC
-        result = folder / RESULT
-        fits = not result.exists() or _digest_of_result(result) == run.digest
-        if (path.is_file() and digest_of(path) != run.digest) or not fits:
-            found.append(path.as_posix())
-    return found
+        now = {folder / name: folder / aside for name, aside in OUTDATED.items()}
+        fits = [digest == run.digest for digest in map(_digest, now) if digest is not None]
+        outdated += not all(fits)
+        if dry_run:
+            continue
+        if not all(fits):
+            for path, aside in now.items():
+                if path.exists():
+                    path.replace(aside)
+        elif not fits and all(_digest(aside) == run.digest for aside in now.values()):
+            for path, aside in now.items():
+                aside.replace(path)
+    return outdated
 
 
 def keep_previous(folder: Path, digest: str) -> Path | None:
     """Copy a finished result of another specification aside; return where to, or None."""
-    old = _digest_of_result(folder / RESULT)
-    if old is None or old == digest:
+    aside = not (folder / RESULT).exists()
+    names = {name: OUTDATED[name] if aside else name for name in (RESULT, SPEC)}
+    old = _digest(folder / names[RESULT])
+    if not old or old == digest:
         return None
+    if _digest(folder / names[SPEC]) != old:
+        del names[SPEC]
     target = folder / PREVIOUS / old
-    names = KEPT if digest_of(folder / SPEC) != old else (*KEPT, SPEC)
-    for name in names:
-        if (folder / name).exists():
-            copy_file(folder / name, target / name)
+    for name, here in (names | {name: name for name in KEPT}).items():
+        if (folder / here).exists():
+            copy_file(folder / here, target / name)
     return target
 
 
-def _digest_of_result(path: Path) -> str | None:
-    """Return the digest of the specification of a result; None where it cannot be read."""
+def _digest(path: Path) -> str | None:
+    """Return the digest of a specification, or of that of a result; "" for a torn file, None for
+    none."""
+    if not path.exists():
+        return None
+    if path.name in (SPEC, OUTDATED[SPEC]):
+        return digest_of(path) or ""
     try:
         digest: str = json.loads(path.read_bytes())["spec_digest"]
     except (OSError, ValueError, LookupError, TypeError):
-        return None
+        return ""
     return digest

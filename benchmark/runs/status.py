@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmark.core.errors import RunError
 from benchmark.core.records import LOG, PROVENANCE, RESULT, RunSpec
 from benchmark.core.results import Provenance, Result, StaleError, read_own_result
+from benchmark.runs.specs import OUTDATED
 from benchmark.study.grid import Run
 
 LOG_END = 1_000_000  # bytes of a log that are looked at
@@ -36,9 +37,11 @@ def status_of(run: Run, results: Path) -> RunStatus:
 def status_in(folder: Path, spec: RunSpec) -> RunStatus:
     """Return the status of the run with this specification from its folder, as ``status_of``."""
     try:
-        if not (folder / RESULT).exists():
+        found = [folder / name for name in (RESULT, OUTDATED[RESULT])]
+        there = next((path for path in found if path.exists()), None)
+        if there is None:
             return _without_result(folder)
-        result = read_own_result(folder / RESULT, spec.digest)
+        result = read_own_result(there, spec.digest)
         path = folder / PROVENANCE
         provenance = Provenance.read(path) if path.exists() else None
     except StaleError as error:

@@ -37,14 +37,12 @@ An interval over queries (query_low, query_high; over so many queries and classe
 whole classes: of the mean over seeds, or of its difference, with the trained networks as they are.
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from benchmark.core.cells import CELL_COLUMNS
-from benchmark.core.files import write_text
 from benchmark.runs.table import RunTable
 from benchmark.stats.divergence import divergence_rates, with_diverged, with_losers
 from benchmark.stats.intervals import mean_sd, t_half_widths, t_interval
@@ -142,16 +140,6 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
         rows.loc[rows["setting"].isin(shared), ["ci_low", "ci_high"]] = np.nan
         tables.append(rows.merge(counts, on=CELL, how="left"))
     return pd.concat(tables, ignore_index=True).reindex(columns=SUMMARY_COLUMNS)
-
-
-def write_stats(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
-    """Write each table as ``<folder>/<name>.csv``; return the paths."""
-    paths = []
-    for name, table in tables.items():
-        path = Path(folder) / f"{name}.csv"
-        write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
-        paths.append(path)
-    return paths
 
 
 def _with_families(table: pd.DataFrame, alpha: float, columns: list[str]) -> pd.DataFrame:

@@ -66,12 +66,11 @@ class Reads:
 
 
 STEPS: Mapping[str, Reads] = {
-    "verdicts": Reads((WORDS, MARGINS, FIDELITY), named=NUMBERS, every=(FIDELITY,)),
-    "claims": Reads((WORDS, MARGINS, CLAIMS), every=(PAPER, CLAIMS)),
-    "papers": Reads((WORDS, SWEEPS), named=(TABLES,), every=(*NUMBERS, FIGURES)),
-    "tables": Reads((WORDS, PRETRAINING), named=(*NUMBERS, TABLES, FOOTNOTES), every=(PAPER,)),
-    "figures": Reads((WORDS, SWEEPS), every=(PAPER, FIGURES)),
-    "report": Reads((FIDELITY,), every=(FIDELITY,)),
+    "build": Reads(
+        (WORDS, MARGINS, SWEEPS, CLAIMS, FIDELITY, PRETRAINING),
+        named=(TABLES, FOOTNOTES),
+        every=(*NUMBERS, FIGURES, CLAIMS, FIDELITY),
+    ),
     "analysis": Reads((), named=("results.csv",)),
 }
 

@@ -6,17 +6,17 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
 
 
-def let_signals_in(scheduler: Any) -> None:
-    """Let SIGTERM be handled at any moment of Snakemake's ``scheduler``.
+def handle_in_a_thread(number: int) -> None:
+    """Let the handler of a signal run in a thread of its own from now on.
 
-    Its handler takes two locks that are not reentrant: where the signal comes while the scheduler
-    itself holds one, as when its jobs have just ended by the same signal, it waits for ever.
+    Snakemake's takes two locks that are not reentrant: where the signal comes while the scheduler
+    itself holds one, as when its jobs have just ended by the same signal, it would wait for ever.
     """
-    scheduler._lock = threading.RLock()
-    scheduler._open_jobs._cond = threading.Condition(threading.RLock())
+    handle = signal.getsignal(number)
+    assert callable(handle)
+    signal.signal(number, lambda *received: threading.Thread(target=handle, args=received).start())
 
 
 class Interrupt:

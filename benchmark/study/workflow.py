@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import not_
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,12 +20,23 @@ from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.documents import name_on, read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
+from benchmark.study.trials.selection import FILE as SELECTION
 from benchmark.study.trials.selection import is_current, selected_path
 
 T = TypeVar("T")
 
 DEFAULT_STUDY = "embedded"
 SETTINGS = ("study", "results", "dataset")
+TABLES = ("runs.csv", "scores.csv")
+# What 'build' makes below a study's folder. The second names what it could not make.
+PAGE, FAILED = "report/index.html", "report/failed.txt"
+FILES = (
+    *("verdicts.csv", "verdicts_other.csv", "claims.csv", "claims_parts.csv"),
+    *(f"papers/{name}.json" for name in ("tables", "figures", "sweeps")),
+    *(PAGE, FAILED),
+)
+FOLDERS = ("stats", "tables", "figures", "gallery")
+IMPORTED = "imported.txt"
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,11 @@ class Flow:
     @property
     def arguments(self) -> str:
         """Return the arguments that verbs take, for a shell: the study and the results folder."""
-        return shlex.join([self._name, "--results", self.results])
+        return self.arguments_in(self.results)
+
+    def arguments_in(self, results: str | Path) -> str:
+        """Return the same for another results folder."""
+        return shlex.join([self._name, "--results", str(results)])
 
     @property
     def _name(self) -> str:
@@ -85,8 +101,16 @@ class Flow:
         return self.paths(self.runs, name)
 
     def paths(self, runs: Collection[str], name: str) -> list[str]:
-        """Return the path of file ``name`` of these runs."""
-        return [f"{self.results}/runs/{run}/{name}" for run in runs]
+        """Return the path of file ``name`` of these runs.
+
+        Runs that were finished before training wrote such a file are left out.
+        """
+        folders = [f"{self.results}/runs/{run}" for run in runs]
+        return [
+            f"{folder}/{name}"
+            for folder in folders
+            if not os.path.exists(f"{folder}/{RESULT}") or os.path.exists(f"{folder}/{name}")
+        ]
 
     @cached_property
     def papers(self) -> set[str]:
@@ -97,6 +121,19 @@ class Flow:
         """Return the data files that a step reads of ``papers`` (keys), or those of the study."""
         named = self.papers if papers is None else papers
         return [path.as_posix() for path in data_files(step, named)]
+
+    @property
+    def tables_of_trials(self) -> list[str]:
+        """Return the tables of the trials that chose the study's settings."""
+        trials = self.study.name if self.study.trials else self.study.references.trials
+        return [f"{self.results}/{trials}/{name}" for name in TABLES if trials]
+
+    def settle(self) -> None:
+        """Remove what says that a step failed, so that it is made again."""
+        for name, good in ((IMPORTED, bool), (FAILED, not_)):
+            path = Path(self.folder, name)
+            if path.is_file() and not good(path.stat().st_size):
+                path.unlink()
 
     @property
     def frozen(self) -> list[str]:
@@ -144,20 +181,24 @@ class TrialsFlow(Flow):
         """Return the folder of everything derived for the final runs."""
         return (Path(self.results) / self.selected.stem).as_posix()
 
-    @property
-    def asked(self) -> str:
+    def asked_in(self, results: str | Path) -> str:
         """Return the arguments of verbs that are about the trials."""
-        return super().arguments
+        return super().arguments_in(results)
 
-    @property
-    def arguments(self) -> str:
+    def arguments_in(self, results: str | Path) -> str:
         """Return the arguments of verbs that are about the final runs."""
-        return shlex.join([self.selected.as_posix(), "--results", self.results])
+        return shlex.join([self.selected.as_posix(), "--results", str(results)])
+
+    def settle(self) -> None:
+        """Do as ``Flow`` does; remove a selection that does not follow from the trials."""
+        super().settle()
+        if self.selected.is_file() and not self.is_current:
+            (self.selected.parent / SELECTION).unlink(missing_ok=True)
 
     @property
     def imported(self) -> list[str]:
         """Return the arguments of the trials, and of the final runs once they are known."""
-        return [self.asked, self.arguments][: 1 + self.selected.is_file()]
+        return [self.asked_in(self.results), self.arguments][: 1 + self.selected.is_file()]
 
     @property
     def count(self) -> int:

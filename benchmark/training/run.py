@@ -111,8 +111,8 @@ def write_outcome(trainer: Trainer, last: Evaluated | None, startup: float, reas
     folder, components, state = trainer.folder, trainer.components, trainer.state
     write_metrics(folder, state.records)
     if last is None:
-        for name in (NEIGHBOURS, QUERIES):  # of an earlier specification
-            (folder / name).unlink(missing_ok=True)
+        for name in (NEIGHBOURS, QUERIES):
+            (folder / name).write_bytes(b"")
     else:
         digest = components.spec.digest
         write_neighbours(folder, digest, components.recipe.evaluation, last.embedded)

@@ -30,7 +30,7 @@ ROOT, DIGESTS = Path(__file__).resolve().parents[2], Path(__file__).with_name("d
 # --- What depends on how the suite is built: its verbs, and the files that they leave. ------------
 SPECIFY = ("specs",)  # the specification of every run
 MATCH = ("collect", "verdicts")  # before any run: which run answers which printed number
-BUILD = ("collect", "stats", "verdicts", "claims", "papers", "tables", "plots", "report")
+BUILD = ("collect", "build")
 SELECT, COVER = ("select",), ("coverage",)  # from trials to final runs; of all studies
 FILES = ("*.csv", "stats/*.csv", "tables/*.csv")
 MADE_UP, TRIALS = (*FILES, "figures/*.csv", "provenance.json"), ("runs.csv", "selection.json")
@@ -201,7 +201,7 @@ def evidence_of(study: Path, results: Path) -> dict[str, str]:
     call(SELECT if trials else BUILD, *words)
     if name == "roadmap":
         make_gaps(folder)
-        call(BUILD[3:-1], *words)  # what reads them; the report would show a whole analysis
+        call(BUILD, *words)  # what reads them
     texts = read_files(folder, TRIALS if trials else MADE_UP)
     texts[f"spec.json of {len(specs)} runs"] = "\n".join(path.read_text("utf-8") for path in specs)
     found = {f"{name}/{file}": text for file, text in texts.items()}

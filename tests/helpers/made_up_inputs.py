@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,9 +22,11 @@ from benchmark.papers.margins import load_margins
 from benchmark.papers.printed.study import Printed, printed_of
 from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
 from benchmark.papers.verdicts.records import table_of
-from benchmark.report.inputs import FILES, Inputs
-from benchmark.report.page.page import build_page
-from benchmark.report.steps import write_figures, write_tables
+from benchmark.report.build import Attempts, write_figures, write_tables
+from benchmark.report.inputs import Inputs
+from benchmark.report.page import Built, build_page, load_analysis
+from benchmark.report.records import Artefact, Gallery, Part
+from benchmark.report.table import NothingToShow
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import analyse
 from benchmark.stats.noise_sources import shares
@@ -120,24 +125,57 @@ def made_up_provenance() -> dict:
     }
 
 
-def write_inputs(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
-    """Write the inputs as the files of a study's results folder; return that folder."""
+def write_collected(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
+    """Write what collecting leaves in a study's results folder; return that folder."""
     folder = results / inputs.study.name
-    (folder / "stats").mkdir(parents=True)
     run_table(runs).write(folder)
-    for name, file in FILES.items():
-        if name != "claims":
-            getattr(inputs, name).to_csv(folder / file, index=False)
-    inputs.printed.write(folder)
     write_json(folder / "provenance.json", dict(inputs.provenance))
     return folder
 
 
-def written_page(inputs: Inputs, folder: Path) -> str:
-    """Write the tables and figures of the inputs into a study's folder; return the page of both."""
-    write_tables(inputs, folder / "tables")
-    write_figures(inputs, folder / "figures")
-    return build_page(inputs, folder)
+def made_tables(inputs: Inputs, folder: Path) -> dict[str, Artefact]:
+    """Write the tables of the inputs into a folder; return their records by name."""
+    return {each.name: each for each in write_tables(inputs, folder, Strict())}
+
+
+def made_figures(inputs: Inputs, folder: Path) -> dict[str, Artefact]:
+    """Write the figures of the inputs into a folder; return their records by name."""
+    return {each.name: each for each in write_figures(inputs, folder, Strict())}
+
+
+def drawn(parts: Iterable[Part]) -> dict[str, Any]:
+    """Return what each part makes, or its reason to make nothing, by name."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        try:
+            found[part.name] = part.make()
+        except NothingToShow as reason:
+            found[part.name] = reason
+    return found
+
+
+class Strict(Attempts):
+    """Attempts that let nothing fail."""
+
+    @contextlib.contextmanager
+    def at(self, name: str) -> Iterator[None]:
+        """Let every error pass."""
+        yield
+
+
+def built(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -> Built:
+    """Write the tables and figures of the inputs into a study's folder; return what is shown."""
+    return Built(
+        list(made_tables(inputs, folder / "tables").values()),
+        list(made_figures(inputs, folder / "figures").values()),
+        gallery or Gallery(inputs.study.name, [], "no pictures were asked for"),
+        [load_analysis(path.parent) for path in sorted(folder.glob("analyses/*/summary.json"))],
+    )
+
+
+def written_page(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -> str:
+    """Return the page of the inputs, whose tables and figures are written into ``folder``."""
+    return build_page(inputs, built(inputs, folder, gallery))
 
 
 def _frozen(table: RunTable) -> FrozenRuns:

@@ -4,51 +4,34 @@ from benchmark.analyses import ANALYSES
 QUICK = [entry.name for entry in ANALYSES if not entry.facts.get("trains", True)]
 TRAINING = [name for name in ANALYSES.names() if name not in QUICK]
 WITH_THE_REPORT = QUICK if FLOW.study.references.published else []
-
-
-localrules:
-    analyses,
-    quick_analysis,
+ANALYSIS_FILES = [
+    f"{OUT}/analyses/{{name}}/{file}"
+    for file in ("summary.json", "figure.svg", "figure.csv", "table.csv", "table.html")
+]
 
 
 # snakemake ... analyses: every analysis of the study, and its report once more, with them in it.
 rule analyses:
     input:
-        expand(f"{OUT}/analyses/{{name}}/summary.json", name=ANALYSES.names()),
+        expand(ANALYSIS_FILES, name=ANALYSES.names()),
     log:
         f"{LOGS}/analyses.log",
     conda:
         ENVIRONMENT
     params:
-        study=ARGUMENTS,
+        study=FLOW.arguments,
     shell:
         "python -m benchmark finish {params.study} > {log:q} 2>&1"
-
-
-rule quick_analysis:
-    output:
-        f"{OUT}/analyses/{{name}}/summary.json",
-    log:
-        f"{LOGS}/{{name}}.log",
-    wildcard_constraints:
-        name="|".join(QUICK),
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
-        digest=DIGEST,
-    shell:
-        "python -m benchmark analyse {wildcards.name} {params.study} > {log:q} 2>&1"
 
 
 # The trained embeddings are kept below analyses/embeddings, so a second attempt continues where the first ended.
 rule analysis:
     input:
-        lambda wildcards: FLOW.data(
-            "analysis", ANALYSES[wildcards.name].facts["papers"]
+        lambda wildcards: local(
+            FLOW.data("analysis", ANALYSES[wildcards.name].facts["papers"])
         ),
     output:
-        f"{OUT}/analyses/{{name}}/summary.json",
+        ANALYSIS_FILES,
     log:
         f"{LOGS}/{{name}}.log",
     wildcard_constraints:
@@ -60,7 +43,14 @@ rule analysis:
         runtime=10 * FLOW.study.resources.minutes,
         gpu=min(1, FLOW.study.resources.gpus),
     params:
-        study=ARGUMENTS,
+        study=in_results(above=3),
         digest=DIGEST,
     shell:
         "exec python -m benchmark analyse {wildcards.name} {params.study} > {log:q} 2>&1"
+
+
+use rule analysis as quick_analysis with:
+    wildcard_constraints:
+        name="|".join(QUICK),
+    resources:
+        gpu=0,

@@ -1,14 +1,10 @@
-# From finished runs to the report. Every step follows the study file (its digest) and the files before it.
-# What a step reads of the papers is an input too (benchmark.study.data_files).
-from benchmark.papers.printed.gap import gap_decreases
-from benchmark.papers.printed.study import FILES as PRINTED
+# From finished runs to the report. What is read of the papers is an input too (benchmark.study.data_files).
+from benchmark.study.workflow import FILES, FOLDERS
 
 
 rule collect:
     input:
-        of_all_runs("result.json"),
-        of_all_runs("metrics.jsonl"),
-        of_all_runs("provenance.json"),
+        FINISHED,
     output:
         runs=f"{OUT}/runs.csv",
         scores=f"{OUT}/scores.csv",
@@ -18,189 +14,63 @@ rule collect:
     conda:
         ENVIRONMENT
     params:
-        study=ARGUMENTS,
+        study=in_results(above=1),
         digest=DIGEST,
     shell:
         "python -m benchmark collect {params.study} > {log:q} 2>&1"
 
 
-rule stats:
-    input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
+# What decides the verdicts, written down once: by 'onstart', before any run, or here where there is no shared disk.
+rule register:
     output:
-        directory(f"{OUT}/stats"),
+        update(f"{OUT}/registration.json"),
     log:
-        f"{LOGS}/stats.log",
+        f"{LOGS}/register.log",
+    priority: 100
     conda:
         ENVIRONMENT
     params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        study=in_results(above=1),
     shell:
-        "python -m benchmark stats {params.study} > {log:q} 2>&1"
+        "python -m benchmark register-analysis {params.study} > {log:q} 2>&1"
 
 
-rule verdicts:
+# A table or figure that cannot be made is named in failed.txt; outputs of a rule that fails would be deleted.
+rule build:
     input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
-        FLOW.frozen,
-        FLOW.data("verdicts"),
+        rules.collect.output,
+        rules.register.output,
+        FLOW.tables_of_trials,
+        of_all_runs("queries.npz"),
+        of_all_runs("neighbours.npz"),
+        expand(ANALYSIS_FILES, name=WITH_THE_REPORT),
+        local(FLOW.frozen),
+        local(FLOW.data("build")),
     output:
-        f"{OUT}/verdicts.csv",
-        f"{OUT}/verdicts_other.csv",
+        *[f"{OUT}/{name}" for name in FILES],
+        *[directory(f"{OUT}/{name}") for name in FOLDERS],
     log:
-        f"{LOGS}/verdicts.log",
+        f"{LOGS}/build.log",
     conda:
         ENVIRONMENT
     params:
-        study=ARGUMENTS,
+        study=in_results(above=1),
         digest=DIGEST,
-    shell:
-        "python -m benchmark verdicts {params.study} > {log:q} 2>&1"
-
-
-rule claims:
-    input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
-        FLOW.data("claims"),
-    output:
-        f"{OUT}/claims.csv",
-        f"{OUT}/claims_parts.csv",
-    log:
-        f"{LOGS}/claims.log",
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
-        digest=DIGEST,
-        gaps=[each.decrease for each in gap_decreases(Path(OUT))],
-    shell:
-        "python -m benchmark claims {params.study} > {log:q} 2>&1"
-
-
-# Our side of the papers' tables, figures and sweeps.
-rule papers:
-    input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
-        rules.verdicts.output,
-        FLOW.data("papers"),
-    output:
-        *(f"{OUT}/{name}" for name in PRINTED),
-    log:
-        f"{LOGS}/papers.log",
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
-        digest=DIGEST,
-        gaps=[each.decrease for each in gap_decreases(Path(OUT))],
-    shell:
-        "python -m benchmark papers {params.study} > {log:q} 2>&1"
-
-
-# Chosen queries under two losses. What they rank first stands in the run folders, which no other step reads.
-rule gallery:
-    input:
-        rules.collect.output.runs,
-        rules.collect.output.scores,
-        rules.stats.output,
-    output:
-        f"{OUT}/gallery/gallery.json",
-    log:
-        f"{LOGS}/gallery.log",
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
-        digest=DIGEST,
-    shell:
-        "python -m benchmark gallery {params.study} > {log:q} 2>&1"
-
-
-COMPUTED = [
-    rules.stats.output,
-    rules.verdicts.output,
-    rules.claims.output,
-    rules.papers.output,
-    rules.collect.output,
-]
-
-
-rule tables:
-    input:
-        COMPUTED,
-        FLOW.data("tables"),
-    output:
-        directory(f"{OUT}/tables"),
-    log:
-        f"{LOGS}/tables.log",
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
-        digest=DIGEST,
-    shell:
-        "python -m benchmark tables {params.study} > {log:q} 2>&1"
-
-
-rule figures:
-    input:
-        COMPUTED,
-        FLOW.data("figures"),
-    output:
-        directory(f"{OUT}/figures"),
-    log:
-        f"{LOGS}/figures.log",
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
-        digest=DIGEST,
-    shell:
-        "python -m benchmark plots {params.study} > {log:q} 2>&1"
-
-
-SHOWN = [
-    COMPUTED,
-    rules.tables.output,
-    rules.figures.output,
-    rules.gallery.output,
-    expand(f"{OUT}/analyses/{{name}}/summary.json", name=WITH_THE_REPORT),
-]
-
-
-# Analyses that 'all' does not make count by their content.
-rule report:
-    input:
-        SHOWN,
-        FLOW.data("report"),
-    output:
-        f"{OUT}/report/index.html",
-    log:
-        f"{LOGS}/report.log",
-    conda:
-        ENVIRONMENT
-    params:
-        study=ARGUMENTS,
-        digest=DIGEST,
+        # those that 'all' does not make count by their content
         analyses=FLOW.analysed(without=WITH_THE_REPORT),
     shell:
-        "python -m benchmark report {params.study} > {log:q} 2>&1"
+        "python -m benchmark build {params.study} > {log:q} 2>&1"
 
 
 # Fails when a result has drifted from what it is judged against.
 rule check:
     input:
-        rules.verdicts.output,
+        rules.build.output,
     log:
         f"{LOGS}/check.log",
     conda:
         ENVIRONMENT
     params:
-        study=ARGUMENTS,
+        study=FLOW.arguments,
     shell:
         "python -m benchmark check {params.study} 2>&1 | tee {log:q}"

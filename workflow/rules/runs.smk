@@ -9,44 +9,39 @@ rule runs:
 # A study with trials: what is run in the end follows from their results. The checkpoint writes an ordinary study file.
 if FLOW.study.trials:
 
-    localrules:
-        select,
-
     checkpoint select:
         input:
-            outdated_selection,
-            FLOW.paths(RUNS, "result.json"),
-            FLOW.paths(RUNS, "provenance.json"),
+            [FLOW.paths(RUNS, name) for name in RECORDS],
         output:
             f"{RESULTS}/{FLOW.study.name}/selection.json",
             FLOW.selected.as_posix(),
+            FLOW.tables_of_trials,
         log:
             f"{RESULTS}/{FLOW.study.name}/logs/select.log",
         conda:
             ENVIRONMENT
         params:
-            study=FLOW.asked,
+            study=in_results(above=1, asked=FLOW.asked_in),
             digest=DIGEST,
         shell:
             "python -m benchmark select {params.study} > {log:q} 2>&1"
 
 
-# 'update' keeps the old specification until the result made from it has been put aside.
 # A changed digest is what makes a run, and no other, train again.
 rule spec:
-    input:
-        outdated_spec,
     output:
-        update(f"{RUN}/spec.json"),
+        f"{RUN}/spec.json",
     log:
         f"{RUN}/spec.log",
     params:
         digest=lambda wildcards: FLOW.run(wildcards.run).digest,
     run:
-        write_specification(wildcards.run, log[0])
+        digest = write_spec(FLOW.run(wildcards.run), Path(output[0]).parents[6])
+        Path(log[0]).write_text(f"specification {digest} written\n")
 
 
 # The rolling checkpoint is no output: outputs of a failed job are deleted, and the next attempt continues from it.
+# Without a shared disk it is lost. What the run's queries found is empty where it was not asked for or the run diverged.
 # Retries belong into a profile: in a rule they would be multiplied on a cluster.
 rule train:
     input:
@@ -55,6 +50,8 @@ rule train:
         result=f"{RUN}/result.json",
         metrics=f"{RUN}/metrics.jsonl",
         provenance=f"{RUN}/provenance.json",
+        queries=f"{RUN}/queries.npz",
+        neighbours=f"{RUN}/neighbours.npz",
     log:
         f"{RUN}/train.log",
     conda:
@@ -71,8 +68,7 @@ rule train:
 
 rule import_runs:
     input:
-        missed_import,
-        of_all_runs("result.json"),
+        FINISHED,
     output:
         f"{OUT}/imported.txt",
     log:

@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from benchmark.papers.claims.measurements import Condition, Measurements
 from benchmark.papers.claims.model import Claim
 from benchmark.papers.claims.parts import AGAINST, JudgedClaim, Part, TestedPart, decide
 from benchmark.papers.library import claims_of
-from benchmark.papers.printed.gap import GapDecrease, gap_decreases
+from benchmark.papers.printed.gap import GapDecrease
 from benchmark.papers.verdicts.vocabulary import CONTRADICTED, INCONCLUSIVE, NOT_ASKED, SUPPORTED
 from benchmark.runs.table import RunTable
 from benchmark.stats.families import discoveries
@@ -151,10 +150,9 @@ def _about(claim: Claim, reading: str) -> dict[str, Any]:
     return {"claim": claim.name, "paper": claim.source, "reading": reading, **columns}
 
 
-def judge_study_claims(study: Study, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the verdicts on the claims of the papers and of the study, and their parts.
-
-    ``folder`` is that of the study's results.
-    """
-    table, spend, gaps = RunTable.read(folder), partial(level_of, study), gap_decreases(folder)
+def judge_study_claims(
+    study: Study, table: RunTable, gaps: Iterable[GapDecrease]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the verdicts on the claims of the papers and of the study, and their parts."""
+    spend = partial(level_of, study)
     return judge_claims(table, claims_of(study.name), candidates(study), spend, gaps)

@@ -16,7 +16,7 @@ def summary_text(verdicts: pd.DataFrame) -> str:
 
     Of ``not_run`` and ``not_asked`` it is a count, and the reasons of those that no run can decide.
     """
-    lines = []
+    lines, verdicts = [], verdicts.fillna({"outside": ""})
     for reading, meaning in READINGS.items():
         rows = verdicts[verdicts["reading"] == reading]
         counts = ", ".join(f"{(rows['verdict'] == word).sum()} {word}" for word in CLAIM_VERDICTS)

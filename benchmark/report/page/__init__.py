@@ -1,5 +1,5 @@
-"""The report: one self-contained HTML page per study, made of the files of the steps before."""
+"""The report: one self-contained HTML page per study."""
 
-from benchmark.report.page.page import write_report
+from benchmark.report.page.page import Built, build_page, load_analysis
 
-__all__ = ["write_report"]
+__all__ = ["Built", "build_page", "load_analysis"]

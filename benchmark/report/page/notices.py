@@ -35,10 +35,7 @@ def notices(inputs: Inputs) -> list[str]:
             versions = sorted({str(value) for value in finished[column] if value})
             if len(versions) > 1:
                 found.append(f"Runs of different {what}: {', '.join(versions)}.")
-    found += _stand_in(inputs) + _interim(inputs) + _changed(inputs)
-    return found + [
-        f"{name} is missing, so what is made from it is left out." for name in inputs.missing
-    ]
+    return found + _stand_in(inputs) + _interim(inputs) + _changed(inputs)
 
 
 def _unfinished(inputs: Inputs, runs: pd.DataFrame) -> list[str]:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmark import __version__
-from benchmark.core.files import write_text
 from benchmark.metrics.names import metric_of
 from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN, VERDICTS
 from benchmark.papers.verdicts.words import rule
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import REASONS, TABLE
-from benchmark.report.inputs import Inputs, read_inputs
+from benchmark.report.inputs import Inputs
 from benchmark.report.labels import confidence, dataset_label, loss_label, metric_label
 from benchmark.report.numbers import count, duration
 from benchmark.report.page.answer import (
@@ -27,20 +26,15 @@ from benchmark.report.page.answer import (
 from benchmark.report.page.notices import notices
 from benchmark.report.page.recipes import recipe_deviations, recipe_sources
 from benchmark.report.records import (
-    CONTENTS,
     GALLERY,
-    GALLERY_FILE,
     SIDES,
-    SUMMARY,
     AnalysisSummary,
     Artefact,
     Gallery,
     PairQueries,
-    read_artefacts,
 )
 from benchmark.report.render import environment, to_html
 from benchmark.report.table import TONES
-from benchmark.study import Study
 
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
 LIMIT = 2_500_000  # bytes of the gallery's pictures in one page
@@ -104,15 +98,13 @@ class Download:
     address: str
 
 
-def download(label: str, study: Path, file: str, name: str = "") -> Download:
+def download(label: str, file: str, content: bytes, name: str = "") -> Download:
     """Return the link to ``file`` of a study's folder, saved as ``name`` (default: its own)."""
-    path = study / file
-    content = path.read_bytes()
     address = f"../{file}"
     if len(content) <= EMBEDDED:
-        kind = "text/csv" if path.suffix == ".csv" else "text/plain"
+        kind = "text/csv" if file.endswith(".csv") else "text/plain"
         address = f"data:{kind};charset=utf-8;base64,{base64.b64encode(content).decode()}"
-    return Download(label, name or path.name, address)
+    return Download(label, name or file.rpartition("/")[2], address)
 
 
 @dataclass(frozen=True)
@@ -135,17 +127,13 @@ class GallerySection:
     reasons: Mapping[str, str] = field(default_factory=lambda: REASONS)
 
 
-def load_gallery(folder: Path, limit: int = LIMIT) -> GallerySection:
-    """Return the gallery of ``results/<study>/gallery`` with at most ``limit`` bytes."""
-    if not (folder / GALLERY_FILE).is_file():
-        command = f"python -m benchmark gallery {folder.parent.name}"
-        return GallerySection(reason=f"run '{command}', or the workflow, which makes it")
+def gallery_section(gallery: Gallery, limit: int = LIMIT) -> GallerySection:
+    """Return what the page shows of a gallery, with at most ``limit`` bytes."""
     left_out, pairs = 0, []
-    gallery = Gallery.read(folder)
     for record in gallery.pairs:
         pictures: dict[str, str] = {}
         for which in SIDES:
-            content = base64.b64encode((folder / getattr(record, which).file).read_bytes())
+            content = base64.b64encode(gallery.files[getattr(record, which).file])
             if len(content) > limit:
                 left_out += 1
             else:
@@ -170,17 +158,12 @@ class AnalysisItem:
     downloads: tuple[Download, ...]
 
 
-def load_analyses(study: Path) -> list[AnalysisItem]:
-    """Return the analyses in a study's folder by name; none where there are none."""
-    found = sorted((study / ANALYSES).glob(f"*/{SUMMARY}"))
-    return [_load(study, path.parent) for path in found]
-
-
-def _load(study: Path, folder: Path) -> AnalysisItem:
+def load_analysis(folder: Path) -> AnalysisItem:
+    """Return what an analysis has left in a folder of its own."""
     name, summary = folder.name, AnalysisSummary.read(folder)
     svg, table = (folder / "figure.svg").read_text("utf-8"), folder / "table.html"
     downloads = [
-        download(label, study, f"{ANALYSES}/{name}/{file}", f"{name}_{file}")
+        download(label, f"{ANALYSES}/{name}/{file}", (folder / file).read_bytes(), f"{name}_{file}")
         for file, label in FILES.items()
         if (folder / file).is_file()
     ]
@@ -230,50 +213,59 @@ class Section:
         return list(dict.fromkeys(reasons)) if all(reasons) else []
 
 
-def write_report(study: Study, results: Path) -> Path:
-    """Write ``results/<study>/report/index.html`` from the files there, and return its path."""
-    folder = study.folder(Path(results))
-    path = folder / "report" / "index.html"
-    write_text(path, build_page(read_inputs(study, results), folder))
-    return path
+@dataclass(frozen=True)
+class Built:
+    """What the page is made of besides numbers; ``failed``: what could not be made, and why."""
+
+    tables: list[Artefact]
+    figures: list[Artefact]
+    gallery: Gallery
+    analyses: list[AnalysisItem] = field(default_factory=list)
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_page(inputs: Inputs, folder: Path) -> str:
-    """Return the whole page; equal files in the study's ``folder`` give equal bytes."""
+def build_page(inputs: Inputs, built: Built) -> str:
+    """Return the whole page; equal parts give equal bytes."""
     templates = environment("benchmark.report.page")
     assert templates.loader is not None
     tables = {
         "recipe_deviations": recipe_deviations(inputs.study),
         "recipe_sources": recipe_sources(inputs.study),
     }
-    queries = folder / GALLERY / TABLE
-    gallery = load_gallery(folder / GALLERY)
-    analyses = load_analyses(folder)
-    items, missing = _items(folder, inputs.study)
+    gallery, queries = gallery_section(built.gallery), built.gallery.files.get(TABLE)
+    items = {
+        f"{kind}:{record.name}": Item(kind, record) if record.reason else make(record)
+        for kind, make, found in (
+            ("table", _table, built.tables),
+            ("figure", _figure, built.figures),
+        )
+        for record in found
+    }
+    failures = [f"Not made: {name} ({reason})." for name, reason in built.failed.items()]
     verdicts = inputs.verdicts
     figures = [
         *[item.element for item in items.values()],
-        *[analysis.figure for analysis in analyses],
+        *[analysis.figure for analysis in built.analyses],
     ]
     style, script = (
         f"\n{templates.loader.get_source(templates, name)[0]}{rules}\n"
         for name, rules in (("style.css", size_rules(figures)), ("sort.js", ""))
     )
-    extra = [GALLERY, *[ANALYSES] * bool(analyses)]
+    extra = [GALLERY, *[ANALYSES] * bool(built.analyses)]
     return templates.get_template("page.html.j2").render(
         study=inputs.study,
         answer=answer(inputs),
-        notices=[*notices(inputs), *missing],
+        notices=[*failures, *notices(inputs)],
         runs=run_counts(inputs),
         verdicts=verdict_counts(inputs),
         claims=claim_counts(inputs),
         claims_heading=claims_heading(inputs),
         sections=_sections(items, inputs, extra),
         gallery=gallery,
-        gallery_files=[download("Every recorded query (CSV)", folder, f"{GALLERY}/{TABLE}")]
-        if gallery.pairs and queries.is_file()
+        gallery_files=[download("Every recorded query (CSV)", f"{GALLERY}/{TABLE}", queries)]
+        if queries is not None
         else [],
-        analyses=analyses,
+        analyses=built.analyses,
         tones=TONES,
         record=inputs.provenance,
         sources="".join(to_html(table, name) for name, table in tables.items() if table),
@@ -301,37 +293,25 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _items(folder: Path, study: Study) -> tuple[dict[str, Item], list[str]]:
-    """Return the tables and figures by "kind:name", and a line for each step that was not made."""
-    items, absent = {}, []
-    for kind, make, command in (("table", _table, "tables"), ("figure", _figure, "plots")):
-        if not (folder / f"{kind}s" / CONTENTS).is_file():
-            absent.append(
-                f"There are no {kind}s: run 'python -m benchmark {command} {study.name}'."
-            )
-            continue
-        for record in read_artefacts(folder / f"{kind}s", f"{command} {study.name}"):
-            item = Item(kind, record) if record.reason else make(record, folder)
-            items[f"{kind}:{record.name}"] = item
-    return items, absent
-
-
-def _table(record: Artefact, folder: Path) -> Item:
-    downloads = (
-        download("CSV", folder, f"tables/{record.name}.csv"),
-        download("LaTeX", folder, f"tables/{record.name}.tex"),
-    )
+def _table(record: Artefact) -> Item:
+    downloads = _downloads("tables", record, CSV="csv", LaTeX="tex")
     long = record.name == "published" and record.rows > LONG
     unmeasured = record.group == "paper" and not record.measured
     folded = record.name in FOLDED or long or unmeasured
     return Item("table", record, record.html, folded, downloads)
 
 
-def _figure(record: Artefact, folder: Path) -> Item:
-    svg = (folder / "figures" / f"{record.name}.svg").read_text("utf-8")
-    numbers = download("Numbers (CSV)", folder, f"figures/{record.name}.csv")
-    element = inline_svg(svg, f"figure-{record.name}", record.alt)
-    return Item("figure", record, element, downloads=(numbers,))
+def _figure(record: Artefact) -> Item:
+    element = inline_svg(record.files["svg"], f"figure-{record.name}", record.alt)
+    downloads = _downloads("figures", record, **{"Numbers (CSV)": "csv"})
+    return Item("figure", record, element, downloads=downloads)
+
+
+def _downloads(folder: str, record: Artefact, **labels: str) -> tuple[Download, ...]:
+    return tuple(
+        download(label, f"{folder}/{record.name}.{kind}", record.files[kind].encode())
+        for label, kind in labels.items()
+    )
 
 
 def _sections(items: dict[str, Item], inputs: Inputs, extra: Sequence[str]) -> list[Section]:

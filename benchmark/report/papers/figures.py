@@ -5,6 +5,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -30,7 +31,7 @@ from benchmark.report.drawing import (
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import count, words_of
-from benchmark.report.records import Group
+from benchmark.report.records import Group, Part
 from benchmark.report.table import NothingToShow
 from benchmark.study import Study
 
@@ -49,24 +50,15 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 Axes = Any
 
 
-def build_paper_figures(
-    inputs: Inputs,
-) -> Iterator[tuple[str, str, Group, Drawing | NothingToShow]]:
-    """Yield (name, title, group, drawing or reason) of the papers' figures that the study has.
-
-    Last come its sweeps on the embedded data.
-    """
+def paper_figures(inputs: Inputs) -> Iterator[Part]:
+    """Yield the papers' figures that the study has, then its sweeps on the embedded data."""
     study, verdicts = inputs.study, claims_here(inputs.claims)
     marks = {each.figure: each for each in inputs.printed.figures}
     for figure in all_figures():
         if figure.name in marks:
+            make = partial(draw, figure, marks[figure.name], study, verdicts)
             group: Group = "paper" if figure.source else "sweep"
-            drawing: Drawing | NothingToShow
-            try:
-                drawing = draw(figure, marks[figure.name], study, verdicts)
-            except NothingToShow as reason:
-                drawing = reason
-            yield figure.name, title_of(figure), group, drawing
+            yield Part(figure.name, title_of(figure), group, make)
 
 
 def title_of(figure: Figure) -> str:

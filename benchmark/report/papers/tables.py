@@ -4,8 +4,9 @@ A printed cell has our value, below it the published one, the difference and the
 of a sweep stands beside its default, with the papers' claims.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 
 import pandas as pd
@@ -28,6 +29,7 @@ from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import DASH, count, interval, mean_sd, signed, words_of
 from benchmark.report.pairs import test_fields
+from benchmark.report.records import Part
 from benchmark.report.table import (
     TONES,
     Column,
@@ -71,13 +73,21 @@ class Entry:
     letter: str
 
 
-def paper_tables(inputs: Inputs) -> dict[str, Table]:
-    """Return the printed tables that the study's references name, by file name."""
+def paper_tables(inputs: Inputs) -> Iterator[Part]:
+    """Yield the printed tables that the study's references name, then that of its sweeps.
+
+    The last is there where runs of some sweep have finished.
+    """
+    study, sweeps = inputs.study, inputs.printed.sweeps
     cells = {(each.source, each.table, each.line): each for each in inputs.printed.cells}
-    return {
-        f"{paper.source}_{name}": paper_table(paper, name, cells, inputs.study)
-        for paper, name in arranged_tables(inputs.study.references.published)
-    }
+    for paper, name in arranged_tables(study.references.published):
+        title = f"{cite(paper.source, name)}: {paper.tables[name].title}"
+        make = partial(paper_table, paper, name, cells, study)
+        yield Part(f"{paper.source}_{name}", title, "paper", make)
+    if sweeps:
+        yield Part(
+            SWEEPS, SWEEPS_TITLE, "sweep", partial(_sweep_table, sweeps, inputs.claims, study)
+        )
 
 
 def paper_table(paper: Paper, name: str, cells: Cells, study: Study) -> Table:
@@ -276,12 +286,6 @@ def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str
             "made."
         )
     return " ".join(parts)
-
-
-def sweep_tables(inputs: Inputs) -> dict[str, Table]:
-    """Return {"sweeps": table} for a study that sweeps and has finished runs of some sweep."""
-    sweeps = inputs.printed.sweeps
-    return {SWEEPS: _sweep_table(sweeps, inputs.claims, inputs.study)} if sweeps else {}
 
 
 def _sweep_table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> Table:

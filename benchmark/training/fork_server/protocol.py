@@ -17,10 +17,7 @@ VARIABLE = FORK_SERVER.name
 OFF = "off"
 THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 # The verbs that are forked, besides 'train': the steps of the workflow that take a few seconds.
-STEPS = (
-    *("collect", "select", "stats", "verdicts", "claims", "papers"),
-    *("gallery", "tables", "plots", "report"),
-)
+STEPS = ("collect", "select", "build")
 # Variables that must be equal on both sides, with the reason.
 READ_AT_START = {
     "PYTHON*": "which code Python imports, and how",

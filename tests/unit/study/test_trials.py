@@ -148,7 +148,7 @@ def test_the_final_study_has_its_own_recipes(ruled, tmp_path):
 def test_the_workflow_knows_the_final_runs_once_they_are_chosen(ruled, tmp_path):
     flow = load_flow({"study": str(ruled), "results": str(tmp_path / "results")})
     assert flow.files("result.json") == [] and flow.later == 3 * 3 * 2
-    assert flow.imported == [flow.asked]
+    assert flow.imported == [flow.asked_in(flow.results)]
     losses = ("smooth_ap", "smooth_ap_wide", "roadmap")
     choices = [
         Choice("main", "glyphs_tiny", 16, loss, trials, trials, 0.5, {})

@@ -53,7 +53,7 @@ def test_a_results_folder_keeps_its_name(name):
 def test_arguments_of_verbs_name_shipped_studies_and_the_paths_of_others(tmp_path, monkeypatch):
     assert load_flow({"study": "smoke"}).arguments == "smoke --results results"
     other = load_flow({"study": "reality_check", "dataset": "cub"})
-    assert other.asked == "reality_check-on-cub --results results"
+    assert other.asked_in("results") == "reality_check-on-cub --results results"
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a b").mkdir()
     (tmp_path / "a b" / "own.yaml").write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))

@@ -52,7 +52,8 @@ def _train(spec_path, out=None, *, started=None):
         curve=[CurvePoint(1, 1.0, scores)],
     )
     folder = spec_path.parent
-    write_text(folder / "metrics.jsonl", "")
+    for name in ("metrics.jsonl", "queries.npz", "neighbours.npz"):
+        write_text(folder / name, "")
     made_up_provenance(spec).write(folder / "provenance.json")
     result.write(folder / "result.json")
     return result
@@ -61,15 +62,16 @@ def _train(spec_path, out=None, *, started=None):
 # What rules take as the output of a verb, below the folder of its study; a trailing / is a folder.
 OUTPUTS = {
     "collect": ("runs.csv", "scores.csv", "provenance.json"),
-    "stats": ("stats/",),
-    "verdicts": ("verdicts.csv", "verdicts_other.csv"),
-    "claims": ("claims.csv", "claims_parts.csv"),
-    "papers": ("papers/tables.json", "papers/figures.json", "papers/sweeps.json"),
-    "gallery": ("gallery/gallery.json",),
-    "tables": ("tables/",),
-    "plots": ("figures/",),
-    "report": ("report/index.html",),
-    "analyse": ("analyses/{}/summary.json",),
+    "build": (
+        *("verdicts.csv", "verdicts_other.csv", "claims.csv", "claims_parts.csv"),
+        *(f"papers/{name}.json" for name in ("tables", "figures", "sweeps")),
+        *("report/index.html", "report/failed.txt"),
+        *("stats/", "tables/", "figures/", "gallery/"),
+    ),
+    "analyse": tuple(
+        f"analyses/{{}}/{name}"
+        for name in ("summary.json", "figure.svg", "figure.csv", "table.csv", "table.html")
+    ),
     "register-analysis": ("registration.json",),
     "track": (),
     "finish": (),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
 from long_tables import long_table, without_number, write_long
@@ -11,7 +13,6 @@ from typer.testing import CliRunner
 import benchmark.study
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, ReferenceDataError, RunError
-from benchmark.papers.printed.study import Printed
 from benchmark.study.model import References
 
 MEANS = {"smooth_ap": 0.6, "sup_ap": 0.62, "roadmap": 0.63}
@@ -34,10 +35,13 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_stats_writes_its_files(results):
-    assert run("stats", "toy", "--results", results).exit_code == 0
+def test_build_writes_its_files(results):
+    (results / "toy" / "provenance.json").write_text("{}")
+    assert run("build", "toy", "--results", results).exit_code == 0
     written = {path.stem for path in (results / "toy" / "stats").iterdir()}
     assert {"summary", "paired", "ablation", "gain"} < written
+    for name in ("tables", "figures", "sweeps"):
+        assert json.loads((results / "toy" / "papers" / f"{name}.json").read_text()) == []
 
 
 def test_frozen_runs_are_then_judged_and_reproduced(results):
@@ -66,14 +70,6 @@ def test_a_study_without_a_frozen_file_has_nothing_to_judge(results):
     assert "toy.csv yet: 'python -m benchmark freeze toy'" in found.stderr
 
 
-def test_what_papers_show_is_written_after_the_verdicts(results):
-    early = run("papers", "toy", "--results", results).exception
-    assert isinstance(early, RunError) and "python -m benchmark verdicts toy" in str(early)
-    run("verdicts", "toy", "--results", results)
-    assert run("papers", "toy", "--results", results).exit_code == 0
-    assert Printed.read(results / "toy") == Printed()
-
-
 def test_freeze_refuses_holes_unless_asked(results):
     write_long(without_number(long_table(MEANS), "seed == 0", "missing"), results / "toy")
     assert isinstance(run("freeze", "toy", "--results", results).exception, ReferenceDataError)
@@ -89,5 +85,5 @@ def test_an_unknown_selection_names_the_known_ones(results):
 
 def test_results_that_were_not_collected_are_a_clear_error(results):
     (results / "toy" / "runs.csv").unlink()
-    for verb in ("stats", "verdicts", "check", "claims", "papers", "freeze"):
+    for verb in ("build", "verdicts", "check", "claims", "freeze"):
         assert isinstance(run(verb, "toy", "--results", results).exception, RunError)

@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 from long_tables import run_table
-from made_up_inputs import printed_inputs
+from made_up_inputs import drawn, printed_inputs
 from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
@@ -19,7 +19,7 @@ from benchmark.papers.printed.grid import Axis
 from benchmark.papers.printed.study import printed_of
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
-from benchmark.report.papers.figures import build_paper_figures
+from benchmark.report.papers.figures import paper_figures
 from benchmark.report.table import NothingToShow
 
 ASKED = {
@@ -46,7 +46,7 @@ def figures_of(study, runs):
 
 
 def built(inputs):
-    return {name: drawing for name, _, _, drawing in build_paper_figures(inputs)}
+    return drawn(paper_figures(inputs))
 
 
 def marks(drawing, side, panel):

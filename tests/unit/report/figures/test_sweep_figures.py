@@ -5,14 +5,14 @@ import dataclasses
 import pandas as pd
 import pytest
 from long_tables import run_table
-from made_up_inputs import printed_inputs
+from made_up_inputs import drawn, printed_inputs
 from made_up_results import made_up_runs
 from made_up_sweeps import sweep_study
 
 from benchmark.papers.library import all_claims, all_figures, sweep_figures
 from benchmark.papers.printed.study import printed_of
 from benchmark.report.drawing import to_svg
-from benchmark.report.papers.figures import build_paper_figures, title_of
+from benchmark.report.papers.figures import paper_figures, title_of
 from benchmark.study import load_study
 
 BINS = {"paper": "fastap2019", "stated_in": "section 5.3"}
@@ -57,7 +57,7 @@ def built(study, epochs=8, claims=None):
     nothing = pd.DataFrame()
     runs = run_table(made_up_runs(study, epochs=epochs))
     inputs = printed_inputs(study, printed_of(study, runs, nothing, nothing), claims)
-    return {name: drawing for name, _, _, drawing in build_paper_figures(inputs)}
+    return drawn(paper_figures(inputs))
 
 
 def marks(drawing, panel):

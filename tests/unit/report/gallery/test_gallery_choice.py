@@ -59,7 +59,7 @@ def test_average_precision_follows_from_the_ranks(tmp_path):
     assert np.isnan(average_precision(np.array([], dtype=int)))
     arrays = write_neighbours_file(tmp_path / "neighbours.npz", 0)
     found = load_neighbours(tmp_path / "neighbours.npz", DIGEST)
-    with pytest.raises(RunError, match=r"none\.npz does not exist; train the run again"):
+    with pytest.raises(RunError, match=r"none\.npz does not exist or is empty"):
         load_neighbours(tmp_path / "none.npz", DIGEST)
     precision = [i / rank for i, rank in enumerate(found.ranks[0], start=1)]
     assert found.precisions[0] == pytest.approx(np.mean(precision))
@@ -84,7 +84,7 @@ def test_the_baseline_is_set_beside_the_best_loss_where_both_ran():
 def test_pairs_that_cannot_be_made_say_why():
     inputs = made_up_inputs(STUDY)
     with pytest.raises(ConfigError, match="did you mean 'sup_ap'"):
-        run_pairs(inputs, Choice(second="supap"))
+        Choice(second="supap").check(STUDY.losses)
     with pytest.raises(NothingToShow, match="no seed has finished both for smooth_ap"):
         run_pairs(inputs, Choice(seed=9))
 

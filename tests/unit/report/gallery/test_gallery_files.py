@@ -1,15 +1,16 @@
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
-from made_up_inputs import made_up_inputs, write_inputs, written_page
+from made_up_inputs import made_up_inputs, write_collected, written_page
 from made_up_neighbours import DIGEST, write_neighbours_file
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.report.gallery import load_neighbours, write_gallery
-from benchmark.report.page.page import load_gallery
-from benchmark.report.records import Gallery
+from benchmark.report.page.page import gallery_section
 from benchmark.report.render import as_text
 
 STUDY = made_up_study(
@@ -37,7 +38,8 @@ def made(tmp_path_factory):
 def test_gallery_leaves_a_picture_a_loss_and_the_numbers_of_every_recorded_query(made):
     results, gallery = made
     folder = results / "made_up" / "gallery"
-    assert Gallery.read(folder) == gallery and gallery.reason == ""
+    assert json.loads((folder / "gallery.json").read_text())["schema"] == 3
+    assert gallery.reason == ""
     (pair,) = gallery.pairs
     table = pd.read_csv(folder / "queries.csv")
     assert len(table) == pair.recorded == 12
@@ -71,7 +73,7 @@ def test_no_name_is_a_formula_in_the_table(name):
 def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
     results, gallery = made
     queries = gallery.pairs[0].queries
-    page = written_page(made_up_inputs(STUDY), results / "made_up")
+    page = written_page(made_up_inputs(STUDY), results / "made_up", gallery)
     section = page.split('<section id="gallery"')[1].split("</section>")[0]
     assert section.count("data:image/png;base64,") == 2
     assert section.count('<th scope="row">') == len(queries)
@@ -80,11 +82,9 @@ def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
 
 
 def test_pictures_beyond_the_limit_stay_in_the_folder(made):
-    folder = made[0] / "made_up" / "gallery"
-    everything = load_gallery(folder)
+    everything = gallery_section(made[1])
     largest = max(map(len, everything.pairs[0].pictures.values()))
-    some = load_gallery(folder, limit=largest)
-    assert "run 'python -m benchmark gallery" in load_gallery(folder / "none").reason
+    some = gallery_section(made[1], limit=largest)
     assert [len(each.pairs[0].pictures) for each in (everything, some)] == [2, 1]
     assert (everything.left_out, some.left_out) == (0, 1)
 
@@ -106,7 +106,7 @@ def test_a_gallery_that_cannot_be_made_says_why_in_its_place(tmp_path, case):
         "no common seed": "no seed has",
     }
     assert expected[case] in gallery.reason and not gallery.pairs
-    page = written_page(inputs, tmp_path / "made_up")
+    page = written_page(inputs, tmp_path / "made_up", gallery)
     assert expected[case] in page.split('<section id="gallery"')[1].split("</section>")[0]
 
 
@@ -115,7 +115,7 @@ def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
     from benchmark.__main__ import app
 
     monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: STUDY)
-    write_inputs(made_up_inputs(STUDY), made_up_runs(STUDY), tmp_path)
+    write_collected(made_up_inputs(STUDY), made_up_runs(STUDY), tmp_path)
     recorded(tmp_path)
     command = [
         "gallery",

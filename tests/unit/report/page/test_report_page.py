@@ -7,17 +7,20 @@ import pytest
 from html_outline import Outline
 from made_up_inputs import (
     WENT_WRONG,
+    built,
     made_up_inputs,
     made_up_provenance,
-    write_inputs,
+    write_collected,
     written_page,
 )
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
+from benchmark.core.errors import RunError
 from benchmark.report.page.answer import answer, run_counts, verdict_counts
 from benchmark.report.page.notices import notices
 from benchmark.report.page.page import build_page
+from benchmark.report.tables import TABLES
 from benchmark.study.model import References
 
 FIGURE = ("seed_differences",)  # one is enough where the rest of the page is what matters
@@ -36,15 +39,13 @@ def clean():
 
 
 @pytest.fixture(scope="module")
-def folder(inputs, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("study")
-    written_page(inputs, folder)
-    return folder
+def shown(inputs, tmp_path_factory):
+    return built(inputs, tmp_path_factory.mktemp("study"))
 
 
 @pytest.fixture(scope="module")
-def page(inputs, folder):
-    return build_page(inputs, folder)
+def page(inputs, shown):
+    return build_page(inputs, shown)
 
 
 def test_page_is_well_formed_with_unique_ids_and_links_that_lead_somewhere(page):
@@ -95,15 +96,15 @@ def test_page_has_every_part_of_a_report(page):
     assert "numpy 2.3.0 (7 runs); 2.4.6 (70 runs)" in page
 
 
-def test_equal_inputs_give_an_equal_page(inputs, page, folder, tmp_path):
-    assert build_page(inputs, folder) == page
+def test_equal_inputs_give_an_equal_page(inputs, page, shown, tmp_path):
+    assert build_page(inputs, shown) == page
     small = dataclasses.replace(inputs, study=dataclasses.replace(inputs.study, figures=FIGURE))
     assert written_page(small, tmp_path) == written_page(small, tmp_path)
 
 
-def test_the_page_shows_the_tables_and_figures_that_were_written_and_makes_none(inputs, folder):
+def test_the_page_shows_the_tables_and_figures_that_were_made_and_makes_none(inputs, shown):
     other = dataclasses.replace(inputs, summary=inputs.summary.iloc[:0])
-    assert 'id="table-comparison"' in build_page(other, folder)
+    assert 'id="table-comparison"' in build_page(other, shown)
 
 
 def test_answer_is_computed_from_the_results(inputs):
@@ -160,11 +161,11 @@ def test_a_complete_uniform_study_has_no_reason_for_caution(clean):
 
 
 def test_results_come_before_the_papers_only_where_a_study_names_no_references(clean, tmp_path):
-    def order(study):
-        page = build_page(dataclasses.replace(clean, study=study), tmp_path)
-        return re.findall(r'<section id="(\w+)"', page)
+    shown = built(clean, tmp_path)
 
-    written_page(clean, tmp_path)
+    def order(study):
+        page = build_page(dataclasses.replace(clean, study=study), shown)
+        return re.findall(r'<section id="(\w+)"', page)
 
     named = dataclasses.replace(clean.study, references=References((), "frozen.csv"))
     own, papers = order(clean.study), order(named)
@@ -179,34 +180,68 @@ def test_a_section_without_content_gives_each_reason_once(clean, tmp_path):
     assert section.count("there are no verdicts") == 1 and "<h3>" not in section
 
 
-def test_report_verb_refuses_without_results_and_builds_when_told(tmp_path, monkeypatch):
-    import benchmark.study
-    from benchmark.__main__ import app
-    from benchmark.core.errors import RunError
-
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: made_up_study())
-    refused = CliRunner().invoke(app, ["report", "made_up", "--results", str(tmp_path)])
-    assert isinstance(refused.exception, RunError) and "--partial" in str(refused.exception)
-    built = CliRunner().invoke(app, ["report", "made_up", "--partial", "--results", str(tmp_path)])
-    assert built.exit_code == 0 and (tmp_path / "made_up" / "report" / "index.html").is_file()
-
-
-def test_verbs_write_tables_and_figures(tmp_path, monkeypatch):
+def built_by_verb(study, results, monkeypatch, verb="build"):
     import benchmark.study
     from benchmark.__main__ import app
 
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: study)
+    return CliRunner().invoke(app, [verb, "made_up", "--results", str(results)])
+
+
+def test_build_refuses_before_anything_was_collected(tmp_path, monkeypatch):
+    refused = built_by_verb(made_up_study(), tmp_path, monkeypatch)
+    assert isinstance(refused.exception, RunError) and "runs.csv" in str(refused.exception)
+
+
+@pytest.mark.parametrize("verb", ["build", "tables", "report"])
+def test_build_and_the_old_verbs_write_everything(verb, tmp_path, monkeypatch):
     study = made_up_study(
         losses=("smooth_ap", "sup_ap"), seeds=(0, 1), tables=("comparison",), figures=("loss_cost",)
     )
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: study)
-    folder = write_inputs(made_up_inputs(study), made_up_runs(study), tmp_path)
-    for verb in ("tables", "plots"):
-        assert CliRunner().invoke(app, [verb, "made_up", "--results", str(tmp_path)]).exit_code == 0
+    folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)
+    assert built_by_verb(study, tmp_path, monkeypatch, verb).exit_code == 0
     assert sorted(path.name for path in (folder / "tables").iterdir()) == [
-        *(f"comparison.{kind}" for kind in ("csv", "html", "md", "tex")),
-        "contents.json",
+        *(f"comparison.{kind}" for kind in ("csv", "html", "md", "tex"))
     ]
     assert sorted(path.name for path in (folder / "figures").iterdir()) == [
-        "contents.json",
         *(f"loss_cost.{kind}" for kind in ("csv", "pdf", "svg")),
     ]
+    assert (folder / "stats" / "summary.csv").is_file() and (folder / "verdicts.csv").is_file()
+    assert (folder / "report" / "failed.txt").read_text() == ""
+
+
+def test_what_fails_is_named_and_costs_none_of_the_others(tmp_path, monkeypatch):
+    def broken(inputs):
+        raise ZeroDivisionError("it is odd")
+
+    study = made_up_study(
+        losses=("smooth_ap", "sup_ap"), seeds=(0, 1), tables=("cost",), figures=("loss_cost",)
+    )
+    entry = dataclasses.replace(TABLES["cost"], target=broken)
+    monkeypatch.setattr("benchmark.report.build.TABLES", {"cost": entry})
+    folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)
+    (analysis := folder / "analyses" / "half").mkdir(parents=True)
+    (analysis / "summary.json").write_text("{}")
+    done = built_by_verb(study, tmp_path, monkeypatch)
+    assert done.exit_code == 0 and "in broken" in done.stderr
+    failed = (folder / "report" / "failed.txt").read_text().splitlines()
+    assert failed[0] == "table cost: ZeroDivisionError: it is odd"
+    assert failed[1].startswith("analysis half: ") and len(failed) == 2
+    page = (folder / "report" / "index.html").read_text()
+    assert "Not made: table cost (ZeroDivisionError: it is odd)." in page
+    assert 'id="figure-loss_cost"' in page or "loss_cost.csv" in page
+    assert (folder / "figures" / "loss_cost.csv").is_file()
+    monkeypatch.undo()
+    (analysis / "summary.json").unlink()
+    assert built_by_verb(study, tmp_path, monkeypatch).exit_code == 0
+    assert (folder / "report" / "failed.txt").read_text() == ""
+
+
+def test_a_page_that_fails_leaves_the_files_and_a_word(tmp_path, monkeypatch):
+    study = made_up_study(losses=("smooth_ap",), seeds=(0,), tables=(), figures=())
+    monkeypatch.setattr("benchmark.report.build.build_page", lambda *_: 1 / 0)
+    folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)
+    assert built_by_verb(study, tmp_path, monkeypatch).exit_code == 0
+    assert "page: ZeroDivisionError" in (folder / "report" / "failed.txt").read_text()
+    assert "could not be made" in (folder / "report" / "index.html").read_text()
+    assert (folder / "verdicts.csv").is_file()

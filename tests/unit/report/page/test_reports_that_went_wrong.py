@@ -11,15 +11,16 @@ from long_tables import run_table
 from made_up_inputs import (
     made_up_inputs,
     made_up_provenance,
-    write_inputs,
+    printed_inputs,
+    write_collected,
     written_page,
 )
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.report.inputs import FILES, Inputs, read_inputs
-from benchmark.report.page import write_report
+from benchmark.papers.printed.study import Printed
+from benchmark.report.build import PAGE, build
+from benchmark.report.inputs import FRAMES, Inputs
 from benchmark.report.page.notices import notices
-from benchmark.report.steps import write_tables
 
 FIGURE = ("seed_differences",)  # one is enough where the rest of the page is what matters
 
@@ -99,11 +100,9 @@ def test_page_of_a_half_finished_grid_counts_and_lists_what_is_missing(tmp_path)
     assert "Batch size 32" in compared and ">nan<" not in page
 
 
-def test_page_builds_without_any_file_and_says_what_is_missing(tmp_path):
-    path = write_report(made_up_study(), tmp_path)
-    assert path == tmp_path / "made_up" / "report" / "index.html"
-    text = path.read_text()
-    assert "runs.csv is missing" in text and "There is no answer yet" in text
+def test_the_page_of_a_study_without_runs_says_so(tmp_path):
+    page = written_page(printed_inputs(made_up_study(), Printed()), tmp_path)
+    assert "No run is recorded for this study" in page and "There is no answer yet" in page
 
 
 def test_page_hides_where_and_by_whom_it_was_made(tmp_path):
@@ -116,9 +115,9 @@ def test_page_hides_where_and_by_whom_it_was_made(tmp_path):
         "hostname": "secret-box",
         "root": "/home/somebody/bench/results",
     }
-    folder = write_inputs(dataclasses.replace(inputs, provenance=record), runs, tmp_path)
-    write_tables(read_inputs(study, tmp_path), folder / "tables")
-    text = write_report(study, tmp_path).read_text()
+    write_collected(dataclasses.replace(inputs, provenance=record), runs, tmp_path)
+    assert build(study, tmp_path).failed == {}
+    text = (tmp_path / "made_up" / PAGE).read_text()
     assert "somebody" not in text and "secret-box" not in text and str(tmp_path) not in text
     assert "…/cat.png" in text
 
@@ -141,7 +140,7 @@ def test_a_large_study_stays_readable(tmp_path):
     study = made_up_study()
     one = made_up_inputs(study, runs=made_up_runs(study, epochs=4))
     names = [f"set_{number:02d}" for number in range(4)]
-    tables = {name: _copies(getattr(one, name), names) for name in FILES}
+    tables = {name: _copies(getattr(one, name), names) for name in FRAMES}
     runs = _copies(made_up_runs(study, epochs=4), names)
     many = Inputs.of(study, run_table(runs), tables, one.printed, one.provenance)
     page = written_page(many, tmp_path)

@@ -7,7 +7,7 @@ import io
 import pandas as pd
 import pytest
 from long_tables import run_table
-from made_up_inputs import printed_inputs
+from made_up_inputs import made_tables, printed_inputs
 from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
@@ -17,7 +17,6 @@ from benchmark.papers.printed.gap import GapDecrease
 from benchmark.papers.printed.study import printed_of
 from benchmark.report.papers.tables import paper_tables
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
-from benchmark.report.steps import write_tables
 from benchmark.study.model import References
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
@@ -37,13 +36,13 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def tables(inputs):
-    return paper_tables(inputs)
+    return {part.name: part.make() for part in paper_tables(inputs)}
 
 
 def tables_of(study, runs, verdicts=NOTHING, gaps=()):
     """Return the papers' tables of a study with these runs and verdicts."""
     printed = printed_of(study, run_table(runs), verdicts, NOTHING, gaps)
-    return paper_tables(printed_inputs(study, printed))
+    return {part.name: part.make() for part in paper_tables(printed_inputs(study, printed))}
 
 
 def cell(table, row, column, section=0):
@@ -196,8 +195,7 @@ def test_a_study_without_runs_still_shows_what_was_published(inputs):
 
 def test_paper_tables_are_written_beside_the_others(inputs, tmp_path):
     chosen = dataclasses.replace(inputs.study, tables=("outside",))
-    artefacts = write_tables(dataclasses.replace(inputs, study=chosen), tmp_path)
-    written = {artefact.name: artefact for artefact in artefacts}
+    written = made_tables(dataclasses.replace(inputs, study=chosen), tmp_path)
     assert written["roadmap2021v2_table8"].rows == 2
     assert (tmp_path / "roadmap2021v2_table8.tex").is_file()
     assert written["outside"].reason or (tmp_path / "outside.csv").is_file()

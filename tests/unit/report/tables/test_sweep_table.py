@@ -9,16 +9,14 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_inputs import made_up_inputs, written_page
+from made_up_inputs import made_tables, made_up_inputs, written_page
 from made_up_results import made_up_runs, made_up_study
 from made_up_sweeps import sweep_study
 from scipy import stats
 
-from benchmark.papers.printed.study import Printed
 from benchmark.report.page.answer import answer
-from benchmark.report.papers.tables import sweep_tables
+from benchmark.report.papers.tables import paper_tables
 from benchmark.report.render import to_csv
-from benchmark.report.steps import write_tables
 from benchmark.stats.families import holm
 from benchmark.stats.moderation import moderate
 
@@ -47,7 +45,7 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def table(inputs):
-    return sweep_tables(inputs)["sweeps"]
+    return next(part.make() for part in paper_tables(inputs) if part.name == "sweeps")
 
 
 def last(inputs, loss: str, metric: str) -> np.ndarray:
@@ -98,15 +96,10 @@ def test_batch_sizes_and_samplings_are_compared_with_the_default_that_the_sweep_
 
 def test_the_table_is_written_in_every_format(tmp_path, inputs):
     study = dataclasses.replace(inputs.study, tables=())
-    (record,) = write_tables(dataclasses.replace(inputs, study=study), tmp_path)
+    (record,) = made_tables(dataclasses.replace(inputs, study=study), tmp_path).values()
     assert (record.name, record.rows) == ("sweeps", 10)
     for kind in ("csv", "md", "tex", "html"):
         assert (tmp_path / f"sweeps.{kind}").is_file()
-
-
-def test_the_values_are_read_as_they_were_written(tmp_path, inputs):
-    inputs.printed.write(tmp_path)
-    assert Printed.read(tmp_path) == inputs.printed
 
 
 def test_the_csv_has_the_numbers_in_full(table):
@@ -126,7 +119,7 @@ def test_the_csv_has_the_numbers_in_full(table):
 def test_other_studies_have_no_such_table_and_no_such_sentence():
     other = made_up_study()
     made = made_up_inputs(other)
-    assert sweep_tables(made) == {}
+    assert list(paper_tables(made)) == []
     assert not [sentence for sentence in answer(made) if "sweep" in sentence]
 
 

@@ -256,7 +256,7 @@ def test_a_step_has_the_files_the_output_and_the_status_of_one_started_by_itself
     (server := ForkServer()).start(runs=False)
     wait_for(lambda: listens(os.environ[VARIABLE]))
     try:
-        for results, words in (("forked", ["collect"]), ("missing", ["stats"])):
+        for results, words in (("forked", ["collect"]), ("missing", ["build"])):
             arguments = [*words, study.name, "--results", results]
             status = step_forked(arguments)
             forked = capfd.readouterr()
