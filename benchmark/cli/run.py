@@ -117,17 +117,15 @@ def select(
     from benchmark.runs.table import RunTable
     from benchmark.stats.budgets import select as choose
     from benchmark.study import load_study
-    from benchmark.study.trials.selection import FILE, write_selected
+    from benchmark.study.trials.selection import write_selected
 
     loaded = load_study(study)
     if loaded.trials is None:
         raise RunError(f"study '{loaded.name}' has no trials to choose from: it has no 'rules'")
     collect(loaded, results)
-    folder = loaded.folder(results)
-    selection = choose(loaded, RunTable.read(folder))
-    selection.write(folder / FILE)
-    echo(f"wrote {folder / FILE}")
-    echo(f"wrote {write_selected(loaded, selection, results)}")
+    choices = choose(loaded, RunTable.read(loaded.folder(results)))
+    for path in write_selected(loaded, choices, results):
+        echo(f"wrote {path}")
 
 
 @app.command()
@@ -150,24 +148,16 @@ def challenge(
     from benchmark.core.environment import PLUGINS
     from benchmark.report.page.answer import standing
     from benchmark.study.format import ROOT
-    from benchmark.study.trials.challenge import (
-        FIELD,
-        copied_loss,
-        require_challenger,
-        write_challenge,
-    )
+    from benchmark.study.trials.challenge import FIELD, write_challenge
 
-    name = loss.stem
-    folder = results / "challenges" / name
-    require_challenger(loss, folder, results)
-    plugins = copied_loss(loss, folder)
+    field = field or ROOT / "results" / "reference" / FIELD
+    study, plugins = write_challenge(loss, trials, field, results)
     os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
-    study = write_challenge(name, trials, field or ROOT / "results" / "reference" / FIELD, folder)
     command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
     if status := _status_of([*command, "--results", str(results)]):
         raise typer.Exit(status)
     final = results / f"{study.stem}-selected"
-    echo("\n".join(standing(guess_csv(final / "stats" / "budget_ranks.csv"), name)))
+    echo("\n".join(standing(guess_csv(final / "stats" / "budget_ranks.csv"), loss.stem)))
     echo(f"page: {final / 'report' / 'index.html'}")
 
 

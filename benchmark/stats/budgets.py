@@ -19,7 +19,6 @@ test classes |
 flipped, best_kept |
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -28,7 +27,7 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from benchmark.core.cells import Setting
+from benchmark.core.cells import CELL_COLUMNS
 from benchmark.core.errors import RunError
 from benchmark.core.seeding import derive
 from benchmark.runs.table import RunTable
@@ -36,14 +35,16 @@ from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
 from benchmark.stats.moderation import moderate
 from benchmark.stats.paired import corrected, paired_tests
 from benchmark.study.model import Study
-from benchmark.study.trials.grid import FOLD, trial_of
-from benchmark.study.trials.selection import AUTHORS, EQUAL, Choice, Selection
+from benchmark.study.trials.grid import FOLD, TRIAL, trial_setting
+from benchmark.study.trials.selection import AUTHORS, EQUAL, Choice
 
 DRAWS = 2000
 WHERE = ["dataset", "setting", "batch_size"]
-Rule = tuple[str, int]  # rule set, trials
-NAMED = "'references.trials' names a study with 'rules', which make trials"
-PLACE = ["dataset", "setting", "batch_size", "loss"]  # of a table of trials
+PLACE = [*WHERE, "loss"]
+# What labels of runs say: that of a trial, x.fold1 and y~trial02; of a final run, x and y~equal16.
+TRIALS = rf"(?P<dataset>.+){FOLD}(?P<fold>\d+)/(?P<setting>.+)~{TRIAL}(?P<trial>\d\d)"
+FINALS = rf"(?P<dataset>.+)/(?P<setting>.+)~(?:{AUTHORS}|{EQUAL}(?P<trials>\d\d?))"
+SPLITS = ["held_out", "test"]  # of a trial and of a final run
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,12 @@ class Place:
 
     trials     {loss: (T + 1, F)}: scores on held-out classes, the published setting first; a trial
                without a score has 0, the worst there is
-    finals     {(rule set, trials): (L, S)}: scores on the test classes by seed, NaN without one
+    finals     {trials: (L, S)}: scores on the test classes by seed, NaN without one
     """
 
     where: tuple[str, str, int]
-    losses: list[str]
     trials: dict[str, Floats]
-    finals: dict[Rule, Floats]
+    finals: dict[int, Floats]
     alpha: float
 
     @cached_property
@@ -69,75 +69,72 @@ class Place:
             for loss, folds in self.trials.items()
         }
 
-    def curves(self) -> Iterator[dict[str, object]]:
-        """Yield the rows of budget_curves."""
-        for loss in self.losses:
-            mean = expected_best(self.trials[loss][1:].mean(axis=1))
-            bounds = [self.alpha / 2, 1 - self.alpha / 2]
+    def curves(self) -> Iterator[pd.DataFrame]:
+        """Yield rows of budget_curves."""
+        bounds = [self.alpha / 2, 1 - self.alpha / 2]
+        for loss, folds in self.trials.items():
+            mean = expected_best(folds[1:].mean(axis=1))
             low, high = np.quantile(expected_best(self.redrawn[loss]), bounds, axis=0)
-            for number, values in enumerate(zip(mean, low, high, strict=True), 1):
-                names = ("mean", "ci_low", "ci_high")
-                yield {"loss": loss, "trials": number, **dict(zip(names, values, strict=True))}
+            trials = np.arange(1, len(mean) + 1)
+            yield pd.DataFrame(
+                {"loss": loss, "trials": trials, "mean": mean, "ci_low": low, "ci_high": high}
+            )
 
-    def ranks(self) -> Iterator[dict[str, object]]:
-        """Yield the rows of budget_ranks, without times."""
-        for rule, finals in self.finals.items():
+    def ranks(self) -> Iterator[pd.DataFrame]:
+        """Yield rows of budget_ranks, without times."""
+        for budget, finals in self.finals.items():
             n = np.isfinite(finals).sum(axis=1)
             mean, sd = mean_sd(finals)
             half = t_half_widths(sd, n, 1 - self.alpha)
             scores = np.nan_to_num(mean)
-            order = order_under(scores, self.drawn(rule, "both"), self.alpha)
-            rank = (-scores).argsort(kind="stable").argsort() + 1
-            for row, loss in enumerate(self.losses):
-                yield {
-                    "rules": rule[0], "trials": rule[1], "loss": loss, "n": n[row],
-                    "mean": mean[row], "ci_low": mean[row] - half[row],
-                    "ci_high": mean[row] + half[row], "rank": rank[row],
-                    "rank_low": order.low[row], "rank_high": order.high[row],
-                }  # fmt: skip
+            *_, draws = self.drawn(budget).values()
+            order = order_under(scores, draws, self.alpha)
+            yield pd.DataFrame({
+                "rules": rules(budget), "trials": budget, "loss": [*self.trials], "n": n,
+                "mean": mean, "ci_low": mean - half, "ci_high": mean + half,
+                "rank": (-scores).argsort(kind="stable").argsort() + 1,
+                "rank_low": order.low, "rank_high": order.high,
+            })  # fmt: skip
 
-    def order(self) -> Iterator[dict[str, object]]:
-        """Yield the rows of budget_order."""
-        for rule, finals in self.finals.items():
-            scores = np.nan_to_num(mean_sd(finals)[0])
-            for source in ("seeds", "trials", "both") if rule[1] else ("seeds",):
-                found = asdict(order_under(scores, self.drawn(rule, source), self.alpha))
-                found = {key: found[key] for key in ("kendall", "flipped", "best_kept")}
-                yield {"rules": rule[0], "trials": rule[1], "source": source, **found}
+    def order(self) -> Iterator[pd.DataFrame]:
+        """Yield rows of budget_order."""
+        for budget, finals in self.finals.items():
+            for source, draws in self.drawn(budget).items():
+                found = asdict(order_under(np.nan_to_num(mean_sd(finals)[0]), draws, self.alpha))
+                found |= {"rules": rules(budget), "trials": budget, "source": source}
+                columns = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
+                yield pd.DataFrame([found], columns=columns)
 
-    def drawn(self, rule: Rule, source: str) -> Floats:
-        """Return (L, DRAWS) scores with seeds, trials or both drawn again.
+    def drawn(self, budget: int) -> dict[str, Floats]:
+        """Return (L, DRAWS) scores with seeds, trials or both drawn again; the last of them all.
 
         Only chosen settings were run on the test classes, so trials drawn again move a test score
         by what they change of the best score on the held-out classes.
         """
-        finals, budget = self.finals[rule], rule[1]
-        generator = _generator("seeds", *self.where, *rule)
-        scores = np.repeat(np.nan_to_num(mean_sd(finals)[0])[:, None], DRAWS, axis=1)
-        if source != "trials":
-            scores = np.nan_to_num(seeds_drawn(finals, DRAWS, generator))
-        if source == "seeds" or not budget:
-            return scores
-        best = [self.trials[loss][1 : budget + 1].mean(axis=1).max() for loss in self.losses]
-        again = [self.redrawn[loss][:, :budget].max(axis=1) for loss in self.losses]
-        moved: Floats = scores + np.array(again) - np.array(best)[:, None]
-        return moved
+        finals = self.finals[budget]
+        generator = _generator("seeds", *self.where, rules(budget), budget)
+        seeds = np.nan_to_num(seeds_drawn(finals, DRAWS, generator))
+        if not budget:
+            return {"seeds": seeds}
+        best = [folds[1 : budget + 1].mean(axis=1).max() for folds in self.trials.values()]
+        again = [folds[:, :budget].max(axis=1) for folds in self.redrawn.values()]
+        scores = np.nan_to_num(mean_sd(finals)[0])[:, None]
+        trials, both = (
+            each + np.array(again) - np.array(best)[:, None] for each in (scores, seeds)
+        )
+        return {"seeds": seeds, "trials": trials, "both": both}
 
-    def gaps(self) -> pd.DataFrame:
-        """Return the rows of budget_gaps."""
-        tables = []
-        published = self.finals.get((AUTHORS, 0))
-        for (rules, budget), finals in self.finals.items():
-            if rules == AUTHORS or published is None:
-                continue
-            _, sd = mean_sd(finals - published)
-            n = np.isfinite(finals - published).sum(axis=1)
-            shared = moderate(sd**2, n - 1.0)
-            tests = paired_tests(finals, published, self.alpha, (shared.variance, shared.df))
-            tables.append(tests.assign(loss=self.losses, trials=budget, family=str(budget)))
-        if not tables:
-            return pd.DataFrame()
-        return corrected(pd.concat(tables, ignore_index=True), self.alpha).drop(columns="family")
+    def gaps(self) -> Iterator[pd.DataFrame]:
+        """Yield the rows of budget_gaps."""
+        published, tables = self.finals.get(0), []
+        for budget, finals in self.finals.items():
+            if budget and published is not None:
+                sd, n = mean_sd(finals - published)[1], np.isfinite(finals - published).sum(axis=1)
+                shared = moderate(sd**2, n - 1.0)
+                tests = paired_tests(finals, published, self.alpha, (shared.variance, shared.df))
+                tables.append(tests.assign(loss=[*self.trials], trials=budget, family=budget))
+        if tables:
+            yield corrected(pd.concat(tables, ignore_index=True), self.alpha).drop(columns="family")
 
 
 def analyse_budgets(
@@ -145,68 +142,89 @@ def analyse_budgets(
 ) -> dict[str, pd.DataFrame]:
     """Return the tables of the list above by name, from the tables of trials and final runs."""
     scores = trial_scores(trials, metric)
-    places = list(_places(scores, final, metric, alpha))
-    tables = {
-        "budget_ranks": _table(places, lambda place: pd.DataFrame(place.ranks())),
-        "budget_curves": _table(places, lambda place: pd.DataFrame(place.curves())),
-        "budget_gaps": _table(places, Place.gaps),
+    places = list(_places(scores, _finals(_scores(final, metric)), alpha))
+
+    def table(of: Callable[[Place], Iterator[pd.DataFrame]]) -> pd.DataFrame:
+        tables = [
+            pd.DataFrame([place.where] * len(each), columns=WHERE).join(each)
+            for place in places
+            for each in of(place)
+        ]
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+    return {
+        "budget_ranks": _with_seconds(table(Place.ranks), trials, final),
+        "budget_curves": table(Place.curves),
+        "budget_gaps": table(Place.gaps),
         "budget_options": _options(trials, scores),
-        "budget_order": _table(places, lambda place: pd.DataFrame(place.order())),
+        "budget_order": table(Place.order),
     }
-    tables["budget_ranks"] = _with_seconds(tables["budget_ranks"], trials, final)
-    return tables
 
 
-def _table(places: list[Place], rows: Callable[[Place], pd.DataFrame]) -> pd.DataFrame:
-    tables = [
-        pd.DataFrame([place.where] * len(table), columns=WHERE).join(table)
-        for place in places
-        if len(table := rows(place))
-    ]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+def rules(trials: int) -> str:
+    """Return the rule set of a final run whose setting is the best of so many trials."""
+    return EQUAL if trials else AUTHORS
 
 
-def _places(scores: pd.DataFrame, final: RunTable, metric: str, alpha: float) -> Iterator[Place]:
-    runs = [*PLACE, "seed"]
-    values = final.test_scores("last", [metric]).query("split == 'test'")[[*runs, "value"]]
-    finals = final.attempts().merge(values, how="left", on=runs)
-    finals = finals.assign(
-        rule=finals["setting"].map(rule_of), setting=finals["setting"].map(plain)
-    )
-    for where, part in scores.groupby(level=WHERE, sort=False):
+def _places(trials: pd.DataFrame, finals: pd.DataFrame, alpha: float) -> Iterator[Place]:
+    for where, part in trials.groupby(level=WHERE, sort=False):
         here = finals[(finals[WHERE] == list(where)).all(axis=1)]
-        table = here.pivot(index=["rule", "loss"], columns="seed", values="value")
-        losses = list(dict.fromkeys(part.index.get_level_values("loss")))
-        rules = sorted(set(here["rule"]), key=lambda rule: rule[1])
         dataset, setting, size = map(str, where)
+        scores = here.pivot(index=["trials", "loss"], columns="seed", values="value")
+        folds = {str(loss): each for loss, each in part.groupby(level="loss", sort=False)}
         yield Place(
             (dataset, setting, int(size)),
-            losses,
-            {loss: part.xs(loss, level="loss").fillna(0.0).to_numpy() for loss in losses},
-            {rule: table.xs(rule).reindex(losses).to_numpy() for rule in rules},
+            {loss: each.fillna(0.0).to_numpy() for loss, each in folds.items()},
+            {
+                each: scores.xs(each).reindex([*folds]).to_numpy()
+                for each in sorted(set(here["trials"]))
+            },
             alpha,
         )
 
 
-def rule_of(setting: str) -> Rule:
-    """Return the rule set and number of trials of a final setting, ("equal", 16) of x~equal16.
+def _labelled(runs: pd.DataFrame, pattern: str, what: str) -> pd.DataFrame:
+    """Return rows of runs with what their labels say; dataset, setting as the blocks have them."""
+    labels = runs["dataset"] + "/" + runs["setting"]
+    found = labels.str.extract(f"^{pattern}$")
+    if len(other := labels[found["setting"].isna()]):
+        words = "'references.trials' names a study with 'rules', which make trials"
+        raise RunError(f"runs under '{other.iloc[0]}' are no {what}; {words}")
+    return runs.assign(**found)
 
-    Raise RunError for any other setting.
+
+def _trials(runs: pd.DataFrame) -> pd.DataFrame:
+    return _labelled(runs, TRIALS, "trials").astype({"fold": int, "trial": int})
+
+
+def _finals(runs: pd.DataFrame) -> pd.DataFrame:
+    found = _labelled(runs, FINALS, "final runs that trials chose")
+    return found.assign(trials=found["trials"].fillna(0).astype(int))
+
+
+def _scores(table: RunTable, metric: str) -> pd.DataFrame:
+    """Return the score of every run; NaN of one without (diverged)."""
+    scores, run = table.test_scores("last", [metric]), [*CELL_COLUMNS, "seed"]
+    values = scores.loc[scores["split"].isin(SPLITS), [*run, "value"]]
+    return table.attempts().merge(values, how="left", on=run)
+
+
+def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
+    """Return the score of every trial: a row per dataset, setting, batch size, loss and trial.
+
+    Columns are (fold, seed). ``setting`` is that of the blocks as written. A run without a score
+    (diverged) leaves NaN.
     """
-    name = ("", *Setting.from_label(setting).options)[-1]
-    if name == AUTHORS:
-        return AUTHORS, 0
-    if found := re.fullmatch(f"{EQUAL}([0-9]{{1,2}})", name):
-        return EQUAL, int(found[1])
-    raise RunError(f"runs under '{setting}' are no final runs that trials chose; {NAMED}")
+    runs = _trials(_scores(table, metric))
+    index = [*PLACE, "trial"]
+    return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
 
 
 def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of budget_options: every setting that differs among the trials of a loss."""
     drawn = scores.mean(axis=1, skipna=False).fillna(0.0).rename("score").reset_index()
     drawn = drawn[drawn["trial"] > 0]
-    runs = trials.runs.drop_duplicates(["setting", "loss", "batch_size"])
-    runs = with_trials(runs)
+    runs = _trials(trials.runs.drop_duplicates(["setting", "loss", "batch_size"]))
     columns = [name for name in map(str, runs) if name.startswith(("loss.", "recipe."))]
     rows = []
     for where, part in drawn.groupby(PLACE, sort=False):
@@ -222,20 +240,13 @@ def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
 
 def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.DataFrame:
     """Return the table with the time of the runs that led to each choice, and of a final run."""
-    search, ends = trials.costs(), final.costs()
-    search = with_trials(search).assign(dataset=search["dataset"].str.rpartition(FOLD)[0])
-    ends = ends.assign(rule=ends["setting"].map(rule_of), setting=ends["setting"].map(plain))
-    one = ends.groupby([*PLACE, "rule"])["total_seconds"].mean()
-    spent = search.groupby([*PLACE, "trial"])["total_seconds"].sum().unstack("trial").fillna(0.0)
-    keys = [
-        ((row.dataset, row.setting, row.batch_size, row.loss), (row.rules, row.trials))
-        for row in ranks.itertuples()
-    ]
+    search = _trials(trials.costs()).groupby([*PLACE, "trial"])["total_seconds"].sum()
+    spent = search.unstack("trial").fillna(0.0)
+    ends = _finals(final.costs()).groupby([*PLACE, "trials"])["total_seconds"].mean()
+    keys = list(ranks[[*PLACE, "trials"]].itertuples(index=False, name=None))
     return ranks.assign(
-        seconds=[
-            float(spent.loc[[where], 1:budget].sum(axis=1).iloc[0]) for where, (_, budget) in keys
-        ],
-        run_seconds=[one.get((*where, rule), np.nan) for where, rule in keys],
+        seconds=[spent.loc[[tuple(where)], 1:most].sum(axis=1).iloc[0] for *where, most in keys],
+        run_seconds=[ends.get(key, np.nan) for key in keys],
     )
 
 
@@ -243,44 +254,7 @@ def _generator(*role: str | int) -> np.random.Generator:
     return np.random.default_rng(derive(0, "budgets", *role))
 
 
-def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
-    """Return the score of every trial: a row per dataset, setting, batch size, loss and trial.
-
-    Columns are (fold, seed). ``setting`` is that of the blocks as written. A run without a score
-    (diverged) leaves NaN.
-    """
-    scores = table.test_scores("last", [metric])
-    runs = table.attempts().merge(
-        scores.drop(columns=["run_id", "epoch"]), how="left",
-        on=["dataset", "setting", "loss", "base_loss", "batch_size", "seed"],
-    )  # fmt: skip
-    whole = runs["dataset"].str.rpartition(FOLD)
-    if len(other := runs[whole[1] != FOLD]):
-        raise RunError(f"runs on '{other['dataset'].iloc[0]}' are no trials on a fold; {NAMED}")
-    runs = with_trials(runs).assign(dataset=whole[0], fold=whole[2].astype(int))
-    index = [*PLACE, "trial"]
-    return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
-
-
-def with_trials(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of runs with ``trial``, their number, and ``setting`` as the blocks have it.
-
-    Raise RunError for a run that is no trial.
-    """
-    try:
-        trials = [trial_of(Setting.from_label(label)) for label in runs["setting"]]
-    except ValueError as error:
-        raise RunError(f"{error}; {NAMED}") from error
-    return runs.assign(trial=trials, setting=runs["setting"].map(plain))
-
-
-def plain(setting: str) -> str:
-    """Return the setting of the block as written, "x" of "x~equal16"."""
-    found = Setting.from_label(setting)
-    return Setting(found.backbone, found.options[:-1]).label
-
-
-def select(study: Study, table: RunTable) -> Selection:
+def select(study: Study, table: RunTable) -> list[Choice]:
     """Return the best setting of each loss after each number of trials of ``study``.
 
     The published setting is chosen from no trial. Raise RunError when a trial has no result.
@@ -294,7 +268,7 @@ def select(study: Study, table: RunTable) -> Selection:
         )
     means = trial_scores(table, study.metrics[0]).mean(axis=1, skipna=False)
     overrides = {
-        (block.name, loss.label, trial_of(block.setting)): block.overrides
+        (block.name, loss.label, block.setting.label): block.overrides
         for block in study.blocks
         for loss in block.losses
     }
@@ -303,9 +277,9 @@ def select(study: Study, table: RunTable) -> Selection:
         scores = means.loc[dataset, block.setting.label, size, loss]
         trial = best_trial(scores, budget)
         score = None if pd.isna(scores[trial]) else float(scores[trial])
-        override = overrides[block.name, loss, trial]
+        override = overrides[block.name, loss, trial_setting(block.setting, trial).label]
         choices.append(Choice(block.name, dataset, size, loss, budget, trial, score, override))
-    return Selection.of(study, choices)
+    return choices
 
 
 def best_trial(scores: pd.Series, budget: int) -> int:
@@ -317,20 +291,17 @@ def best_trial(scores: pd.Series, budget: int) -> int:
     return int(drawn.to_numpy().argmax()) + 1 if budget else 0
 
 
-def best_weights(trials: int) -> Floats:
-    """Return (T, T): row n - 1 weights sorted scores so that their sum is the expected best of n.
-
-    ``n`` of the ``trials`` are drawn without replacement: C(i - 1, n - 1) / C(T, n) for the score
-    of rank i, the lowest being 1. This is the unbiased form of Dodge et al. (EMNLP 2019), whose
-    own draws with replacement are biased (Tang et al., ACL 2020).
-    """
-    rank, drawn = np.arange(trials), np.arange(1, trials + 1)[:, None]
-    return np.asarray(special.comb(rank, drawn - 1) / special.comb(trials, drawn), dtype=float)
-
-
 def expected_best(scores: Floats) -> Floats:
-    """Return (..., T): the expected best of 1, 2, ... of the scores (..., T) of trials."""
-    best: Floats = np.sort(scores, axis=-1) @ best_weights(scores.shape[-1]).T
+    """Return (..., T): the expected best of 1, 2, ... of the scores (..., T) of trials.
+
+    ``n`` of the T are drawn without replacement: the score of rank i, the lowest being 1, is the
+    best in C(i - 1, n - 1) of C(T, n) draws. This is the unbiased form of Dodge et al. (EMNLP
+    2019), whose own draws with replacement are biased (Tang et al., ACL 2020).
+    """
+    trials = scores.shape[-1]
+    rank, drawn = np.arange(trials), np.arange(1, trials + 1)[:, None]
+    weights = special.comb(rank, drawn - 1) / special.comb(trials, drawn)
+    best: Floats = np.sort(scores, axis=-1) @ weights.T
     return best
 
 

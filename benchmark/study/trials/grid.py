@@ -1,6 +1,5 @@
 """From a study with rules to its trials: what they vary, the settings they draw, their blocks."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -71,12 +70,9 @@ def trial_blocks(block: Block, loss: Variant, found: list[Knob], trials: int) ->
     return [_with(block, loss, number, override) for number, override in enumerate(drawn)]
 
 
-def trial_of(setting: Setting) -> int:
-    """Return the number of the trial that a setting is; raise ValueError for any other setting."""
-    found = re.fullmatch(f"{TRIAL}([0-9]{{2}})", setting.options[-1] if setting.options else "")
-    if found is None:
-        raise ValueError(f"runs under '{setting.label}' are no trials")
-    return int(found[1])
+def trial_setting(setting: Setting, number: int) -> Setting:
+    """Return the setting of a trial of runs under ``setting``."""
+    return Setting(setting.backbone, (*setting.options, f"{TRIAL}{number:02d}"))
 
 
 def _with(block: Block, loss: Variant, number: int, drawn: Mapping[str, Any]) -> Block:
@@ -89,10 +85,9 @@ def _with(block: Block, loss: Variant, number: int, drawn: Mapping[str, Any]) ->
     )
     own = drawn.get("losses", {})
     variant = replace(loss, params={**loss.params, **own}, recipe={**loss.recipe, **own})
-    setting = block.setting
     return replace(
         block,
-        setting=Setting(setting.backbone, (*setting.options, f"{TRIAL}{number:02d}")),
+        setting=trial_setting(block.setting, number),
         losses=(variant,),
         recipe=recipe,
         overrides=_override(block, loss, drawn),

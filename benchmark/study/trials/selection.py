@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from benchmark.core.errors import ConfigError, RunError
-from benchmark.core.files import copy_file, write_json, write_text
+from benchmark.core.files import begin_folder, copy_file, write_json, write_text
 from benchmark.core.record_files import read_record
 from benchmark.core.records import SCHEMA
-from benchmark.study.documents import read_document
 from benchmark.study.model import Block, Study
 from benchmark.study.recipes import recipes_beside
 
@@ -58,63 +55,44 @@ class Selection:
     metric: str
     choices: list[Choice]
 
-    @classmethod
-    def of(cls, study: Study, choices: list[Choice]) -> Selection:
-        """Return the selection of ``study``."""
-        return cls(SCHEMA, study.name, study.metrics[0], choices)
-
-    def write(self, path: Path) -> None:
-        """Write the record atomically."""
-        write_json(path, asdict(self))
-
-    @classmethod
-    def read(cls, path: Path) -> Selection:
-        """Return the record at ``path``; raise RunError when it is absent or damaged."""
-        return read_record(cls, path, "a selection of settings")
-
 
 def selected_path(study: Study, results: Path) -> Path:
     """Return where the study file of the final runs lies; its name is the study's with a suffix."""
     return study.folder(results) / f"{study.name}{SUFFIX}.yaml"
 
 
-def write_selected(study: Study, selection: Selection, results: Path) -> Path:
-    """Write the study file of the final runs beside the selection, and return its path.
+def write_selected(study: Study, choices: list[Choice], results: Path) -> list[Path]:
+    """Write the selection, and the study file of the final runs beside it; return their paths.
 
     Its recipes that lie beside the study are copied, so that the file stands by itself.
     """
-    path = selected_path(study, results)
+    path, recipes = selected_path(study, results), _recipes(study)
     target = path.parent / "recipes"
-    recipes = _recipes(study)
     if all(recipe.parent.resolve() != target.resolve() for recipe in recipes):
-        shutil.rmtree(
-            target, ignore_errors=True
-        )  # what else lies there would take the place of the repository's
+        begin_folder(target)  # what else lies there would take the place of the repository's
     for recipe in recipes:
         copy_file(recipe, target / recipe.name)
-    write_text(path, _written(study, selection))
-    return path
+    selection = Selection(SCHEMA, study.name, study.metrics[0], choices)
+    write_json(path.parent / FILE, asdict(selection))
+    write_text(path, _written(study, choices))
+    return [path.parent / FILE, path]
 
 
 def is_current(study: Study, results: Path) -> bool:
     """Say whether the study of the final runs is the one that follows from study and selection."""
-    assert study.trials is not None
     path = selected_path(study, results)
-    try:
-        selection = Selection.read(path.parent / FILE)
-        found = read_document(path).data
-        copied = {each.name: each.read_bytes() for each in path.parent.glob("recipes/*.yaml")}
-        recipes = {each.name: each.read_bytes() for each in _recipes(study)}
-    except (OSError, ConfigError, RunError):
+    if not (path.is_file() and (path.parent / FILE).is_file()):
         return False
-    chosen = [
-        (each.block, each.dataset, each.batch_size, each.loss, each.trials)
-        for each in selection.choices
-    ]
+    assert study.trials is not None
+    choices = read_record(Selection, path.parent / FILE, "a selection of settings").choices
+    chosen = [(of.block, of.dataset, of.batch_size, of.loss, of.trials) for of in choices]
     asked = [(block.name, *rest) for block, *rest in study.trials.choices]
-    if chosen != asked or copied != recipes:
-        return False
-    return bool(found == yaml.safe_load(_written(study, selection)))
+    copied = {each.name: each.read_bytes() for each in path.parent.glob("recipes/*.yaml")}
+    return (
+        chosen == asked
+        and copied == {each.name: each.read_bytes() for each in _recipes(study)}
+        and path.read_text(encoding="utf-8") == _written(study, choices)
+    )
 
 
 def _recipes(study: Study) -> list[Path]:
@@ -122,12 +100,12 @@ def _recipes(study: Study) -> list[Path]:
     return recipes_beside({block.recipe_name for block in study.trials.blocks}, study.path)
 
 
-def _written(study: Study, selection: Selection) -> str:
-    text = yaml.safe_dump(final_study(study, selection), sort_keys=False, width=100)
+def _written(study: Study, choices: list[Choice]) -> str:
+    text = yaml.safe_dump(final_study(study, choices), sort_keys=False, width=100)
     return f"# Final runs with the settings of {FILE}; written by 'select'.\n{text}"
 
 
-def final_study(study: Study, selection: Selection) -> dict[str, Any]:
+def final_study(study: Study, choices: list[Choice]) -> dict[str, Any]:
     """Return the content of the study file of the final runs."""
     trials = study.trials
     assert trials is not None
@@ -146,7 +124,7 @@ def final_study(study: Study, selection: Selection) -> dict[str, Any]:
         "blocks": [
             _block(block, choice)
             for block in trials.blocks
-            for choice in selection.choices
+            for choice in choices
             if choice.block == block.name
             and choice.dataset in [dataset.label for dataset in block.datasets]
         ],

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.record_files import read_record
 from benchmark.core.search import sobol, value_at
 from benchmark.study import load, load_study
 from benchmark.study.documents import name_on
@@ -118,10 +119,9 @@ def test_the_selection_becomes_an_ordinary_study_of_fresh_seeds(ruled, tmp_path)
         for loss in ("smooth_ap", "smooth_ap_wide")
         for trials in (0, 1)
     ]
-    selection = Selection.of(study, choices)
-    selection.write(tmp_path / "selection.json")
-    assert Selection.read(tmp_path / "selection.json") == selection
-    final = load_study(write_selected(study, selection, tmp_path / "results"))
+    selection, path = write_selected(study, choices, tmp_path / "results")
+    assert read_record(Selection, selection, "").choices == choices
+    final = load_study(path)
     runs = expand(final)
     assert set(final.seeds) == {2, 3} and final.references.trials == "small"
     chosen = runs["glyphs_tiny/tinynet~equal1/smooth_ap/bs16/seed2"].spec
@@ -139,7 +139,7 @@ def test_the_final_study_has_its_own_recipes(ruled, tmp_path):
     study = load_study(ruled)
     losses = ("smooth_ap", "smooth_ap_wide", "roadmap")
     choices = [Choice("main", "glyphs_tiny", 16, loss, 0, 0, 0.5, {}) for loss in losses]
-    final = write_selected(study, Selection.of(study, choices), tmp_path / "results")
+    _, final = write_selected(study, choices, tmp_path / "results")
     copied = {path.name for path in (final.parent / "recipes").iterdir()}
     assert copied == {"base.yaml", "tiny.yaml"}
     assert load_study(final).blocks[0].recipe == study.trials.blocks[0].recipe
@@ -155,10 +155,10 @@ def test_the_workflow_knows_the_final_runs_once_they_are_chosen(ruled, tmp_path)
         for loss in losses
         for trials in (0, 1, 2)
     ]
-    selection = Selection.of(flow.study, choices)
-    path = write_selected(flow.study, selection, tmp_path / "results")
+    fewer = [choice for choice in choices if choice.trials < 2]
+    write_selected(flow.study, fewer, tmp_path / "results")
     assert flow.later == 3 * 3 * 2, "of another selection"
-    selection.write(path.parent / "selection.json")
+    write_selected(flow.study, choices, tmp_path / "results")
     assert len(flow.files("result.json")) == 3 * 3 * 2 and flow.later == 0
     assert flow.run("glyphs_tiny/tinynet~authors/roadmap/bs16/seed2").spec.seed == 2
     text = yaml.safe_load(flow.selected.read_text())
