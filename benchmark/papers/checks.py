@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.core.errors import unknown_name
 from benchmark.core.registry import registered_names
-from benchmark.losses.catalogue import LossFacts, load_catalogue
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.names import check_metric
 from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure
 from benchmark.papers.claims.model import (
@@ -57,6 +57,12 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
     return found + list(shared_file_problems(paper, papers))
 
 
+def unknown(place: str, kind: str, names: Iterable[Any], known: Iterable[str]) -> Iterator[str]:
+    """Yield each of ``names`` that is not ``known``, with the nearest one that is."""
+    known = list(known)
+    yield from (f"{place}{unknown_name(kind, name, known)}" for name in names if name not in known)
+
+
 def version_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
     """Yield versions that have the name of another paper, or of a version of it."""
     for key, other in papers.items():
@@ -67,53 +73,45 @@ def version_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]
 def number_problems(paper: Paper) -> Iterator[str]:
     """Yield scores out of range, rows that stand twice, and what no run can ever have."""
     first: dict[tuple[Any, ...], int] = {}
-    losses = load_catalogue()
+    losses, words = load_catalogue(), paper.vocabulary
+    advice = "or say in outside.yaml why no study covers the row"
     for each in paper.numbers:
+        place = f"line {each.line}, column"
         scores = {"value": each.points, "std": each.sd_points or 0.0} if each.is_score else {}
         for column, points in scores.items():
             if not 0 <= points <= 100:
                 yield (
-                    f"line {each.line}, column {column}: lies outside 0 to 100 points; "
+                    f"{place} {column}: lies outside 0 to 100 points; "
                     "check its unit (percent or fraction)"
                 )
         key = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
         if first.setdefault(key, each.line) != each.line:
             yield f"line {each.line} repeats line {first[key]} in every fact; keep one of the two"
-        if each.version not in (paper.about.versions or [""]):
-            words = unknown_name("version", each.version, paper.about.versions)
-            yield f"line {each.line}, column version: {words}"
-        if each.countable and not each.outside:
-            yield from (f"line {each.line}, {line}" for line in cover_problems(each, losses, paper))
+        yield from unknown(
+            f"{place} version: ", "version", [each.version], paper.about.versions or [""]
+        )
+        if each.countable and not each.outside:  # no study could ever cover it
+            named = each.method in words.methods
+            known = losses if named else {*losses, *words.methods}
+            for line in unknown("", "loss" if named else "method", [each.loss], known):
+                yield f"{place} method: {line}; name its loss under 'methods' of {PAPER}, {advice}"
+            problem = check_metric(each.metric)
+            if problem and each.metric not in words.quantities:
+                yield f"{place} metric: {problem}, {', '.join(words.quantities)}; use one, {advice}"
         if each.reproducible:
-            lines = condition_problems(losses, each.loss, each.conditions, paper.vocabulary)
-            yield from (f"line {each.line}, column conditions: {line}" for line in lines)
-
-
-def cover_problems(
-    number: PublishedNumber, losses: Mapping[str, LossFacts], paper: Paper
-) -> Iterator[str]:
-    """Yield the words for which no study could ever cover a number that studies are to cover."""
-    advice = "or say in outside.yaml why no study covers the row"
-    words = paper.vocabulary
-    if number.loss not in losses:
-        named = number.method in words.methods
-        known = losses if named else {*losses, *words.methods}
-        unknown = unknown_name("loss" if named else "method", number.loss, known)
-        yield f"column method: {unknown}; name its loss under 'methods' of {PAPER}, {advice}"
-    problem = check_metric(number.metric)
-    if problem and number.metric not in words.quantities:
-        yield f"column metric: {problem}, {', '.join(words.quantities)}; use one, {advice}"
+            yield from condition_problems(
+                f"{place} conditions: ", each.loss, each.conditions, words
+            )
 
 
 def condition_problems(
-    losses: Mapping[str, LossFacts], loss: str, conditions: Iterable[str], words: Vocabulary
+    place: str, loss: str, conditions: Iterable[str], words: Vocabulary
 ) -> Iterator[str]:
     """Yield what is neither a condition of the vocabulary nor a hyperparameter of the loss."""
+    losses = load_catalogue()
     if loss in losses:
         known = {*words.conditions, *losses[loss].schema.get("properties", {})}
-        for key in conditions:
-            if key not in known:
-                yield unknown_name("condition", key, known)
+        yield from unknown(place, "condition", conditions, known)
 
 
 def row_problems(paper: Paper, name: str, entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -130,9 +128,7 @@ def meaning_problems(paper: Paper) -> Iterator[str]:
     known = {*paper.vocabulary.conditions, *options, BATCH_SIZE}
     for number, entry in enumerate(paper.implied):
         place = f"implied.{number}.means"
-        for key in entry.means:
-            if key not in known:
-                yield f"{place}  {unknown_name('condition', key, known)}"
+        yield from unknown(f"{place}  ", "condition", entry.means, known)
         size = entry.means.get(BATCH_SIZE, 1)
         if type(size) is not int or not 1 <= size <= LARGEST_BATCH:
             yield f"{place}.{BATCH_SIZE}  is {size!r}; give a whole number of images"
@@ -142,10 +138,9 @@ def chosen_problems(
     rows: Mapping[str, Any], numbers: Iterable[PublishedNumber], place: str, known: Iterable[str]
 ) -> Iterator[str]:
     """Yield columns of ``rows`` that are not ``known``, or that no number of ``place`` fits."""
-    known = list(known)
-    unknown = [column for column in rows if column not in known]
-    yield from (unknown_name("column", column, known) for column in unknown)
-    if not unknown and not any(each.fits(rows) for each in numbers):
+    lines = list(unknown("", "column", rows, known))
+    yield from lines
+    if not lines and not any(each.fits(rows) for each in numbers):
         yield f"chooses no row of {place}; check its values"
 
 
@@ -153,15 +148,13 @@ def table_problems(paper: Paper) -> Iterator[str]:
     """Yield unknown tables, and columns that the table does not have."""
     printed = {each.table for each in paper.numbers if each.source == paper.source}
     for name, table in paper.tables.items():
-        if name not in printed:
-            yield f"{name}  {unknown_name('table', name, printed)}"
-            continue
+        yield from unknown(f"{name}  ", "table", [name], printed)
         numbers = paper.table(name)
+        if not numbers:
+            continue
         known = arrangeable(numbers)
         columns = (*table.sections, *table.rows, *table.columns)
-        for column in (*columns, *table.read_as):
-            if column not in known:
-                yield f"{name}  {unknown_name('column', column, known)}"
+        yield from unknown(f"{name}  ", "column", (*columns, *table.read_as), known)
         if set(columns) <= known:
             cells = Counter(
                 tuple(table.read(each, column) for column in columns) for each in numbers
@@ -186,18 +179,15 @@ def footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str
         for row in each.numbers:
             tables.setdefault(f"{row.source}/{row.table}", []).append(row)
     for number, rule in enumerate(paper.footnotes):
-        place = f"footnotes.{number}"
-        if rule.at not in paper.tables:
-            yield f"{place}.at  {unknown_name('table', rule.at, paper.tables)}"
-        elif there := paper.table(rule.at):  # else tables.yaml is wrong
-            lines = chosen_problems(rule.where, there, rule.at, arrangeable(there))
-            yield from (f"{place}.where  {line}" for line in lines)
-        if rule.also not in tables:
-            yield f"{place}.also  {unknown_name('published table', rule.also, tables)}"
-        else:
-            there = tables[rule.also]
-            lines = chosen_problems(rule.also_where, there, rule.also, arrangeable(there))
-            yield from (f"{place}.also_where  {line}" for line in lines)
+        place = f"footnotes.{number}."
+        yield from unknown(f"{place}at  ", "table", [rule.at], paper.tables)
+        yield from unknown(f"{place}also  ", "published table", [rule.also], tables)
+        at = paper.table(rule.at) if rule.at in paper.tables else []
+        also = tables.get(rule.also, [])
+        sides = (("", rule.at, rule.where, at), ("also_", rule.also, rule.also_where, also))
+        for side, table, where, there in sides:
+            lines = chosen_problems(where, there, table, arrangeable(there)) if there else ()
+            yield from (f"{place}{side}where  {line}" for line in lines)
 
 
 def shared_file_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
@@ -257,11 +247,9 @@ def claim_problems(
         if PRINTED in arm.where:
             yield from rival_problems(claim, arm, numbers)
             continue
-        if arm.loss not in losses:
-            yield f"{claim.name}  {unknown_name('loss', arm.loss, losses)}"
-        named = [*arm.where, *arm.prefer]
-        for line in condition_problems(losses, arm.loss, named, words):
-            yield f"{claim.name}  {line}"
+        place, named = f"{claim.name}  ", [*arm.where, *arm.prefer]
+        yield from unknown(place, "loss", [arm.loss], losses)
+        yield from condition_problems(place, arm.loss, named, words)
     for metric in claim.metrics:
         problem = check_metric(metric)
         if claim.kind == "cost_ratio" or metric in COST_METRICS:
@@ -278,22 +266,20 @@ def claim_problems(
         yield f"{claim.name}.margin  is of scores; write at most {MOST_POINTS} points"
     # by their text, as their arms are found
     levels = [str(value) for value in (claim.levels.values if claim.levels else ())]
-    for level in (*filter(lambda best: best is not None, (claim.best,)), *claim.near):
-        if str(level) not in levels:
-            yield f"{claim.name}  {unknown_name('level', str(level), levels)}"
+    named = [str(each) for each in (claim.best, *claim.near) if each is not None]
+    yield from unknown(f"{claim.name}  ", "level", named, levels)
 
 
 def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) -> Iterator[str]:
     """Yield missing keys of panels, and unknown losses, metrics, conditions and tables."""
-    losses, known_tables = load_catalogue(), set(tables)
+    losses, tables = load_catalogue(), set(tables)
     for number, panel in enumerate(figure.panels):
         place = f"panels.{number}"
         for key in NEEDED[figure.kind]:
             if not getattr(panel, key):
                 yield f"{place}.{key}  is missing; a figure of kind '{figure.kind}' needs it"
-        for loss in filter(None, (panel.loss, panel.baseline, panel.loss_against)):
-            if loss not in losses:
-                yield f"{place}  {unknown_name('loss', loss, losses)}"
+        named = filter(None, (panel.loss, panel.baseline, panel.loss_against))
+        yield from unknown(f"{place}  ", "loss", named, losses)
         for key in ("baseline", "loss_against"):
             if getattr(panel, key) == panel.loss:
                 yield f"{place}.{key}  is the loss of the panel; name another, or leave it out"
@@ -303,8 +289,7 @@ def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) ->
             yield f"{place}.metric  {problem}"
         axis = [name for name in (*panel.x.split(" - "), panel.parameter) if name]
         names = [name for name in axis if name != BATCH_SIZE]
-        lines = condition_problems(losses, panel.loss, names, words)
-        yield from (f"{place}.x  {line}" for line in lines)
-        if panel.published and panel.published.table not in known_tables:
-            problem = unknown_name("table", panel.published.table, known_tables)
-            yield f"{place}.published.table  {problem}"
+        yield from condition_problems(f"{place}.x  ", panel.loss, names, words)
+        if panel.published:
+            printed = [panel.published.table]
+            yield from unknown(f"{place}.published.table  ", "table", printed, tables)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import pandas as pd
@@ -60,13 +60,10 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
 def _covered(
     number: PublishedNumber, grids: Iterable[tuple[Study, list[Candidate]]], results: Path
 ) -> Coverage:
-    def found(state: str, study: str = "", run: str = "", reason: str = "") -> Coverage:
-        printed = (number.source, number.table, number.row_label, number.dataset, number.protocol)
-        value = float(number.value)
-        return Coverage(*printed, number.metric, value, number.line, state, study, run, reason)
-
+    printed = (number.source, number.table, number.row_label, number.dataset, number.protocol)
+    row = Coverage(*printed, number.metric, float(number.value), number.line, MISSING)
     if number.outside:
-        return found(OUTSIDE, reason=number.outside)
+        return replace(row, state=OUTSIDE, reason=number.outside)
     reasons = ["there is no study"]
     for study, grid in grids:
         if not {number.source, f"{number.source}/{number.table}"} & set(study.references.published):
@@ -76,9 +73,10 @@ def _covered(
             reasons.append(words)
             continue
         state = FINISHED if _finished(number, candidate, study, results) else PLANNED
-        return found(state, study.name, candidate.cell.label, words)
+        run = candidate.cell.label
+        return replace(row, state=state, study=study.name, run=run, reason=words)
     # the study of the paper's own datasets knows best what is missing: its reason is the longest
-    return found(MISSING, reason=max(reasons[1:] or reasons, key=len))
+    return replace(row, reason=max(reasons[1:] or reasons, key=len))
 
 
 def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidate | None, str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.errors import RunError
-from benchmark.papers.candidates import Candidate, Candidates
+from benchmark.papers.candidates import Candidates
 from benchmark.papers.costs import COUNTS, TIMES, costs_of
 from benchmark.papers.library import arranged_tables, vocabulary_of
 from benchmark.papers.matching import match, stated_by
@@ -89,54 +89,40 @@ class TableCells:
         empty = PrintedCell(number.source, number.table, number.line)
         if not number.reproducible:
             return replace(empty, verdict=QUOTED)
-        if number.metric in TIMES:
-            return self._measured(empty, self._times(number), TIME)
-        if number.metric in COUNTS:
-            return self._measured(empty, self._times(number), NO_SCORE)
-        if number.metric == GAP:
-            return self._measured(empty, self._gaps(number), NO_SCORE)
-        if not number.is_score:
-            return empty
-        judged, other = (_verdict_on(number, table) for table in (self._verdicts, self._other))
-        if judged.get("verdict", NOT_RUN) != NOT_RUN:
-            return _judged(empty, judged, other)
-        return self._trained_elsewhere(empty, number)
-
-    def _scored(
-        self, empty: PrintedCell, candidate: Candidate | None, split: str, metric: str, verdict: str
-    ) -> PrintedCell:
-        if candidate is None:
-            return empty
-        sample = self._samples.sample(candidate.cell, split, metric)
-        return self._measured(empty, list(sample.by_seed.values()), verdict)
-
-    def _trained_elsewhere(self, empty: PrintedCell, number: PublishedNumber) -> PrintedCell:
-        """Return our score from runs on another training set that equal the print in all else."""
-        if "training" not in number.means:
-            return empty
-        stated = stated_by(number, vocabulary_of(number.source)).without("training")
-        found = match(stated, self._candidates, self._samples.splits)
-        return self._scored(empty, found.candidate, found.split, number.metric, OTHER_DATA)
-
-    def _times(self, number: PublishedNumber) -> list[float]:
-        stated = stated_by(number, vocabulary_of(number.source))
-        found = match(stated, self._candidates).candidate
-        by_seed = self._costs.get((found.cell, number.metric), {}) if found else {}
-        return list(by_seed.values())
-
-    def _gaps(self, number: PublishedNumber) -> list[float]:
-        """Return the decreases by seed; none where they are of several batch sizes."""
-        here = [each for each in self.gaps if each.dataset == number.dataset]
-        return (
-            [each.decrease for each in here] if len({each.batch_size for each in here}) == 1 else []
-        )
-
-    def _measured(self, empty: PrintedCell, values: Sequence[float], verdict: str) -> PrintedCell:
+        if number.is_score:
+            judged, other = (_verdict_on(number, table) for table in (self._verdicts, self._other))
+            if judged.get("verdict", NOT_RUN) != NOT_RUN:
+                return _judged(empty, judged, other)
+        values, word = self._measured(number)
         if not values:
             return empty
-        array = np.array(values)
-        sd = spread(array) if len(values) > 1 else None
-        return replace(empty, mean=float(array.mean()), sd=sd, n=len(values), verdict=verdict)
+        sd = spread(np.array(values)) if len(values) > 1 else None
+        return replace(empty, mean=float(np.mean(values)), sd=sd, n=len(values), verdict=word)
+
+    def _measured(self, number: PublishedNumber) -> tuple[list[float], str]:
+        """Return what runs measured of a number without a verdict, and the word for that.
+
+        Of a score it is that of runs on another training set that equal the print in all else. Gaps
+        of several batch sizes are none.
+        """
+        if number.metric == GAP:
+            here = [each for each in self.gaps if each.dataset == number.dataset]
+            one = len({each.batch_size for each in here}) == 1
+            return [each.decrease for each in here] if one else [], NO_SCORE
+        stated = stated_by(number, vocabulary_of(number.source))
+        if number.is_score and "training" not in number.means:
+            return [], OTHER_DATA
+        if number.is_score:
+            stated = stated.without("training")
+        found = match(stated, self._candidates, self._samples.splits)
+        if found.candidate is None:
+            return [], NOT_RUN
+        cell, metric = found.candidate.cell, number.metric
+        if number.is_score:
+            sample = self._samples.sample(cell, found.split, metric)
+            return list(sample.by_seed.values()), OTHER_DATA
+        costs = self._costs.get((cell, metric), {}) if metric in (*TIMES, *COUNTS) else {}
+        return list(costs.values()), TIME if metric in TIMES else NO_SCORE
 
 
 def _judged(empty: PrintedCell, row: Mapping[str, Any], other: Mapping[str, Any]) -> PrintedCell:

@@ -1,7 +1,7 @@
 """The numbers behind the sweeps: each value's score, and its paired test against the default."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,6 @@ from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import against_default
 from benchmark.stats.samples import NO_RUNS, Sample
 from benchmark.study.documents import JOINT
-
-TESTED = (
-    "n", "difference", "ci_low", "ci_high", "p", "d_z", "detectable", "note", "p_holm",
-    "significant",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,6 +48,9 @@ class SweptValue:
     note: str
     p_holm: float | None
     significant: bool
+
+
+_TESTED = [item.name for item in fields(SweptValue)][-10:]  # of the test
 
 
 def swept_values(grid: Grid) -> list[SweptValue]:
@@ -110,7 +108,7 @@ def _tests(samples: Sequence[Sample], default: Sample, grid: Grid) -> list[dict[
     """Return the test of each sample against the default; none for the default itself."""
     scores = [{seed: value / 100 for seed, value in each.by_seed.items()} for each in samples]
     against = {seed: value / 100 for seed, value in default.by_seed.items()}
-    tests = against_default(scores, against, grid.study.comparison.alpha)[list(TESTED)]
+    tests = against_default(scores, against, grid.study.comparison.alpha)[_TESTED]
     rows = tests.astype({"n": "Int64"}).astype(object).to_dict("records")
     return [
         {str(name): None if pd.isna(value) else value for name, value in row.items()}
