@@ -261,10 +261,10 @@ def _published_df(asked: Question) -> float:
 
 
 def _evidence(asked: Question, spread: float, df: float) -> Evidence:
-    """Return the evidence as arrays of one element."""
+    """Return the evidence on one number, as arrays."""
     stated = asked.published_spread
-    columns = dict(
-        ours=asked.mean,
+    return Evidence(
+        ours=np.array([asked.mean]),
         ours_n=asked.n,
         reference=asked.published,
         variance=spread**2,
@@ -275,14 +275,13 @@ def _evidence(asked: Question, spread: float, df: float) -> Evidence:
         margin=asked.margin,
         slack=asked.rounding,
     )
-    return Evidence(**{name: np.array([value], float) for name, value in columns.items()})
 
 
 def _deciding(asked: Question, evidence: Evidence) -> Decision:
     for behind in (None, *REFERENCE_RUNS):
         if behind is not None and behind <= (asked.published_n or 1):
             continue
-        changed = evidence if behind is None else replace(evidence, reference_n=np.array([behind]))
+        changed = evidence if behind is None else replace(evidence, reference_n=behind)
         runs = seeds_to_decide(element(changed, 0), family=asked.family)
         if runs is not None:
             return Decision(runs) if behind is None else Decision(None, behind, runs)
@@ -365,63 +364,44 @@ def _known(value: float | Floats) -> float | None:
 
 def as_text(found: Judgement) -> str:
     """Return the whole answer."""
-    lines = [_headline(found), "", *_numbers(found)]
-    if found.marks:
-        lines += ["", *_sensitivity(found)]
-    lines += ["", *_what_would_decide(found)]
-    return "\n".join(lines)
-
-
-def _headline(found: Judgement) -> str:
-    asked = found.question
-    difference = asked.mean - asked.published
-    verdict = found.verdict
+    verdict = "inconclusive" if found.verdict == UNTESTED else found.verdict
     if verdict == DRIFTED:
-        verdict += " high" if difference > 0 else " low"
-    elif verdict == UNTESTED:
-        verdict = "inconclusive"
-    return f"{verdict}: {_MEANING[found.verdict]}"
+        verdict += " high" if found.question.mean > found.question.published else " low"
+    headline = f"{verdict}: {_MEANING[found.verdict]}"
+    parts = [[headline], _numbers(found), _sensitivity(found), _what_would_decide(found)]
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def _numbers(found: Judgement) -> list[str]:
     asked, test = found.question, found.test
-    ours = f"{asked.mean:.4g} ({_runs(asked.n)})"
-    behind = "one run, as no number is stated"
-    if asked.published_n:
-        behind = _runs(asked.published_n)
+    behind = _runs(asked.published_n) if asked.published_n else "one run, as no number is stated"
     lines = [
-        f"  ours          {ours}",
+        f"  ours          {asked.mean:.4g} ({_runs(asked.n)})",
         f"  published     {asked.published:g} ({behind})",
         f"  difference    {asked.mean - asked.published:+.2f} points, margin {asked.margin:g}",
     ]
     if test is None:
         return lines
-    interval = f"[{test.low:+.2f}, {test.high:+.2f}]"
-    known = np.isinf(test.df)
-    df = "normal" if known else f"t with {test.df:.3g} degrees of freedom"
+    theirs = ", on both sides"
+    if asked.published_spread is not None:
+        theirs = f"; {asked.published_spread:g} as published on their side"
+    df = "normal" if np.isinf(test.df) else f"t with {test.df:.3g} degrees of freedom"
     family = f"; the strictest level of {asked.family} tests is {ALPHA / asked.family:.2g}"
     return [
         *lines,
-        f"  90% interval  {interval}, with half a unit of the last printed digit",
-        f"  spread        {found.spread:.3g} points for one run, {_ORIGIN[found.origin]}"
-        f"{_reference_spread(asked)}",
+        f"  90% interval  [{test.low:+.2f}, {test.high:+.2f}], with half a unit of the last "
+        "printed digit",
+        f"  spread        {found.spread:.3g} points for one run, {_ORIGIN[found.origin]}{theirs}",
         f"  error         {test.se:.3g} points, {df}",
-        f"  p             {test.p_equivalence:.2g} against 'reproduced', "
-        f"{test.p_drift:.2g} against 'drifted'; level {ALPHA:g}"
-        f"{family if asked.family > 1 else ''}",
+        f"  p             {test.p_equivalence:.2g} against 'reproduced', {test.p_drift:.2g} "
+        f"against 'drifted'; level {ALPHA:g}{family if asked.family > 1 else ''}",
     ]
-
-
-def _reference_spread(asked: Question) -> str:
-    if asked.published_spread is None:
-        return ", on both sides"
-    return f"; {asked.published_spread:g} as published on their side"
 
 
 def _sensitivity(found: Judgement) -> list[str]:
     """Return a line for each assumption that was changed."""
     stands = "stands" if found.stands else "does not stand"
-    lines = [f"Sensitivity: the verdict {stands} when an assumption fails"]
+    lines = [f"Sensitivity: the verdict {stands} when an assumption fails"] if found.marks else []
     for name, mark in found.marks.items():
         if found.asked[name]:
             state = "stands " if mark.verdict == found.verdict else "CHANGES"
@@ -432,38 +412,28 @@ def _sensitivity(found: Judgement) -> list[str]:
 
 
 def _what_would_decide(found: Judgement) -> list[str]:
-    lines = ["What would decide it"]
-    if found.decision is not None:
-        lines += _decision(found.decision)
-    lines += [f"  {_limits(found)}"]
+    lines, decision = ["What would decide it"], found.decision
+    stay = "of ours, if difference and spread stay as they are"
+    if decision and decision.runs is not None:
+        lines.append(f"  {_runs(decision.runs)} {stay}")
+    elif decision and decision.reference_runs and decision.runs_with:
+        lines += [
+            "  no number of our runs alone: the published value is too uncertain",
+            f"  a published mean of {decision.reference_runs} runs with "
+            f"{_runs(decision.runs_with)} {stay}",
+        ]
+    elif decision:
+        lines.append("  no number of runs: the difference is too close to the margin")
+    runs = f"  with {_runs(found.question.n)} of ours and known spread"
+    word = DRIFTED if found.limits[DRIFTED] > 0 else REPRODUCED
+    if limit := found.limits[word]:
+        lines.append(f"{runs}: {word} up to a spread of {limit:.2g} points, else inconclusive")
+    else:
+        lines.append(f"{runs}: no spread decides, the difference is the margin to within rounding")
     if found.sees:
         calls = ", ".join(f"{_runs(n)} {drift:.2g}" for n, drift in found.sees.items())
         lines.append(f"  the smallest drift called in 80% of cases, in points, with {calls}")
     return lines
-
-
-def _decision(decision: Decision) -> list[str]:
-    if decision.runs is not None:
-        return [f"  {_runs(decision.runs)} of ours, if difference and spread stay as they are"]
-    if decision.reference_runs is None or decision.runs_with is None:
-        return ["  no number of runs: the difference is too close to the margin"]
-    return [
-        "  no number of our runs alone: the published value is too uncertain",
-        f"  a published mean of {decision.reference_runs} runs with {_runs(decision.runs_with)} of "
-        "ours, if difference and spread stay as they are",
-    ]
-
-
-def _limits(found: Judgement) -> str:
-    drifted, reproduced = found.limits[DRIFTED], found.limits[REPRODUCED]
-    runs = f"{_runs(found.question.n)} of ours and known spread"
-    if drifted > 0:
-        return f"with {runs}: drifted up to a spread of {drifted:.2g} points, else inconclusive"
-    if reproduced > 0:
-        return (
-            f"with {runs}: reproduced up to a spread of {reproduced:.2g} points, else inconclusive"
-        )
-    return f"with {runs}: no spread decides, the difference is the margin to within rounding"
 
 
 def _runs(count: int) -> str:
