@@ -193,7 +193,7 @@ class Context:
             for variant in block.losses:
                 if variant.label == label:
                     return variant.choice
-        return LossChoice(label, label, defaults_of(load_catalogue()[label].schema))
+        return LossChoice(label, label, defaults_of(load_catalogue()[label].config))
 
 
 def doubled(sizes: Sequence[int]) -> list[int]:

@@ -6,7 +6,7 @@ import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -182,13 +182,13 @@ def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Datas
 
 def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, Any]:
     """Return root and KEY=VALUE pairs as parameters."""
-    from benchmark.core.options import schema_of
+    from benchmark.core.options import hints_of
     from benchmark.datasets import DATASETS
     from benchmark.datasets.io.roots import with_root
 
     loader = DATASETS[name].target
-    schemas = schema_of(loader.Config)["properties"]
-    texts = [key for key, schema in schemas.items() if "string" in schema.get("type", ())]
+    hints = hints_of(loader.Config).items()
+    texts = [key for key, hint in hints if str in (hint, *get_args(hint))]
     given = {} if root is None else {"root": str(root)}
     return with_root(name, loader, parse_pairs("--param", pairs or (), texts) | given)
 

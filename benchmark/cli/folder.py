@@ -83,7 +83,7 @@ def _name(root: Path, asked: str | None) -> str:
     """Return the study's name: ``asked``, or the folder's; signs but A-Z a-z 0-9 . - become _."""
     from benchmark.core.errors import ConfigError
     from benchmark.study import study_names
-    from benchmark.study.format import LABEL
+    from benchmark.study.model import LABEL
 
     name = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")[:80] or "images"
     name = name if asked is None else asked

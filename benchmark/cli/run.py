@@ -57,7 +57,7 @@ def run(
 
 def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
     """Return the arguments with which Snakemake runs a study."""
-    from benchmark.study.format import ROOT
+    from benchmark.study.model import ROOT
 
     files = ["--snakefile", str(ROOT / "Snakefile")]
     files += ["--profile", str(ROOT / "workflow" / "profiles" / "local")]
@@ -147,7 +147,7 @@ def challenge(
     from benchmark.core.csv_file import guess_csv
     from benchmark.core.environment import PLUGINS
     from benchmark.report.page.answer import standing
-    from benchmark.study.format import ROOT
+    from benchmark.study.model import ROOT
     from benchmark.study.trials.challenge import FIELD, write_challenge
 
     field = field or ROOT / "results" / "reference" / FIELD

@@ -29,8 +29,8 @@ def validate(
     from benchmark.papers.fidelity import study_ledger
     from benchmark.papers.paper import check_papers
     from benchmark.study import Study, load_study, study_names
-    from benchmark.study.format import schema_files
     from benchmark.study.grid import expand
+    from benchmark.study.model import schema_files
 
     if write_schemas:
         for path, text in schema_files().items():

@@ -14,25 +14,20 @@ class BenchmarkError(Exception):
 class Problem:
     """One thing that is wrong with a configuration.
 
-    message     what is wrong, what is allowed, what to do
-    key         dotted place of the value, such as ``blocks.0.losses.2``
-    file, line  where it stands, when that is known; a line counts from 1
-    runs        words that name the runs it touches: "(24 runs, first: ...)"
+    message  what is wrong, what is allowed, what to do
+    key      dotted place of the value, such as ``blocks.0.losses.2``
+    line     where it stands, from 1, when that is known
     """
 
     message: str
     key: str = ""
-    file: str = ""
     line: int | None = None
-    runs: str = ""
 
     def __str__(self) -> str:
         place = self.key
         if self.line is not None:
             place = f"{place or 'file'} (line {self.line})"
-        if self.file:
-            place = f"{self.file}: {place}" if place else self.file
-        return f"{place}  {self.message} {self.runs}".strip()
+        return f"{place}  {self.message}".strip()
 
 
 class ConfigError(BenchmarkError):

@@ -1,15 +1,16 @@
 """The recipe: all that trains one backbone on one dataset, but for the loss and the batch size.
 
-Each section is a dataclass whose JSON Schema validates study files. This module must not import
+Each section is a dataclass that pydantic validates. This module must not import
 torch.
 """
 
-import typing
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
 
 from benchmark.core.errors import Problem
-from benchmark.core.options import make, option
+from benchmark.core.options import distinct, option
 from benchmark.core.recipe_input import InputConfig, check_input
 from benchmark.core.recipe_model import ModelConfig, frozen_problems
 
@@ -123,15 +124,9 @@ class EvaluationConfig:
     every: int = option(
         1, at_least=1, help="epochs between evaluations; the last epoch is always evaluated"
     )
-    recall_at: list[int] = option(
-        [1, 10, 100],
-        help="the K of recall_at_K",
-        schema={
-            "minItems": 1,
-            "uniqueItems": True,
-            "items": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
-        },
-    )
+    recall_at: Annotated[
+        list[Annotated[int, Field(ge=1, le=999_999_999)]], AfterValidator(distinct)
+    ] = option([1, 10, 100], min_length=1, help="the K of recall_at_K")
     batch_size: int = option(256, at_least=1, help="images per forward pass")
     neighbour_queries: int = option(32, at_least=0, help="queries whose top neighbours are kept")
     neighbours: int = option(10, at_least=1, help="neighbours kept per query")
@@ -150,14 +145,12 @@ class EvaluationConfig:
         added=True,
         help="power of the variance that whitening divides by: 0.5 gives variance 1",
     )
-    scales: list[float] | None = option(
+    scales: (
+        Annotated[list[Annotated[float, Field(gt=0, le=16)]], AfterValidator(distinct)] | None
+    ) = option(
         None,
         added=True,
-        schema={
-            "minItems": 1,
-            "uniqueItems": True,
-            "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 16},
-        },
+        min_length=1,
         help="show each image with its sides times each of these, and take the mean of its "
         "embeddings, brought to length 1; null: once, as the section input says",
     )
@@ -261,8 +254,3 @@ def recipe_without_training(recipe: Recipe) -> Recipe:
     """Return the recipe with no epochs, and no memory that they would fill."""
     training = replace(recipe.training, epochs=0)
     return replace(recipe, training=training, memory=MemoryConfig())
-
-
-def complete_recipe(recipe: dict[str, Any]) -> Recipe:
-    """Return the recipe, with the default of every option that it leaves out."""
-    return typing.cast(Recipe, make(Recipe, recipe))

@@ -7,7 +7,6 @@ the digest of the specification that they belong to.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from typing import Any, Literal
 from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import ConfigError, Problem, RunError
 from benchmark.core.files import write_json
-from benchmark.core.options import make, option, problems, schema_of, stated
+from benchmark.core.options import build, option, problems, stated
 from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
@@ -47,18 +46,18 @@ _ADVICE = "write it again with 'python -m benchmark specs STUDY', and change the
 class DatasetChoice:
     """A registered dataset with its parameters; ``label`` is its name in paths and tables."""
 
-    label: str
-    name: str
-    params: dict[str, Any]
+    label: str = option(pattern="^[A-Za-z0-9][^/]*$", help="name in paths and tables")
+    name: str = option(help="registry name")
+    params: dict[str, Any] = option(help="parameters")
 
 
 @dataclass(frozen=True)
 class LossChoice:
     """A registered loss with all its hyperparameters; ``label`` is its name in paths and tables."""
 
-    label: str
-    name: str
-    params: dict[str, Any]
+    label: str = option(alias="variant", help="name in paths and tables")
+    name: str = option(help="registry name")
+    params: dict[str, Any] = option(help="hyperparameters")
 
 
 @dataclass(frozen=True)
@@ -68,9 +67,9 @@ class RunSpec:
     dataset: DatasetChoice
     setting: Setting
     loss: LossChoice
-    batch_size: int
-    seed: int
-    recipe: Recipe
+    batch_size: int = option(help="images of a batch", at_least=1)
+    seed: int = option(help="seed of the run", at_least=0)
+    recipe: Recipe = option(help="all that trains")
 
     @property
     def cell(self) -> Cell:
@@ -130,64 +129,25 @@ class RunSpec:
     @classmethod
     def from_json(cls, data: Any, source: str) -> RunSpec:
         """Return the specification whose ``as_json`` is ``data``; raise as ``read`` does."""
-        names = {item.name for item in dataclasses.fields(_SpecFile)}
-        if not isinstance(data, dict) or set(data) != names or data["schema"] != SCHEMA:
+        try:
+            parts = {name: data[name] for name in ("loss", "batch_size", "seed", "recipe")}
+            label = data["run_id"].partition("/")[0]
+            parts["dataset"] = {"label": label, **data["dataset"]}
+            parts["setting"] = dataclasses.asdict(Setting.from_label(data["setting"]))
+            if data["schema"] != SCHEMA:
+                raise ValueError(f"schema {data['schema']}")
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise RunError(
                 f"{source} is not a run specification of schema {SCHEMA}; "
                 "write it again with 'python -m benchmark specs STUDY'"
-            )
-        if found := problems(_spec_schema(), data):
+            ) from error
+        if found := problems(cls, parts):
             raise ConfigError(source, [*found, _ADVICE])
-        file = make(_SpecFile, data)
-        spec = cls(
-            DatasetChoice(file.run_id.partition("/")[0], file.dataset.name, file.dataset.params),
-            Setting.from_label(file.setting),
-            LossChoice(file.loss.variant, file.loss.name, file.loss.params),
-            file.batch_size,
-            file.seed,
-            file.recipe,
-        )
-        if spec.run_id != file.run_id:
-            words = f"'{file.run_id}' is not the name of this run, which is '{spec.run_id}'"
+        spec = build(cls, parts, source)
+        if spec.run_id != data["run_id"]:
+            words = f"'{data['run_id']}' is not the name of this run, which is '{spec.run_id}'"
             raise ConfigError(source, [Problem(words, "run_id"), _ADVICE])
         return spec
-
-
-@dataclass(frozen=True)
-class _Named:
-    name: str
-    params: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _NamedVariant(_Named):
-    variant: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class _SpecFile:
-    """The content of ``spec.json``."""
-
-    schema: int
-    run_id: str = option(
-        help="starts with the dataset's label", schema={"pattern": "^[A-Za-z0-9][^/]*/"}
-    )
-    dataset: _Named
-    setting: str
-    loss: _NamedVariant
-    batch_size: int = option(help="images of a batch", at_least=1)
-    seed: int = option(help="seed of the run", at_least=0)
-    recipe: Recipe
-
-
-@functools.cache
-def _spec_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a specification; in its recipe nothing is left to defaults."""
-    schema = schema_of(_SpecFile)
-    recipe = schema["properties"]["recipe"]
-    added = {item.name for item in dataclasses.fields(Recipe) if item.metadata.get("added")}
-    recipe["required"] = [name for name in recipe["properties"] if name not in added]
-    return schema
 
 
 def _flat(name: str, value: Any) -> dict[str, Any]:

@@ -14,16 +14,16 @@ DIGITS = 3  # of a drawn value: readable, and the same on every machine
 SEED = 0
 
 
-def value_at(schema: Mapping[str, Any], share: float, published: Any) -> Any:
-    """Return the value at ``share`` in [0, 1) of the range of an option, by its JSON Schema."""
-    ((scale, values),) = schema["search"].items()
+def value_at(search: Mapping[str, Any], share: float, published: Any, whole: bool = False) -> Any:
+    """Return the value at ``share`` in [0, 1) of a range; a ``whole`` one is rounded."""
+    ((scale, values),) = search.items()
     if scale == "among":
         return values[int(share * len(values))]
     low, high = values
     value = low + share * (high - low) if scale == "linear" else low * (high / low) ** share
     if scale == "times":
         value *= published
-    return round(value) if schema.get("type") == "integer" else float(f"{value:.{DIGITS}g}")
+    return round(value) if whole else float(f"{value:.{DIGITS}g}")
 
 
 def sobol(name: str, dimensions: int, points: int) -> list[list[float]]:

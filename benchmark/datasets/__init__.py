@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmark.core.errors import Problem
-from benchmark.core.options import build, problems, schema_of
+from benchmark.core.options import build, problems
 from benchmark.core.registry import Registry
 from benchmark.datasets.base import Dataset, DatasetLoader
 from benchmark.datasets.io.roots import with_root
@@ -23,8 +23,7 @@ def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
 def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[Problem]:
     """Return what is wrong with the parameters of a dataset, without reading its files."""
     loader = DATASETS[name].target
-    schema = schema_of(loader.Config)
-    return problems(schema, with_root(name, loader, params or {}), f"dataset '{name}'")
+    return problems(loader.Config, with_root(name, loader, params or {}), f"dataset '{name}'")
 
 
 def training_images(name: str, params: Mapping[str, Any] | None = None) -> int | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmark.core.options import build, make
+from benchmark.core.options import build
 from benchmark.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -27,18 +27,14 @@ def create_loss(
     embedding_dim: int | None = None,
     num_classes: int | None = None,
     seed: int = 0,
-    check: bool = True,
     **hyperparameters: Any,
 ) -> Loss:
     """Return the loss registered as ``name``.
 
     ``embedding_dim``, ``num_classes`` and ``seed`` shape and initialise the proxies of proxy
     losses; the others ignore them. Raises ConfigError for an unknown name, or naming every wrong
-    hyperparameter; without ``check`` they are taken as right.
+    hyperparameter.
     """
     target = LOSSES[name].target
-    if check:
-        config = build(target.Config, hyperparameters, f"loss '{name}'")
-    else:
-        config = make(target.Config, hyperparameters)
+    config = build(target.Config, hyperparameters, f"loss '{name}'")
     return target(config, embedding_dim=embedding_dim, num_classes=num_classes, seed=seed)

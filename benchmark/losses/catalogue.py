@@ -1,35 +1,119 @@
-"""Facts and hyperparameter schemas of all losses, without importing torch.
+"""Facts and hyperparameters of all losses, without importing torch.
 
-Validating a study needs names and schemas only, while importing the losses takes seconds. So the
+Validating a study needs names and options only, while importing the losses takes seconds. So the
 catalogue is built once, in a process of its own, and kept as JSON. The name of the file is a digest
 of all sources it depends on.
 """
 
 import hashlib
+import inspect
 import json
-from dataclasses import asdict, dataclass
-from functools import cache
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, make_dataclass
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import annotated_types
+
 from benchmark.core import options, registry
 from benchmark.core.child_json import from_child
 from benchmark.core.environment import cache_folder
+from benchmark.core.errors import Problem, unknown_name
 
 SOURCES = Path(__file__).parent
 
 
+Rows = list[list[Any]]  # the options of a Config: name, type, metadata, and default if it has one
+
+
 @dataclass(frozen=True)
 class LossFacts:
-    """What a loss declares, and the JSON Schema of its hyperparameters."""
+    """What a loss declares, and its hyperparameters.
+
+    ``library``: of the loss ``pml``, what ``part_problems`` has to know.
+    """
 
     display: str
     paper: str
     kind: str
     stochastic: bool
     accepts_references: bool
-    schema: dict[str, Any]
+    options: Rows
+    library: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def config(self) -> type:
+        """A Config with the fields of the loss's own."""
+        return config_of(self.options)
+
+    def problems(self, params: Mapping[str, Any], where: str = "") -> list[Problem]:
+        """Return what is wrong with hyperparameters."""
+        found = options.problems(self.config, params, where)
+        if found or not self.library:
+            return found
+        part = {**options.defaults_of(self.config), **params}
+        return part_problems(self.library, "", part, where)
+
+    def takes_references(self, params: Mapping[str, Any]) -> bool:
+        """Say whether the loss with these hyperparameters can rank a memory."""
+        without = self.library.get("without_references", ())
+        return self.accepts_references and params.get("class") not in without
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of pytorch-metric-learning."""
+
+    class_: str = options.option(alias="class", help="name of the class")
+    params: dict[str, Any] = options.option({}, help="parameters of the class")
+
+
+def part_problems(
+    library: Mapping[str, Any], kind: str, part: Mapping[str, Any], where: str
+) -> list[Problem]:
+    """Return what is wrong with a part ``{class, params}`` of pytorch-metric-learning.
+
+    ``library`` has the classes of each kind of part: "" for losses, otherwise the parameter that
+    names it. A class has the rows of its parameters, None where they are not known, or the reason
+    why it is refused.
+    """
+    known, name = library[kind], part["class"]
+    if name not in known:
+        return [Problem(unknown_name("class", name, known), f"{where}.class".strip("."))]
+    if isinstance(known[name], str):
+        return [Problem(f"'{name}' is refused: {known[name]}", f"{where}.class".strip("."))]
+    params, below = part.get("params", {}), f"{where}.params".strip(".")
+    found = [] if known[name] is None else options.problems(config_of(known[name]), params, below)
+    inside = {key: (f"{below}.{key}", params[key]) for key in params if key in library}
+    if part.get("miner") is not None:
+        inside["miner"] = (f"{where}.miner".strip("."), part["miner"])
+    for key, (place, value) in inside.items():
+        found += options.problems(Part, value, place) or part_problems(library, key, value, place)
+    return found
+
+
+def rows_of(config: type) -> Rows:
+    """Return the options of a Config as JSON holds them."""
+    hints = options.hints_of(config)
+    rows = []
+    for item in fields(config):
+        row = [item.name, inspect.formatannotation(hints[item.name]), dict(item.metadata)]
+        default = options.default_of(item)
+        rows.append(row if default is MISSING else [*row, default])
+    return rows
+
+
+def config_of(rows: Rows) -> type:
+    """Return a Config with these options."""
+    names = {**vars(annotated_types), **vars(typing), "typing": typing}
+    made = [
+        (name, eval(kind, names), options.field_of(default[0] if default else MISSING, metadata))
+        for name, kind, metadata, *default in rows
+    ]
+    return make_dataclass("Config", made, frozen=True, kw_only=True)
 
 
 def load_catalogue() -> dict[str, LossFacts]:
@@ -54,7 +138,10 @@ def build_catalogue() -> dict[str, LossFacts]:
 
     return {
         entry.name: LossFacts(
-            entry.display, **entry.facts, schema=options.schema_of(entry.target.Config)
+            entry.display,
+            **entry.facts,
+            options=rows_of(entry.target.Config),
+            library=getattr(entry.target, "library", dict)(),
         )
         for entry in LOSSES
     }

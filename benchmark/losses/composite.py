@@ -16,8 +16,7 @@ class Composite(ScoreLoss):
         super().__init__(config, **sizes)
         self.weights = [weight for weight, *_ in self.composition()]
         self.losses = nn.ModuleList(
-            create_loss(name, **sizes, check=False, **setting)
-            for _, name, setting in self.composition()  # of values that are checked already
+            create_loss(name, **sizes, **setting) for _, name, setting in self.composition()
         )
         self.hierarchical = any(loss.hierarchical for loss in self.losses)
 

@@ -19,10 +19,11 @@ import torch
 import yaml
 from torch import Tensor
 
-from benchmark.core.errors import RunError
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import ComparingLoss, widened
+from benchmark.losses.catalogue import Rows, part_problems
 from benchmark.losses.kernels.relation import Positives
 
 NAMED = Path(__file__).with_name("pml_named.yaml")
@@ -151,30 +152,20 @@ class LibraryClass(LibraryLoss):
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
+        class_: str = option("MultiSimilarityLoss", alias="class", help="a loss of the library")
         params: dict[str, Any] = option({}, help="parameters of the class")
-        miner: dict[str, Any] | None = option(
-            None, help="{class, params} of a miner of the library"
-        )
-        class_: str = option("MultiSimilarityLoss", help="a loss of the library")
+        miner: dict[str, Any] | None = option(None, help="{class, params} of a miner")
 
-        @classmethod
-        def json_schema(cls) -> dict[str, Any]:
-            """Return the schema that knows every class and its parameters; imports the library."""
+    @staticmethod
+    def library() -> dict[str, Any]:
+        """Return all that can be named."""
+        return library_parts()
 
-            schema = part_schema("losses", "a loss of the library")
-            del schema["required"]
-            schema["properties"]["class"]["default"] = "MultiSimilarityLoss"
-            miner = part_schema("miners", "a miner of the library")
-            miner |= {"type": ["object", "null"], "default": None}
-            schema["properties"]["miner"] = miner | {"description": "{class, params} of a miner"}
-            losses = classes("losses").items()
-            without = [name for name, each in losses if not takes_references(each)]
-            return schema | {"without_references": without}
-
-        @classmethod
-        def from_options(cls, values: Mapping[str, Any]) -> LibraryClass.Config:
-            """Return the Config of options under the names of YAML, where ``class`` is one."""
-            return cls(**{"class_" if key == "class" else key: values[key] for key in values})
+    def __init__(self, config, **sizes):
+        part = {"class": config.class_, "params": config.params, "miner": config.miner}
+        if found := part_problems(library_parts(), "", part, ""):
+            raise ConfigError("loss 'pml'", found)
+        super().__init__(config, **sizes)
 
     def parts(self):
         return {"class": self.config.class_, "params": self.config.params}, self.config.miner
@@ -288,62 +279,34 @@ def takes_references(target: type) -> bool:
     )
 
 
-def part_schema(module: str, help: str) -> dict[str, Any]:
-    """Return the JSON Schema of ``{class, params}`` for a module of the library.
-
-    It has one rule for each class: which parameters it takes, or why it is refused.
-    """
-    rules = []
-    for name, target in classes(module).items():
-        then: dict[str, Any] = {"properties": {"params": params_schema(target)}}
-        if then["properties"]["params"]["required"]:
-            then["required"] = ["params"]
-        if name in REFUSED:
-            message = f"'{name}' is refused: {REFUSED[name]}"
-            then = {"properties": {"class": {"not": {}, "message": message}}}
-        condition = {"properties": {"class": {"const": name}}, "required": ["class"]}
-        rules.append({"if": condition, "then": then})
-    return {
-        "type": "object",
-        "properties": {
-            "class": {"enum": list(classes(module)), "description": help},
-            "params": {"type": "object", "default": {}, "description": "parameters of the class"},
-        },
-        "required": ["class"],
-        "additionalProperties": False,
-        "allOf": rules,
-    }
+@cache
+def library_parts() -> dict[str, Any]:
+    """Return all that can be named, for ``part_problems``."""
+    found: dict[str, Any] = {key: dict.fromkeys(classes(module)) for key, module in PARTS.items()}
+    for key, module in (("", "losses"), ("miner", "miners")):
+        each = classes(module).items()
+        found[key] = {name: REFUSED.get(name) or parameter_rows(target) for name, target in each}
+    losses = classes("losses").items()
+    without = [name for name, target in losses if not takes_references(target)]
+    return {**found, "without_references": without}
 
 
-def params_schema(target: type) -> dict[str, Any]:
-    """Return the JSON Schema of the parameters of a class, but for those that training supplies."""
-    properties, required = {}, []
+def parameter_rows(target: type) -> Rows:
+    """Return the parameters of a class, but for those that training supplies."""
+    rows: Rows = []
     for name, parameter in parameters_of(target).items():
         if name in UNWRITABLE or name in supplied_to(target):
             continue
-        default = parameter.default
-        if name in PARTS:  # parts of parts are checked by their own class, one level deep
-            inside = {"class": {"enum": list(classes(PARTS[name]))}, "params": {"type": "object"}}
-            properties[name] = {
-                "type": "object",
-                "properties": inside,
-                "required": ["class"],
-                "additionalProperties": False,
-            }
-        elif isinstance(default, bool):
-            properties[name] = {"type": "boolean"}
+        default, kind = parameter.default, "Any"
+        if isinstance(default, bool):
+            kind = "bool"
         elif isinstance(default, (int, float)):
-            properties[name] = {"type": "number"}
-        else:
-            properties[name] = {"type": ["string", "integer"]} if isinstance(default, str) else {}
-        if default is inspect._empty and name not in PARTS:
-            required.append(name)
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
+            kind = "float"
+        elif isinstance(default, str):
+            kind = "str | int"
+        needed = default is inspect._empty and name not in PARTS
+        rows.append([name, kind, {}] if needed else [name, kind, {}, None])
+    return rows
 
 
 def construct(module: str, part: Mapping[str, Any], **supplied: Any) -> Any:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+from pydantic import PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from benchmark.core.errors import ConfigError
@@ -12,9 +13,6 @@ from benchmark.losses.base import SoftRankLoss
 from benchmark.losses.kernels.measures import Recall
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.steps import Sigmoid
-
-CUTOFFS = {"items": {"type": "integer", "minimum": 1}, "minItems": 1}
-WIDTHS = {"items": {"type": "number", "exclusiveMinimum": 0}, "minItems": 1}
 
 
 @LOSSES.register("recall_at_k", display="Recall@k surrogate", paper="Patel et al., CVPR 2022")
@@ -43,9 +41,11 @@ class RecallAtK(SoftRankLoss):
             help="sigmoid temperature of ranks, cosine units",
             search={"times": [0.1, 10.0]},
         )
-        ks: list[int] = option([1, 2, 4, 8, 16], help="the k of Recall@k", schema=CUTOFFS)
-        temperatures: list[float] = option(
-            [1.0], help="sigmoid temperature t_k of each k, or one for all, in ranks", schema=WIDTHS
+        ks: list[PositiveInt] = option([1, 2, 4, 8, 16], min_length=1, help="the k of Recall@k")
+        temperatures: list[PositiveFloat] = option(
+            [1.0],
+            min_length=1,
+            help="sigmoid temperature t_k of each k, or one for all, in ranks",
         )
         simix: bool = option(False, help="add virtual images between those of a class")
 

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+from pydantic import PositiveInt
+
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import SoftRankLoss
 from benchmark.losses.kernels.measures import Recall
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.steps import Sigmoid
-from benchmark.losses.recall_at_k import CUTOFFS
 
 
 @LOSSES.register("smooth_recall", display="Smooth recall", paper="Ramzi et al., TPAMI 2025")
@@ -32,7 +33,7 @@ class SmoothRecall(SoftRankLoss):
             help="sigmoid temperature of ranks, cosine units",
             search={"times": [0.1, 10.0]},
         )
-        ks: list[int] = option([1, 2, 4, 8, 16], help="the k of Recall@k", schema=CUTOFFS)
+        ks: list[PositiveInt] = option([1, 2, 4, 8, 16], min_length=1, help="the k of Recall@k")
         temperature: float = option(
             1.0, above=0.0, help="sigmoid temperature of k - rank", search={"times": [0.1, 10.0]}
         )

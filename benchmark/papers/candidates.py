@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.core.cells import Cell
-from benchmark.core.options import defaults_of, schema_of
+from benchmark.core.options import defaults_of
 from benchmark.core.records import DatasetChoice, RunSpec, settings_of
 from benchmark.datasets import DATASETS
 from benchmark.papers.vocabulary import EMBEDDING_DIM, OPTIONS, load_vocabulary
@@ -94,6 +94,6 @@ def _also_on(dataset: DatasetChoice) -> tuple[str, ...]:
     """Return the other datasets that the protocols of a training set are named after."""
     if dataset.name not in DATASETS.names():
         return ()
-    defaults = defaults_of(schema_of(DATASETS[dataset.name].target.Config))
+    defaults = defaults_of(DATASETS[dataset.name].target.Config)
     given = {**defaults, **dataset.params}
     return (*given.get("landmarks", ()), *given.get("evaluated_on", ()))

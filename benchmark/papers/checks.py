@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from benchmark.core.errors import unknown_name
+from benchmark.core.options import options_of
 from benchmark.core.registry import registered_names
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.names import check_metric
@@ -110,7 +111,7 @@ def condition_problems(
     """Yield what is neither a condition of the vocabulary nor a hyperparameter of the loss."""
     losses = load_catalogue()
     if loss in losses:
-        known = {*words.conditions, *losses[loss].schema.get("properties", {})}
+        known = {*words.conditions, *options_of(losses[loss].config)}
         yield from unknown(place, "condition", conditions, known)
 
 
@@ -124,7 +125,7 @@ def row_problems(paper: Paper, name: str, entries: Iterable[Mapping[str, Any]]) 
 def meaning_problems(paper: Paper) -> Iterator[str]:
     """Yield what rows cannot mean: no condition of any run, and batch sizes that are none."""
     yield from row_problems(paper, "implied", [each.rows for each in paper.implied])
-    options = {key for each in load_catalogue().values() for key in each.schema["properties"]}
+    options = {key for each in load_catalogue().values() for key in options_of(each.config)}
     known = {*paper.vocabulary.conditions, *options, BATCH_SIZE}
     for number, entry in enumerate(paper.implied):
         place = f"implied.{number}.means"

@@ -90,7 +90,7 @@ def recipe_values(study: Study, recipe: str) -> dict[str, Any]:
     What a study itself varies, such as the temperatures of a sweep, is not the recipe's.
     """
     file = read_recipe(recipe, study.path)
-    complete, _ = overlay(file.sections or {}, {})
+    complete = overlay(file, {})
     losses = load_catalogue()
     values: dict[str, Any] = {}
     for block in study.blocks:
@@ -99,12 +99,11 @@ def recipe_values(study: Study, recipe: str) -> dict[str, Any]:
         if not block.overrides:
             complete = block.recipe
         for loss in block.losses:
-            defaults = defaults_of(losses[loss.name].schema)
-            plain = {**defaults, **file.keys.losses.get(loss.name, {})}
+            defaults = defaults_of(losses[loss.name].config)
+            plain = {**defaults, **file.losses.get(loss.name, {})}
             values |= {f"losses.{loss.name}.{name}": value for name, value in plain.items()}
-    sections = asdict(complete) if complete else {}
-    more = {"loss_precision": file.keys.loss_precision, "options": file.keys.options}
-    return dict(_flat({**sections, **more})) | values
+    more = {"loss_precision": file.loss_precision, "options": file.options}
+    return dict(_flat({**asdict(complete), **more})) | values
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -49,7 +49,6 @@ def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:
     except ConfigError as error:
         problems += [f"{path}: {problem}" for problem in error.problems]
         return None
-    problems += [f"{path}: {problem}" for problem in document.problems]
     try:
         return adapter(kind).validate_python(document.data)
     except ValidationError as error:

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Iterable
 
+from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.names import display_name
 from benchmark.study import Study
@@ -34,11 +35,11 @@ def loss_label(label: str, study: Study) -> str:
     if variant is None or label == variant.name:
         return loss_name(label)
     facts = load_catalogue().get(variant.name)
-    fields = facts.schema["properties"] if facts else {}
+    defaults = defaults_of(facts.config) if facts else {}
     other = {
         key.rstrip("_"): value
         for key, value in variant.params.items()
-        if value != fields.get(key, {}).get("default", object()) and key not in variant.recipe
+        if value != defaults.get(key, object()) and key not in variant.recipe
     }
     # Two variants with the same numbers still need two names.
     told = ", ".join(f"{key}={value}" for key, value in other.items()) or label

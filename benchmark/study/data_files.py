@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.core.registry import data_folders
-from benchmark.study.format import ROOT
+from benchmark.study.model import ROOT
 
 PACKAGE = Path(__file__).parents[1] / "papers"
 PAPER = "paper.yaml"  # makes a folder a paper's

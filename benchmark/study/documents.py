@@ -1,6 +1,6 @@
 """YAML documents that remember the line of every value, so that problems can be found."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,11 @@ from benchmark.core.plain import MERGE, YamlError, parse_yaml
 
 @dataclass
 class Document:
-    """A parsed file: its content, the line (from 1) of each key, and keys that are given twice."""
+    """A parsed file: its content, and the line (from 1) of each key."""
 
     path: Path
     data: dict[str, Any]
     lines: dict[str, int] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
 
     def locate(self, problem: Problem, above: str = "") -> Problem:
         """Return ``problem``, whose key stands below ``above``, with its line.
@@ -33,7 +32,10 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Return the document at ``path``; raise ConfigError when it is absent or no mapping."""
+    """Return the document at ``path``; raise ConfigError when it is absent or no mapping.
+
+    A key that is given twice is an error as well.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
         data, node = parse_yaml(text)
@@ -48,7 +50,8 @@ def read_document(path: Path) -> Document:
         raise ConfigError(str(path), [words])
     document = Document(Path(path), data)
     assert node is not None  # a mapping has one
-    _note_lines(node, "", document)
+    if twice := list(_note_lines(node, "", document.lines)):
+        raise ConfigError(str(path), twice)
     return document
 
 
@@ -79,25 +82,26 @@ def nearest_file(kind: str, name: str, folders: Sequence[Path]) -> str:
     return f"{unknown_name(kind, name, names)} (looked in {searched})"
 
 
-def _note_lines(node: yaml.Node, key: str, document: Document) -> None:
-    document.lines.setdefault(key, node.start_mark.line + 1)
+def _note_lines(node: yaml.Node, key: str, lines: dict[str, int]) -> Iterator[Problem]:
+    """Note the line of each value in ``node``; yield the keys that are given twice."""
+    lines.setdefault(key, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         for merged in _merged(node):
-            _note_lines(merged, key, document)
+            yield from _note_lines(merged, key, lines)
         first: dict[str, int] = {}
         for name, value in node.value:
             line = name.start_mark.line + 1
             below = f"{key}.{name.value}".strip(".")
             if name.value in first:
                 words = f"key given twice, first in line {first[name.value]}; keep one"
-                document.problems.append(Problem(words, below, line=line))
+                yield Problem(words, below, line)
             first[name.value] = line
             if name.tag != MERGE:
-                document.lines[below] = line
-                _note_lines(value, below, document)
+                lines[below] = line
+                yield from _note_lines(value, below, lines)
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
-            _note_lines(value, f"{key}.{number}".strip("."), document)
+            yield from _note_lines(value, f"{key}.{number}".strip("."), lines)
 
 
 def _merged(node: yaml.MappingNode) -> list[yaml.Node]:

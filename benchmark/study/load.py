@@ -6,10 +6,9 @@ from pathlib import Path
 from benchmark.core.errors import ConfigError
 from benchmark.study.checks import Checker
 from benchmark.study.documents import JOINT, base_of, nearest_file, read_document
-from benchmark.study.format import ROOT
 from benchmark.study.known import load_known
 from benchmark.study.looks import at_look, at_present_look
-from benchmark.study.model import Study
+from benchmark.study.model import ROOT, Study
 from benchmark.study.trials.grid import on_other_dataset
 
 
@@ -70,4 +69,5 @@ def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
         return at_look(study, 1) if results is None else at_present_look(study, results)
     document, dataset = read_document(Path(base_of(str(path)))), path.stem.rpartition(JOINT)[2]
     study = Checker(document, known).study()
-    return Checker(on_other_dataset(document, study.instead, dataset), known).study()
+    instead = study.rules.instead if study.rules else {}
+    return Checker(on_other_dataset(document, instead, dataset), known).study()

@@ -10,7 +10,7 @@ import importlib.util
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,44 +19,34 @@ from benchmark.core.child_json import from_child
 from benchmark.core.code_version import version_of
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.core.options import make, problems, schema_of, sound_part
-from benchmark.core.recipe import Recipe, check_recipe, complete_recipe
+from benchmark.core.options import build, problems
+from benchmark.core.recipe import Recipe, check_recipe
 from benchmark.core.recipe_model import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 from benchmark.study.documents import Document, nearest_file, read_document
-from benchmark.study.format import LABEL, ROOT, RecipeKeys, recipe_file_schema
+from benchmark.study.model import LABEL, ROOT, RecipeFile
 
-FILE_KEYS = tuple(item.name for item in fields(RecipeKeys))
-DECIDING = ("losses", "loss_precision", "options")  # those of them that decide numbers
-SCHEMA = schema_of(Recipe)
+SECTIONS = tuple(item.name for item in fields(Recipe))
+WORDS = ("label", "extends", "source", "sources", "resources")  # they decide no number
 RGB = 3
 
 
-@dataclass(frozen=True)
-class RecipeFile:
-    """A recipe as read: its sections when it is sound, and what is wrong with it otherwise."""
-
-    name: str
-    keys: RecipeKeys
-    sections: dict[str, Any] | None
-    problems: tuple[Problem, ...]
-
-
 def read_recipe(name: str, study_path: Path) -> RecipeFile:
-    """Return the recipe called ``name``, with its problems instead of an exception."""
-    document, data, found = _resolved(name, _folders(study_path), ())
-    own = {key: value for key, value in data.items() if key in FILE_KEYS}
-    keys: RecipeKeys = make(RecipeKeys, sound_part(schema_of(RecipeKeys), own))
-    sections = {key: value for key, value in data.items() if key not in FILE_KEYS}
-    if document is None:
-        return RecipeFile(name, keys, None, tuple(found))
-    found = found or _in_file(document, problems(recipe_file_schema(), data))
+    """Return the recipe called ``name``; raise ConfigError with all its problems."""
+    document, data = _resolved(name, _folders(study_path), ())
+    found = problems(RecipeFile, data)
     if not found:
-        wrong = overlay(sections, {})[1] + unsourced(document.data, data)
-        for option, partial in keys.options.items():
-            changed = overlay(sections, without_losses(partial))[1]
-            wrong += [replace(each, key=f"options.{option}.{each.key}") for each in changed]
-        found = _in_file(document, wrong)
-    return RecipeFile(name, keys, None if found else sections, tuple(found))
+        file = build(RecipeFile, data, name)
+        found = unsourced(document.data, data) + (
+            _overlay_problems(file, {}, "")
+            or [
+                problem
+                for option, part in file.options.items()
+                for problem in _overlay_problems(file, part, f"options.{option}.")
+            ]
+        )
+    if found:
+        raise ConfigError(str(document.path), map(document.locate, found))
+    return file
 
 
 def recipes_beside(names: Iterable[str], study_path: Path) -> list[Path]:
@@ -87,49 +77,33 @@ def without_losses(partial: Mapping[str, Any]) -> dict[str, Any]:
 
 def _resolved(
     name: str, folders: Sequence[Path], below: tuple[str, ...]
-) -> tuple[Document | None, dict[str, Any], list[Problem]]:
-    """Return (document, data laid over what the file extends, problems); None when unreadable."""
+) -> tuple[Document, dict[str, Any]]:
+    """Return the document of a recipe, and its data laid over what the file extends."""
     paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        return None, {}, [Problem(nearest_file("recipe", name, folders))]
-    try:
-        document = read_document(path)
-    except ConfigError as error:
-        return None, {}, [replace(problem, file=str(path)) for problem in error.problems]
-    found = _in_file(document, document.problems)
+        raise ConfigError("recipe", [nearest_file("recipe", name, folders)])
+    document = read_document(path)
     base = document.data.get("extends")
     if not isinstance(base, str):
-        return document, document.data, found
-    if base in (*below, name):
-        words = f"is a circle: {' -> '.join([*below, name, base])}"
-        return document, document.data, [*found, *_in_file(document, [Problem(words, "extends")])]
-    above, data, inherited = _resolved(base, folders, (*below, name))
-    if above is not None and not isinstance(data.get("sources", {}), dict):
-        words = "is no mapping of places to sources"
-        inherited = [*inherited, *_in_file(above, [Problem(words, "sources")])]
-    if above is None or inherited:
-        below_it = [Problem(str(problem), "extends") for problem in inherited]
-        return document, document.data, [*found, *_in_file(document, below_it)]
-    return document, _extended(data, document.data), found
-
-
-def _in_file(document: Document, found: Iterable[Problem]) -> list[Problem]:
-    """Return the problems with the name of the file and the line."""
-    return [replace(document.locate(problem), file=document.path.name) for problem in found]
+        return document, document.data
+    try:
+        if base in (*below, name):
+            raise ConfigError(base, [f"is a circle: {' -> '.join([*below, name, base])}"])
+        _, data = _resolved(base, folders, (*below, name))
+    except ConfigError as error:
+        found = [Problem(f"{error.source}: {each}", "extends") for each in error.problems]
+        raise ConfigError(str(path), map(document.locate, found)) from error
+    return document, _extended(data, document.data)
 
 
 def _extended(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Return ``data`` laid over ``base``; a value written anew loses the old one's source."""
     merged, changed = merge(base, data), leaves(data)
-    sources = {
-        key: source
-        for key, source in base.get("sources", {}).items()
-        if not any(_is_in(key, leaf) for leaf in changed)
-    }
-    own = data.get("sources", {})
-    if isinstance(own, dict):  # anything else is the schema's to refuse
-        merged["sources"] = {**sources, **own}
+    old, own = base.get("sources", {}), data.get("sources", {})
+    if isinstance(old, dict) and isinstance(own, dict):
+        kept = {key for key in old if not any(_is_in(key, leaf) for leaf in changed)}
+        merged["sources"] = {key: old[key] for key in old if key in kept} | own
     return merged
 
 
@@ -141,7 +115,7 @@ def leaves(data: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Return the dotted key of every value in the parts of a recipe that decide numbers."""
     found = []
     for name, value in data.items():
-        if prefix or name not in FILE_KEYS or name in DECIDING:
+        if prefix or name not in WORDS:
             key = f"{prefix}{name}"
             found += leaves(value, f"{key}.") if isinstance(value, dict) and value else [key]
     return found
@@ -149,7 +123,7 @@ def leaves(data: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[Problem]:
     """Return each value of a file with sources that has none, and each source without a value."""
-    if not isinstance(written.get("sources"), dict):
+    if "sources" not in written:
         return []
     own, keys = written["sources"], leaves(data)
     missing = [leaf for leaf in leaves(written) if not any(_is_in(leaf, key) for key in own)]
@@ -163,20 +137,26 @@ def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[Problem]:
     ]
 
 
-def overlay(
-    sections: dict[str, Any], override: dict[str, Any]
-) -> tuple[Recipe | None, list[Problem]]:
-    """Return the complete recipe with ``override`` laid over it, or None, and the problems."""
-    merged = merge(sections, override)
-    if found := problems(SCHEMA, merged):
-        return None, found
-    recipe = complete_recipe(merged)
+def overlay(below: Recipe, override: Mapping[str, Any]) -> Recipe:
+    """Return a recipe with ``override`` laid over it; raise ConfigError with all problems."""
+    given = {name: asdict(getattr(below, name)) for name in SECTIONS}
+    recipe = build(Recipe, merge(given, override), "recipe")
     backbone = backbone_problem(recipe.model)
     found = check_recipe(recipe) + ([backbone] if backbone else input_problems(recipe))
-    return (None, found) if found else (recipe, [])
+    if found:
+        raise ConfigError("recipe", found)
+    return recipe
 
 
-def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _overlay_problems(file: RecipeFile, part: Mapping[str, Any], above: str) -> list[Problem]:
+    try:
+        overlay(file, without_losses(part))
+    except ConfigError as error:
+        return [replace(each, key=f"{above}{each.key}") for each in error.problems]
+    return []
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Lay ``above`` over ``below``, key by key; another sampler does not inherit the parameters."""
     result = dict(below)
     for key, value in above.items():

@@ -12,7 +12,7 @@ import yaml
 from made_up_inputs import made_up_inputs, written_page
 from made_up_results import made_up_study
 
-from benchmark.study.format import ROOT
+from benchmark.study.model import ROOT
 
 RECIPES = ROOT / "workflow" / "config" / "recipes"
 DATASET = {"name": "glyphs_tiny", "label": "tiny", "params": {}}

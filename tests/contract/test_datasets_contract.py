@@ -19,7 +19,7 @@ from benchmark.datasets.base import ALL_METRICS, Dataset, ImageSet, Protocol
 
 EVERY = pytest.mark.parametrize("name", DATASETS.names())
 READY = [
-    entry.name for entry in DATASETS if not schema_of(entry.target.Config)["required"]
+    entry.name for entry in DATASETS if not schema_of(entry.target.Config).get("required")
 ]  # need no files
 ALL_PARAMS = [*READY, "folder", *archives.MAKERS]
 
@@ -73,7 +73,7 @@ def test_entry_has_options_with_help_a_docstring_and_a_display_name(name):
 
 @EVERY
 def test_an_unknown_parameter_is_reported_without_touching_files(name):
-    required = dict.fromkeys(schema_of(DATASETS[name].target.Config)["required"], "nowhere")
+    required = dict.fromkeys(schema_of(DATASETS[name].target.Config).get("required", ()), "nowhere")
     (problem,) = check_dataset_params(name, {**required, "no_such_parameter": 1})
     assert "no_such_parameter" in problem.message
 

@@ -7,8 +7,8 @@ import yaml
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study import load_study, study_names
-from benchmark.study.format import ROOT, schema_files
 from benchmark.study.grid import expand
+from benchmark.study.model import ROOT, schema_files
 
 CONFIG = ROOT / "workflow" / "config"
 PAPER_STUDIES = ("roadmap", "smooth_ap", "fast_ap", "listwise")

@@ -24,7 +24,7 @@ def variant(label: str, name: str | None = None, **params) -> Variant:
     """Returns a loss with all its hyperparameters, of which ``params`` are the study's own."""
     name = name or label
     return Variant(
-        label, name, {**defaults_of(load_catalogue()[name].schema), **params}, tuple(params)
+        label, name, {**defaults_of(load_catalogue()[name].config), **params}, tuple(params)
     )
 
 

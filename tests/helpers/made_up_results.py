@@ -65,6 +65,7 @@ def made_up_study(
         "question": "Which loss ranks unseen characters best, and does the batch size matter?",
         "seeds": seeds,
         "blocks": (block,),
+        "entries": (),
         "metrics": METRICS,
         "comparison": Comparison("smooth_ap", ("smooth_ap", "sup_ap", "roadmap"), 0.05),
         "tables": None,

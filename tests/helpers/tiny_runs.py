@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.cells import Setting
-from benchmark.core.options import defaults_of
-from benchmark.core.recipe import complete_recipe
+from benchmark.core.options import build, defaults_of
+from benchmark.core.recipe import Recipe
 from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.training.interrupt import StopRequest
@@ -31,14 +31,14 @@ def tiny_spec(loss: str = "smooth_ap", seed: int = 0, **sections: dict[str, Any]
     }
     for name, values in sections.items():
         recipe[name] = {**recipe.get(name, {}), **values}
-    params = defaults_of(load_catalogue()[loss].schema)
+    params = defaults_of(load_catalogue()[loss].config)
     return RunSpec(
         dataset=DatasetChoice("glyphs_tiny", "glyphs_tiny", {}),
         setting=Setting("test_resnet"),
         loss=LossChoice(loss, loss, params),
         batch_size=32,
         seed=seed,
-        recipe=complete_recipe(recipe),
+        recipe=build(Recipe, recipe, "recipe"),
     )
 
 

@@ -25,7 +25,8 @@ from torch.utils.data import DataLoader
 from benchmark.cli.train import THREAD_VARIABLES
 from benchmark.core.cells import Setting
 from benchmark.core.environment import available_cores
-from benchmark.core.recipe import complete_recipe
+from benchmark.core.options import build
+from benchmark.core.recipe import Recipe
 from benchmark.core.recipe_input import InputConfig
 from benchmark.core.records import PROVENANCE, RESULTS, SPEC, DatasetChoice, LossChoice, RunSpec
 from benchmark.datasets.base import ImageSet
@@ -166,7 +167,7 @@ class Loops:
             "sampler": {"name": "m_per_class", "params": {"samples_per_class": 4}},
             "training": {"epochs": 1, "threads": 1, "checkpoint_seconds": 1e9},
         }
-        loss, recipe = LossChoice(LOSS, LOSS, {}), complete_recipe(recipe)
+        loss, recipe = LossChoice(LOSS, LOSS, {}), build(Recipe, recipe, "recipe")
         self.spec = RunSpec(data, Setting(BACKBONE), loss, batch, 0, recipe)
         self.folder, self.device = folder, prepare_numerics(recipe.training)
         no_evaluation = SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: Measured())

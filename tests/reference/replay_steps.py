@@ -118,24 +118,22 @@ class Batches(Sampler):
 def specification(case: Case, steps: int, width: int) -> RunSpec:
     """Return the run: our recipe, with the network, rates and lengths of the authors' record."""
     file = read_recipe(case.recipe, ROOT / "workflow" / "config" / "roadmap.yaml")
-    option = file.keys.options[case.option] if case.option else {}
+    option = file.options[case.option] if case.option else {}
     epochs = -(-steps // EPOCH)
     made_smaller: dict[str, Any] = {
         "model": {"backbone": "resnet18", "pretrained": False, "embedding_dim": width},
         "optimizer": {"lr": case.lr},
         "training": {"epochs": epochs, "precision": "float32"},
     }
-    if file.sections is not None and file.sections["schedule"]["name"] == "step":
+    if file.schedule.name == "step":
         made_smaller["schedule"] = {"milestones": [1, 2]}
     if case.weight_decay is not None:
         made_smaller["optimizer"]["weight_decay"] = case.weight_decay
     if case.memory is not None:
         # from the second epoch on; a record of one epoch ends before
         made_smaller["memory"] = {"size": case.memory, "start_epoch": 1.0 if epochs > 1 else 0.9}
-    recipe, problems = overlay(file.sections or {}, merge(without_losses(option), made_smaller))
-    if recipe is None:
-        raise SystemExit(f"{case.recipe}: {'; '.join(map(str, [*file.problems, *problems]))}")
-    params = merge(dict(file.keys.losses), option.get("losses", {})).get(case.loss, {})
+    recipe = overlay(file, merge(without_losses(option), made_smaller))
+    params = merge(file.losses, option.get("losses", {})).get(case.loss, {})
     return RunSpec(
         DatasetChoice("made_up", "made_up", {}),
         Setting("resnet18", (case.option,) if case.option else ()),

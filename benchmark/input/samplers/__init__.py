@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.core.errors import Problem
-from benchmark.core.options import build, problems, schema_of
+from benchmark.core.options import build, problems
 from benchmark.core.registry import Registry
 from benchmark.input.samplers.base import Sampler
 
@@ -40,7 +40,7 @@ def create_sampler(
 def check(name: str, params: Mapping[str, Any], batch_size: int) -> list[Problem]:
     """Return what is wrong with a sampler's parameters or batch size, without data."""
     target = SAMPLERS[name].target
-    wrong = problems(schema_of(target.Config), dict(params), f"sampler '{name}'")
+    wrong = problems(target.Config, dict(params), f"sampler '{name}'")
     if wrong:
         return wrong
     return [Problem(words) for words in target.check(target.Config(**params), batch_size)]

@@ -7,29 +7,30 @@ from typing import Any
 
 from benchmark.core.cells import Setting
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.core.options import problems, schema_of
+from benchmark.core.options import defaults_of, hints_of, options_of
 from benchmark.core.recipe import OptimizerConfig, SamplerConfig
+from benchmark.core.records import DatasetChoice
 from benchmark.core.search import sobol, value_at
 from benchmark.study.documents import Document, name_on
-from benchmark.study.format import Rules
 from benchmark.study.known import Known
-from benchmark.study.model import Block, DatasetChoice, Trials, Variant
+from benchmark.study.model import Block, Rules, Trials, Variant
 
 TRIAL = "trial"  # "trial00" is the published setting, "trial01" the first drawn
 
 
 @dataclass(frozen=True)
 class Knob:
-    """One option that trials vary: its section, name, JSON Schema and published value."""
+    """One option that trials vary: its section, name, range and published value."""
 
     section: str
     name: str
-    schema: Mapping[str, Any]
+    search: Mapping[str, Any]
     published: Any
+    whole: bool
 
 
-def knobs(block: Block, loss: Variant, schema: Mapping[str, Any]) -> list[Knob]:
-    """Return what the trials of ``loss`` (hyperparameters ``schema``) vary under a block's recipe.
+def knobs(block: Block, loss: Variant, config: type) -> list[Knob]:
+    """Return what the trials of ``loss`` (hyperparameters ``config``) vary under a block's recipe.
 
     These are all options with a range, but for the hyperparameters that the study itself sets, and
     for the head's multiplier where a frozen backbone leaves one rate.
@@ -37,18 +38,17 @@ def knobs(block: Block, loss: Variant, schema: Mapping[str, Any]) -> list[Knob]:
     from benchmark.input.samplers import SAMPLERS
 
     recipe = block.recipe_of(loss.name)
-    sampler = schema_of(SAMPLERS[recipe.sampler.name].target.Config)
-    given = {name: part.get("default") for name, part in sampler["properties"].items()}
-    sections = {
-        "optimizer": (schema_of(OptimizerConfig), asdict(recipe.optimizer)),
-        "sampler": (sampler, {**given, **recipe.sampler.params}),
-        "losses": (schema, loss.params),
+    sampler = SAMPLERS[recipe.sampler.name].target.Config
+    sections: dict[str, tuple[type, dict[str, Any]]] = {
+        "optimizer": (OptimizerConfig, asdict(recipe.optimizer)),
+        "sampler": (sampler, {**defaults_of(sampler), **recipe.sampler.params}),
+        "losses": (config, loss.params),
     }
     return [
-        Knob(section, name, part, values[name])
-        for section, (options, values) in sections.items()
-        for name, part in options["properties"].items()
-        if "search" in part
+        Knob(section, name, search, values.get(name), hints_of(kind)[item.name] is int)
+        for section, (kind, values) in sections.items()
+        for name, item in options_of(kind).items()
+        if (search := item.metadata.get("search"))
         and not (section == "losses" and name in loss.own)
         and not (name == "head_lr_multiplier" and recipe.model.freeze_backbone)
     ]
@@ -62,10 +62,10 @@ def trial_blocks(block: Block, loss: Variant, found: list[Knob], trials: int) ->
         override: dict[str, Any] = {}
         for knob, share in zip(found, point, strict=True):
             section = override.setdefault(knob.section, {})
-            if "times" in knob.schema["search"] and type(knob.published) not in (int, float):
+            if "times" in knob.search and type(knob.published) not in (int, float):
                 words = f"{knob.name} is {knob.published!r}; its range 'times' needs a number to"
                 raise ConfigError(f"trials of loss '{loss.label}'", [f"{words} multiply"])
-            section[knob.name] = value_at(knob.schema, share, knob.published)
+            section[knob.name] = value_at(knob.search, share, knob.published, knob.whole)
         drawn.append(override)
     return [_with(block, loss, number, override) for number, override in enumerate(drawn)]
 
@@ -119,7 +119,7 @@ def with_trials(blocks: Sequence[Block], rules: Rules, known: Known) -> tuple[li
             for fold in range(rules.folds)
         )
         for loss in block.losses:
-            varied = knobs(block, loss, known.losses[loss.name])
+            varied = knobs(block, loss, known.losses[loss.name].config)
             each = trial_blocks(replace(block, datasets=datasets), loss, varied, max(rules.trials))
             found += each
     taken = {seed for block in blocks for seed in block.seeds}
@@ -153,7 +153,7 @@ def range_problems(blocks: Sequence[Block], known: Known) -> list[str]:
     found: dict[tuple[str, str], str] = {}
     for block in blocks:
         for loss in block.losses:
-            for problem in problems(known.losses[loss.name], loss.params):
+            for problem in known.losses[loss.name].problems(loss.params):
                 words = f"a trial of '{loss.label}' draws {problem.key}: {problem.message}"
                 found.setdefault((loss.label, problem.key), f"{words}; mend its range")
     return list(found.values())

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.core.recipe import QueryExpansionConfig, check_recipe, complete_recipe
+from benchmark.core.options import build
+from benchmark.core.recipe import QueryExpansionConfig, Recipe, check_recipe
 
 LEAST = {"model": {"backbone": "test_resnet"}, "sampler": {"name": "random"}}
 
 
 def test_recipe_that_names_neither_has_no_memory_no_parts_and_no_expansion():
-    recipe = complete_recipe(LEAST)
+    recipe = build(Recipe, LEAST, "recipe")
     assert recipe.memory.size is None
     assert recipe.training.micro_batch is None
     assert recipe.evaluation.query_expansion is None
@@ -19,8 +20,10 @@ def test_recipe_that_names_neither_has_no_memory_no_parts_and_no_expansion():
 
 
 def test_mapping_inside_a_section_becomes_its_dataclass():
-    recipe = complete_recipe(
-        {**LEAST, "evaluation": {"query_expansion": {"alpha": 2.0, "k": 10}, "whitening": 64}}
+    recipe = build(
+        Recipe,
+        {**LEAST, "evaluation": {"query_expansion": {"alpha": 2.0, "k": 10}, "whitening": 64}},
+        "recipe",
     )
     config = recipe.evaluation
     assert config.query_expansion == QueryExpansionConfig(alpha=2.0, k=10)
@@ -30,6 +33,8 @@ def test_mapping_inside_a_section_becomes_its_dataclass():
 
 @pytest.mark.parametrize("milestones", [[-1], [5, 3], [2, 2]])
 def test_milestones_rise_from_the_first_epoch(milestones):
-    recipe = complete_recipe({**LEAST, "schedule": {"name": "step", "milestones": milestones}})
+    recipe = build(
+        Recipe, {**LEAST, "schedule": {"name": "step", "milestones": milestones}}, "recipe"
+    )
     (problem,) = (each for each in check_recipe(recipe) if each.key == "schedule.milestones")
     assert "do not rise from 0" in problem.message

@@ -86,7 +86,7 @@ def test_roadmap_refuses_a_wrong_number_of_weights():
 
 
 def test_hyperparameter_out_of_range_says_what_is_allowed():
-    with pytest.raises(ConfigError, match="above 0"):
+    with pytest.raises(ConfigError, match="greater than 0"):
         create_loss("smooth_ap", tau=0)
 
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.options import defaults_of, options_of
 from benchmark.losses import LOSSES, catalogue
 from benchmark.losses.catalogue import build_catalogue, load_catalogue
 
@@ -48,19 +49,19 @@ def filled(benchmark_cache, cache, monkeypatch):
     return cache
 
 
-def test_catalogue_lists_every_loss_with_its_schema(cache):
+def test_catalogue_lists_every_loss_with_its_options(cache):
     found = load_catalogue()
     assert sorted(found) == sorted(LOSSES.names())
     assert found == build_catalogue()
     assert found["smooth_ap"].display == "SmoothAP"
     assert found["blackbox_ap"].stochastic is True
     assert found["proxy_nca"].accepts_references is False
-    assert found["sup_ap"].schema["properties"]["offset"]["default"] is None
+    assert defaults_of(found["sup_ap"].config)["offset"] is None
     cached = load_catalogue()
     for name, facts in build_catalogue().items():  # trials follow the order of options
-        order = list(facts.schema["properties"])
-        assert list(found[name].schema["properties"]) == order
-        assert list(cached[name].schema["properties"]) == order
+        order = list(options_of(facts.config))
+        assert list(options_of(found[name].config)) == order
+        assert list(options_of(cached[name].config)) == order
 
 
 def test_reading_the_catalogue_imports_no_torch_and_builds_once(filled):
@@ -81,7 +82,7 @@ def test_plugin_file_enters_the_catalogue(filled, tmp_path, monkeypatch):
     plugins.mkdir()
     (plugins / "toy_one.py").write_text(TOY.replace("{name}", "one"))
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
-    assert load_catalogue()["toy_one"].schema["properties"]["slope"]["default"] == 2.0
+    assert defaults_of(load_catalogue()["toy_one"].config) == {"slope": 2.0}
     assert len(list(filled.iterdir())) == 2
 
 

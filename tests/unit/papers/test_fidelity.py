@@ -14,7 +14,7 @@ from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.fidelity import Row, as_text, ledger, study_ledger
 from benchmark.study import load_study
-from benchmark.study.format import ROOT
+from benchmark.study.model import ROOT
 
 PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
 

@@ -13,7 +13,7 @@ from benchmark.core.errors import ConfigError, ReferenceDataError
 from benchmark.papers.library import arranged_tables, asked_numbers, cite, cite_statement
 from benchmark.papers.paper import load_papers
 from benchmark.study.data_files import paper_folders, published_names
-from benchmark.study.format import ROOT
+from benchmark.study.model import ROOT
 
 
 def test_a_folder_becomes_a_typed_paper(tmp_path):

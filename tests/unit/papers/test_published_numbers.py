@@ -7,6 +7,7 @@ import csv
 import pytest
 
 from benchmark.core.errors import ReferenceDataError
+from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.checks import claim_problems, figure_problems
 from benchmark.papers.claims.kinds import KINDS
@@ -153,7 +154,7 @@ def test_claims_of_the_suites_own_are_asked_of_their_study_alone():
 
 def test_the_margins_of_calibration_are_what_the_sentences_say():
     (claim,) = (each for each in all_claims() if each.name == "any_margin_improves_on_sup_ap")
-    alpha = load_catalogue()["roadmap"].schema["properties"]["alpha"]["default"]
+    alpha = defaults_of(load_catalogue()["roadmap"].config)["alpha"]
     margins = [alpha - arm.where["beta"] for arm in claim.first]
     assert min(margins) == pytest.approx(0.1) and max(margins) == pytest.approx(0.6)
 

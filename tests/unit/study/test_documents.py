@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from benchmark.core.errors import ConfigError
 from benchmark.study.documents import Document, read_document
 
 MERGED = """\
@@ -23,7 +26,6 @@ def document(tmp_path, text: str) -> Document:
 
 def test_a_key_beside_a_merge_takes_the_place_of_the_merged_one(tmp_path):
     found = document(tmp_path, MERGED)
-    assert found.problems == []
     assert found.data["one"] == {"tau": 0.1}
     assert found.data["two"] == {"loss": "smooth_ap", "tau": 0.2, "slope": 2}
     lines = {key: line for key, line in found.lines.items() if key.startswith(("one.", "two."))}
@@ -32,13 +34,15 @@ def test_a_key_beside_a_merge_takes_the_place_of_the_merged_one(tmp_path):
 
 def test_the_first_of_merged_mappings_gives_value_and_line(tmp_path):
     found = document(tmp_path, "a: &a {x: 1}\nb: &b {x: 2}\nc: {<<: [*a, *b]}\n")
-    assert found.problems == [] and found.data["c"] == {"x": 1}
+    assert found.data["c"] == {"x": 1}
     assert found.lines["c.x"] == 1
 
 
 def test_keys_that_stand_twice_are_told_beside_a_merge_and_in_it(tmp_path):
     text = "a: &a {x: 1}\nb:\n  <<: {y: 1, y: 2}\n  z: 1\n  <<: *a\n  z: 2\n"
-    assert [str(problem) for problem in document(tmp_path, text).problems] == [
+    with pytest.raises(ConfigError) as caught:
+        document(tmp_path, text)
+    assert [str(problem) for problem in caught.value.problems] == [
         "b.y (line 3)  key given twice, first in line 3; keep one",
         "b.<< (line 5)  key given twice, first in line 3; keep one",
         "b.z (line 6)  key given twice, first in line 4; keep one",

@@ -24,13 +24,14 @@ def test_every_cell_of_the_grid_becomes_one_run(study_data, write_study):
 
 
 def test_specifications_are_complete(study_data, write_study):
+    from benchmark.core.options import options_of
     from benchmark.losses.catalogue import load_catalogue
 
     run = expand(load_study(write_study(study_data)))[
         "glyphs_tiny/tinynet/smooth_ap_wide/bs16/seed0"
     ]
     assert run.spec.loss.params["tau"] == 0.1
-    assert set(run.spec.loss.params) == set(load_catalogue()["smooth_ap"].schema["properties"])
+    assert set(run.spec.loss.params) == set(options_of(load_catalogue()["smooth_ap"].config))
     recipe = run.spec.recipe
     assert recipe.training.epochs == 1 and recipe.optimizer == OptimizerConfig()
 

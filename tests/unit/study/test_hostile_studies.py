@@ -74,14 +74,11 @@ def test_the_study_of_the_trials_is_a_name(study_data, write_study, name):
 
 
 @pytest.mark.parametrize("field", ["nowhere", "", "results", "n" * 300, "a\0b"])
-def test_a_field_without_frozen_runs_is_refused_with_what_else_is_wrong(
-    field, study_data, write_study
-):
-    study_data |= {"references": {"field": field}, "seeds": [-1]}
+def test_a_field_without_frozen_runs_is_refused(field, study_data, write_study):
+    study_data |= {"references": {"field": field}}
     message = refusal(write_study(study_data))
     assert "references.field (line " in message and "runs.csv is not there" in message
     assert "freeze STUDY --out FOLDER" in message and "results/reference/reality_check" in message
-    assert "seeds.0 (line " in message
 
 
 def test_the_field_of_a_study_with_rules_holds_trials_too(study_data, write_study, tmp_path):

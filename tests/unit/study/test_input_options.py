@@ -8,16 +8,13 @@ from benchmark.core.errors import ConfigError
 from benchmark.study import load_study
 
 
-def test_unsound_input_of_a_recipe_is_named_with_its_file_and_runs(
-    study_data, recipe_data, write_study
-):
+def test_unsound_input_of_a_recipe_is_named_with_its_file(study_data, recipe_data, write_study):
     recipe_data["input"] = {"image_size": 32, "resize": 24, "scale": [2.0, 1.0]}
     with pytest.raises(ConfigError) as caught:
         load_study(write_study(study_data))
     first, second = map(str, caught.value.problems)
     assert "tiny.yaml: input.resize (line " in first
     assert "smaller than image_size 32" in first
-    assert "12 runs" in first
     assert "tiny.yaml: input.scale (line " in second
 
 

@@ -21,14 +21,13 @@ def problem_of(write_study):
     return problem
 
 
-def test_loss_without_references_is_refused_with_its_runs(study_data, problem_of):
+def test_loss_without_references_is_refused(study_data, problem_of):
     block = study_data["blocks"][0]
     block |= {"option": "xbm", "override": {"memory": {"size": -1}}}
     block["losses"] = [*block["losses"], "proxy_nca"]
     problem = problem_of(study_data)
     assert problem.startswith("blocks.0.losses (line ")
     assert "'proxy_nca' takes no references" in problem
-    assert "tinynet~xbm/proxy_nca" in problem
 
 
 def test_library_class_without_references_is_refused_by_its_variant(study_data, problem_of):
@@ -39,8 +38,7 @@ def test_library_class_without_references_is_refused_by_its_variant(study_data, 
         "angle": {"loss": "pml", "class": "ArcFaceLoss"},
         "pairs": {"loss": "pml", "class": "ContrastiveLoss"},
     }
-    assert "'pml' takes no references" in (problem := problem_of(study_data))
-    assert "tinynet~xbm/angle" in problem
+    assert "'pml' takes no references" in problem_of(study_data)
 
 
 def test_losses_with_references_take_a_memory(study_data, write_study):
@@ -55,12 +53,15 @@ def test_losses_with_references_take_a_memory(study_data, write_study):
     ("memory", "words"),
     [
         ({"size": 0}, "memory.size (line 0 remembers nothing"),
-        ({"size": -2}, "memory.size (line -2 is less than the minimum of -1"),
+        ({"size": -2}, "memory.size (line -2: Input should be greater than or equal to -1"),
         (
             {"size": 9, "start_epoch": 1000},
             "memory.start_epoch (line 1000 is not before the end of the training",
         ),
-        ({"size": 9, "key": "class"}, "memory.key (line 'class' is not one of ['image', 'fifo']"),
+        (
+            {"size": 9, "key": "class"},
+            "memory.key (line 'class': Input should be 'image' or 'fifo'",
+        ),
     ],
 )
 def test_memory_that_would_do_nothing_is_refused(memory, words, study_data, problem_of):
@@ -76,7 +77,7 @@ def test_query_expansion_names_the_key_that_is_wrong(study_data, problem_of):
     study_data["blocks"][0] |= {"option": "expanded", "override": override}
     problem = problem_of(study_data)
     assert "override.evaluation.query_expansion.k (line " in problem
-    assert "at least 1" in problem
+    assert "greater than or equal to 1" in problem
 
 
 def test_whitening_keeps_no_more_dimensions_than_the_head_gives(

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from benchmark.study.format import ROOT
+from benchmark.study.model import ROOT
 
 LOSS = """
 from dataclasses import dataclass

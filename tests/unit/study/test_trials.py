@@ -53,11 +53,11 @@ def test_the_first_setting_is_the_published_one_and_what_the_study_sets_stays(ru
 def test_drawn_values_lie_in_their_ranges_and_small_budgets_are_parts_of_large_ones():
     points = sobol("some_loss", 3, 16)
     assert points[:4] == sobol("some_loss", 3, 4) and points != sobol("other_loss", 3, 16)
-    rates = [value_at({"search": {"times": [0.1, 10.0]}}, x, 0.01) for x, _, _ in points]
+    rates = [value_at({"times": [0.1, 10.0]}, x, 0.01) for x, _, _ in points]
     assert 0.001 <= min(rates) < 0.005 and 0.03 < max(rates) <= 0.1
-    whole = {"type": "integer", "search": {"linear": [1, 9]}}
-    assert all(isinstance(value_at(whole, x, 4), int) for _, x, _ in points)
-    assert {value_at({"search": {"among": [2, 4, 8]}}, x, 4) for *_, x in points} == {2, 4, 8}
+    whole = {"linear": [1, 9]}
+    assert all(isinstance(value_at(whole, x, 4, whole=True), int) for _, x, _ in points)
+    assert {value_at({"among": [2, 4, 8]}, x, 4) for *_, x in points} == {2, 4, 8}
 
 
 def test_all_problems_of_rules_are_told_at_once(study_data, write_study):
@@ -78,8 +78,8 @@ def test_a_batch_that_a_trial_cannot_fill_is_found_before_anything_starts(study_
 @pytest.mark.parametrize(
     ("search", "default", "message"),
     [
-        ({"linear": [-1.0, 1.0]}, 0.01, r"rules\.trials .*'smooth_ap' draws tau: -0\.\d+ "),
-        ({"among": ["a", "b"]}, 0.01, r"rules\.trials .*'smooth_ap' draws tau: '[ab]' "),
+        ({"linear": [-1.0, 1.0]}, 0.01, r"rules\.trials .*'smooth_ap' draws tau: -0\.\d+: "),
+        ({"among": ["a", "b"]}, 0.01, r"rules\.trials .*'smooth_ap' draws tau: '[ab]': "),
         ({"times": [0.1, 10.0]}, None, r"tau is None.*a number to multiply"),
     ],
 )
@@ -87,8 +87,8 @@ def test_a_range_that_no_run_could_take_is_found_before_anything_starts(
     study_data, write_study, monkeypatch, search, default, message
 ):
     known = load.load_known()
-    tau = {**known.losses["smooth_ap"]["properties"]["tau"], "search": search, "default": default}
-    losses = known.losses | {"smooth_ap": {"properties": {"tau": tau}}}
+    tau = ["tau", "float", {"gt": 0.0, "search": search}, default]
+    losses = known.losses | {"smooth_ap": replace(known.losses["smooth_ap"], options=[tau])}
     monkeypatch.setattr(load, "load_known", lambda: replace(known, losses=losses))
     study_data |= {"rules": {"trials": [4]}, "losses": {}}
     study_data["blocks"][0] |= {"batch_sizes": [16], "losses": ["smooth_ap", "roadmap"]}

@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from benchmark.core.options import stated
-from benchmark.core.recipe import EvaluationConfig, check_recipe, complete_recipe
+from benchmark.core.options import build, stated
+from benchmark.core.recipe import EvaluationConfig, Recipe, check_recipe
 from benchmark.core.recipe_input import InputConfig
 from benchmark.core.recipe_model import ModelConfig
 from benchmark.datasets import load_dataset
@@ -61,12 +61,14 @@ def test_specifications_from_before_scales_stay_as_they_are():
 
 
 def test_features_of_a_frozen_backbone_have_one_scale():
-    recipe = complete_recipe(
+    recipe = build(
+        Recipe,
         {
             "model": {"backbone": "test_resnet", "freeze_backbone": True, "embedding_dim": 8},
             "sampler": {"name": "random"},
             "evaluation": {"scales": SCALES},
-        }
+        },
+        "recipe",
     )
     assert "evaluation.scales" in [problem.key for problem in check_recipe(recipe)]
 
