@@ -144,8 +144,11 @@ def challenge(
 
     Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
     """
+    import subprocess
+
     from benchmark.core.csv_file import guess_csv
     from benchmark.core.environment import PLUGINS
+    from benchmark.core.interrupts import handling_stop_signals
     from benchmark.report.page.answer import standing
     from benchmark.study.model import ROOT
     from benchmark.study.trials.challenge import FIELD, write_challenge
@@ -154,25 +157,12 @@ def challenge(
     study, plugins = write_challenge(loss, trials, field, results)
     os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
     command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
-    if status := _status_of([*command, "--results", str(results)]):
-        raise typer.Exit(status)
+    # what stops this command stops the workflow, which ends in its own good order
+    with handling_stop_signals(lambda number, _: process.send_signal(number)):
+        process = subprocess.Popen([*command, "--results", str(results)])
+        status = process.wait()
+    if status:
+        raise typer.Exit(128 - status if status < 0 else status)
     final = results / f"{study.stem}-selected"
     echo("\n".join(standing(guess_csv(final / "stats" / "budget_ranks.csv"), loss.stem)))
     echo(f"page: {final / 'report' / 'index.html'}")
-
-
-def _status_of(command: list[str]) -> int:
-    """Run a program and return its status; on a signal to stop, it ends in its own good order."""
-    import subprocess
-
-    from benchmark.core.interrupts import handling_stop_signals
-
-    signals: list[int] = []
-    with handling_stop_signals(lambda number, _: signals.append(number)) as before:
-        process = subprocess.Popen(command)
-        for number in before:
-            signal.signal(number, lambda number, _: process.send_signal(number))
-        for number in signals:  # came before there was a process
-            process.send_signal(number)
-        status = process.wait()
-    return 128 - status if status < 0 else status

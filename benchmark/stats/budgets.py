@@ -20,8 +20,9 @@ flipped, best_kept |
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -93,14 +94,14 @@ class Place:
                 "rules": rules(budget), "trials": budget, "loss": [*self.trials], "n": n,
                 "mean": mean, "ci_low": mean - half, "ci_high": mean + half,
                 "rank": (-scores).argsort(kind="stable").argsort() + 1,
-                "rank_low": order.low, "rank_high": order.high,
+                "rank_low": order["rank_low"], "rank_high": order["rank_high"],
             })  # fmt: skip
 
     def order(self) -> Iterator[pd.DataFrame]:
         """Yield rows of budget_order."""
         for budget, finals in self.finals.items():
             for source, draws in self.drawn(budget).items():
-                found = asdict(order_under(np.nan_to_num(mean_sd(finals)[0]), draws, self.alpha))
+                found = order_under(np.nan_to_num(mean_sd(finals)[0]), draws, self.alpha)
                 found |= {"rules": rules(budget), "trials": budget, "source": source}
                 columns = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
                 yield pd.DataFrame([found], columns=columns)
@@ -339,32 +340,26 @@ def explained_share(values: pd.Series, scores: Floats, bins: int = 3) -> dict[st
     return {"share": share, "p": float(stats.chi2.sf(h, k - 1)), "rho": rho}
 
 
-@dataclass(frozen=True)
-class Order:
-    """The order of L losses under draws; rank 1 is the best.
+def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> dict[str, Any]:
+    """Return how the order of ``scores`` (L,), the best first, holds in ``draws`` (L, B).
 
-    low, high   (L,): bounds of the middle share of ranks
-    kendall     mean Kendall tau between the order of a draw and that of the scores
-    flipped     mean share of pairs of losses whose order is another one
-    best_kept   share of draws with the same best loss
+    rank_low, rank_high   (L,): bounds of the middle share of ranks
+    kendall               mean Kendall tau between the order of a draw and that of the scores
+    flipped               mean share of pairs of losses whose order is another one
+    best_kept             share of draws with the same best loss
     """
-
-    low: Floats
-    high: Floats
-    kendall: float
-    flipped: float
-    best_kept: float
-
-
-def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> Order:
-    """Return how the order of ``scores`` (L,) holds in ``draws`` (L, B)."""
     ranks = stats.rankdata(-draws, axis=0)
     low, high = np.quantile(ranks, [alpha / 2, 1 - alpha / 2], axis=1)
     first, second = np.triu_indices(len(scores), 1)
     as_scored = np.sign(scores[first] - scores[second])[:, None]
     agreement = np.sign(draws[first] - draws[second]) * as_scored
-    best_kept = float((draws.argmax(axis=0) == scores.argmax()).mean())
-    return Order(low, high, float(agreement.mean()), float((agreement < 0).mean()), best_kept)
+    return {
+        "rank_low": low,
+        "rank_high": high,
+        "kendall": float(agreement.mean()),
+        "flipped": float((agreement < 0).mean()),
+        "best_kept": float((draws.argmax(axis=0) == scores.argmax()).mean()),
+    }
 
 
 def seeds_drawn(finals: Floats, draws: int, generator: np.random.Generator) -> Floats:

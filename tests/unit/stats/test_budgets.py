@@ -69,10 +69,10 @@ def test_the_best_of_the_first_trials_is_taken_and_one_without_a_score_never():
 def test_an_order_that_no_draw_changes_is_sure_and_a_tossed_one_is_not():
     scores = np.array([3.0, 2.0, 1.0])
     sure = order_under(scores, np.tile(scores[:, None], 50))
-    assert (sure.kendall, sure.flipped, sure.best_kept) == (1.0, 0.0, 1.0)
-    assert sure.low.tolist() == sure.high.tolist() == [1.0, 2.0, 3.0]
+    assert (sure["kendall"], sure["flipped"], sure["best_kept"]) == (1.0, 0.0, 1.0)
+    assert sure["rank_low"].tolist() == sure["rank_high"].tolist() == [1.0, 2.0, 3.0]
     tossed = order_under(scores, np.random.default_rng(0).normal(size=(3, 4000)))
-    assert abs(tossed.kendall) < 0.05 and abs(tossed.best_kept - 1 / 3) < 0.05
+    assert abs(tossed["kendall"]) < 0.05 and abs(tossed["best_kept"] - 1 / 3) < 0.05
 
 
 def test_planted_losses_show_what_each_rule_set_gets_wrong():
