@@ -84,7 +84,9 @@ format: $(STAMP) ## let ruff and snakefmt rewrite the sources
 	$(VENV)/bin/snakefmt Snakefile workflow/rules
 
 ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
-	$(PY) -m benchmark track ui --results $(RESULTS) --port $(PORT)
+	@test -f $(RESULTS)/mlflow.db || { echo "no $(RESULTS)/mlflow.db: run a study, or 'python -m benchmark track import STUDY'"; exit 1; }
+	MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(PY) -m mlflow server --host 127.0.0.1 --port $(PORT) --workers 1 \
+		--backend-store-uri sqlite:///$(abspath $(RESULTS))/mlflow.db --artifacts-destination $(abspath $(RESULTS))/mlartifacts
 
 bench: $(STAMP) ## time and memory beside the alternatives: results/bench/bench.md (BENCH_ARGS=--quick: two minutes)
 	PYTHONPATH=tests $(PY) -m perf.bench $(BENCH_ARGS)

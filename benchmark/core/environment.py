@@ -37,8 +37,8 @@ PLUGINS = Variable(
 )
 STUDY = Variable(
     "BENCHMARK_STUDY",
-    "experiment on the MLflow server that a training is mirrored to; the workflow sets it",
-    "no mirror",
+    "experiment on the MLflow server that a training logs to; the workflow sets it",
+    "runs do not log while they train",
 )
 FORK_SERVER = Variable(
     "BENCHMARK_FORK_SERVER",

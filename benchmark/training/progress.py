@@ -1,37 +1,28 @@
 """Where a run can be followed: a bar on a terminal, lines in a log, a tracking server.
 
-For the server the training starts a helper process and, at the end, closes a pipe to it. The helper
-reads metrics.jsonl as it grows and talks to the server. MLflow is never imported here, and nothing
-that the server does, or fails to do, reaches the training. A run is mirrored when two variables are
-set: MLFLOW_TRACKING_URI to the address of a server, and BENCHMARK_STUDY, which the workflow sets,
-to the experiment that the run belongs to. A local sqlite store gets its runs from the import
-instead: a second for all of them, rather than a second of CPU for each.
+MLflow is never imported here, and nothing that a server does, or fails to do, reaches the training.
+A run is logged while it trains where MLFLOW_TRACKING_URI is the address of a server, and
+BENCHMARK_STUDY, which the workflow sets, the experiment that it belongs to. A local store gets its
+runs from the import alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tqdm import tqdm
 
 from benchmark.core.environment import STUDY, TRACKING_URI, is_server
-from benchmark.core.interrupts import held_back
-from benchmark.core.records import RunSpec
 from benchmark.core.results import EpochRecord
 
 HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
-# The helper process is started by its name: training imports nothing of the runs' side.
-HELPER = "benchmark.runs.tracking.mirror_process"
-# Enough for a healthy server to take the last batch and the artifacts, and never more than a small
-# part of the run: a server that hangs must not slow short runs down. The import completes the rest.
-CLOSING_SECONDS = 3.0
-CLOSING_SHARE = 0.03
+LOGGER = "benchmark.runs.tracking"  # by name: training imports nothing of the runs' side
+AFTERWARDS, SMALL_SHARE = 5.0, 0.03  # seconds, and share of a run, to wait for it at most
 
 
 class Progress:
@@ -88,53 +79,21 @@ class Progress:
         self.say("  ".join(parts))
 
 
-class Mirror:
-    """The helper process of one run, or nothing at all where there is no server to mirror to."""
+@contextlib.contextmanager
+def logged_live(spec: Path, out: Path) -> Iterator[None]:
+    """Have a process of its own send what appears in ``out`` to the tracking server, if any.
 
-    def __init__(self, process: subprocess.Popen[str] | None = None):
-        self._process = process
-        self._started = time.monotonic()
-
-    @classmethod
-    def start(cls, spec: RunSpec, out: Path) -> Mirror:
-        """Return the mirror of a run whose results appear in ``out``; never raises, never waits."""
-        study = STUDY.value()
-        if not study or not is_server(TRACKING_URI.value()):
-            return cls()
-        path = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
-        try:
-            with held_back():
-                process = subprocess.Popen(
-                    [sys.executable, "-m", HELPER, study, str(Path(out).resolve())],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
-                    text=True,
-                )
-            assert process.stdin is not None  # it is a pipe
-            process.stdin.write(json.dumps(spec.as_json()) + "\n")
-            process.stdin.flush()
-        except OSError as error:
-            text = f"MLflow: no live mirror ({error}); the import brings this run in later"
-            print(text, file=sys.stderr)
-            return cls()
-        return cls(process)
-
-    def close(self) -> None:
-        """Let the helper send what is left, for CLOSING_SECONDS and CLOSING_SHARE of the run."""
-        process, self._process = self._process, None
-        if process is None or process.stdin is None:
-            return
-        with contextlib.suppress(OSError):  # it may have given up on the server long ago
-            process.stdin.close()
-        try:
-            process.wait(min(CLOSING_SECONDS, CLOSING_SHARE * (time.monotonic() - self._started)))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def __enter__(self) -> Mirror:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    The end of a pipe tells it that the run is over; after 5 s more it ends.
+    """
+    study, started = STUDY.value(), time.monotonic()
+    if not study or not is_server(TRACKING_URI.value()):
+        yield
+        return
+    command = [sys.executable, "-m", LOGGER, study, str(spec), str(out)]
+    logger = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield
+    finally:
+        lasted = time.monotonic() - started
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a cluster would end it with the run
+            logger.communicate(timeout=min(AFTERWARDS, SMALL_SHARE * lasted))

@@ -38,7 +38,7 @@ from benchmark.training.evaluate import EmbeddedProtocol
 from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.loop import Evaluated, Trainer, write_metrics
 from benchmark.training.numerics import prepare_numerics
-from benchmark.training.progress import Mirror, Progress
+from benchmark.training.progress import Progress, logged_live
 from benchmark.training.state import RunState
 from benchmark.training.step import DivergedError
 
@@ -76,7 +76,7 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
         components = build_components(spec, device, report)
         startup = time.monotonic() - started
         trainer = Trainer(components, folder, progress)
-        with Mirror.start(spec, folder):
+        with logged_live(spec_path, folder):
             reason, last = "", None
             try:
                 last = trainer.run(stop)

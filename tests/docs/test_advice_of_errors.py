@@ -40,7 +40,6 @@ CASES = {
         ["folder", "init", "nowhere"],
         "give the parent of the class folders",
     ),
-    "no store": (["track", "ui"], "python -m benchmark track import"),
 }
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.runs.tracking import store
-
 VARIABLES = (
     "MLFLOW_TRACKING_URI",
     "BENCHMARK_STUDY",
     "BENCHMARK_PLUGINS",
     "_MLFLOW_SERVER_ARTIFACT_ROOT",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES",
+    "MLFLOW_DISABLE_TELEMETRY",
 )
 
 
@@ -96,7 +96,7 @@ def free_port() -> int:
 @pytest.fixture(autouse=True)
 def clean_tracking(monkeypatch) -> None:
     """Tests start from a clean slate, and MLflow's settings do not leak between them."""
-    for name in (*VARIABLES, *store.SETTINGS):
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from pathlib import Path
 
 import pytest
 from fabricated import make_epochs, make_specs, write_epochs, write_run
 
-from benchmark.core.records import RunSpec
-from benchmark.runs.tracking import content, store
-from benchmark.runs.tracking.importer import Counts, import_runs
-from benchmark.runs.tracking.mirror_process import mirror
+from benchmark.core.records import SPEC, RunSpec
+from benchmark.runs import tracking
+from benchmark.runs.tracking import connected, curves, import_runs, params
 
 pytestmark = pytest.mark.stress
 RUNS, EPOCHS = 32, 9  # the recall of made-up epochs grows with them, to 1
@@ -38,51 +38,58 @@ def all_at_once(action, specs: dict[str, RunSpec]) -> None:
     assert [process.exitcode for process in started] == [0] * len(specs)
 
 
+def bring(specs, results: Path) -> dict[str, int]:
+    return import_runs("toy", "A toy", specs, results, results / "none")
+
+
 def nothing_is_lost(results: Path, specs: dict[str, RunSpec]) -> None:
     """Counts runs, parameters, values and artifacts of the study ``toy``."""
-    client = store.connect(results)
-    runs = client.search_runs([client.get_experiment_by_name("toy").experiment_id])
-    assert sorted(run.data.tags["run_id"] for run in runs) == sorted(specs) and len(runs) == RUNS
-    for run in runs:
-        spec = specs[run.data.tags["run_id"]]
-        assert run.data.params == content.params(spec)
-        assert run.info.status == "FINISHED"
-        expected = content.series(make_epochs(spec, EPOCHS))
-        histories = [
-            (point.key, point.value, point.step)
-            for name in {point.name for point in expected}
-            for point in client.get_metric_history(run.info.run_id, name)
-        ]
-        assert sorted(histories) == sorted(
-            (point.name, point.value, point.step) for point in expected
-        )
-        last = make_epochs(spec, EPOCHS)[-1].evaluation["test"]
-        assert {name: run.data.metrics[name] for name in last} == last
+    assert bring(specs.values(), results) == {"imported": 0, "present": RUNS, "unfinished": 0}
+    with connected(results) as client:
+        runs = client.search_runs([client.get_experiment_by_name("toy").experiment_id])
+        assert sorted(run.data.tags["run_id"] for run in runs) == sorted(specs)
+        for run in runs:
+            spec = specs[run.data.tags["run_id"]]
+            assert run.data.params == params(spec)
+            assert run.info.status == "FINISHED"
+            expected = curves(results / spec.folder, run.info.start_time)
+            histories = [
+                (point.key, point.value, point.step)
+                for name in {point.key for point in expected}
+                for point in client.get_metric_history(run.info.run_id, name)
+            ]
+            values = [(point.key, point.value, point.step) for point in expected]
+            assert sorted(histories) == sorted(values)
+            last = make_epochs(spec, EPOCHS)[-1].evaluation["test"]
+            assert {name: run.data.metrics[name] for name in last} == last
 
 
-def test_32_runs_mirrored_to_one_server_at_once_are_all_there(
+def test_32_runs_logged_to_one_server_at_once_are_all_there(
     tmp_path, specs, real_server, monkeypatch
 ):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", real_server(tmp_path / "server").start())
-    store.prepare("toy", "A toy", tmp_path)
+    monkeypatch.setattr(tracking, "POLL", 0.2)
+    monkeypatch.setattr(tracking, "AFTERWARDS", 600.0)
 
     def train(spec: RunSpec, barrier) -> None:
         folder = tmp_path / spec.folder
         write_epochs(folder, make_epochs(spec, EPOCHS)[: EPOCHS // 2])
+        spec.write(folder / SPEC)
         end, pipe = os.pipe()
         barrier.wait()
-        if os.fork() == 0:  # the helper, while this process is the training
+        if os.fork() == 0:  # the process that logs, while this one is the training
             os.close(pipe)
-            mirror("toy", folder, spec, end)
+            os.dup2(end, 0)
+            tracking.follow("toy", folder / SPEC, folder)
             os._exit(0)
         os.close(end)
+        time.sleep(20)
         write_run(tmp_path, spec, epochs=EPOCHS)
         os.close(pipe)
         os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
 
     all_at_once(train, specs)
     nothing_is_lost(tmp_path, specs)
-    assert import_runs("toy", "A toy", specs, tmp_path) == Counts(present=RUNS)
 
 
 def test_32_processes_that_import_into_one_sqlite_file_at_once_lose_and_double_nothing(
@@ -91,22 +98,21 @@ def test_32_processes_that_import_into_one_sqlite_file_at_once_lose_and_double_n
     for spec in specs.values():
         write_run(tmp_path, spec, epochs=EPOCHS)
 
-    def bring(spec: RunSpec, barrier) -> None:
+    def bring_one(spec: RunSpec, barrier) -> None:
         barrier.wait()
-        import_runs("toy", "A toy", {spec.run_id: spec}, tmp_path)
+        bring([spec], tmp_path)
 
-    all_at_once(bring, specs)
+    all_at_once(bring_one, specs)
     nothing_is_lost(tmp_path, specs)
-    assert import_runs("toy", "A toy", specs, tmp_path) == Counts(present=RUNS)
 
 
 def test_eight_imports_of_the_whole_study_at_once_bring_every_run_once(tmp_path, specs):
     for spec in specs.values():
         write_run(tmp_path, spec, epochs=EPOCHS)
 
-    def bring(_: RunSpec, barrier) -> None:
+    def bring_all(_: RunSpec, barrier) -> None:
         barrier.wait()
-        import_runs("toy", "A toy", specs, tmp_path)
+        bring(specs.values(), tmp_path)
 
-    all_at_once(bring, dict(list(specs.items())[:8]))
+    all_at_once(bring_all, dict(list(specs.items())[:8]))
     nothing_is_lost(tmp_path, specs)

@@ -17,11 +17,10 @@ from mlflow_servers import LocalServer
 from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.records import RESULT, RunSpec
-from benchmark.runs.tracking import store
-from benchmark.runs.tracking.importer import Counts, import_runs
+from benchmark.runs.tracking import connected, import_runs
 
 pytestmark = pytest.mark.stress
-EPOCHS = 90  # long enough for the mirror to send some of them before the outage
+EPOCHS = 90  # long enough to log some of them before the outage
 
 
 class Training:
@@ -62,8 +61,8 @@ def undisturbed(spec, tmp_path_factory) -> bytes:
 
 
 @pytest.fixture
-def mirrored(tmp_path, spec, monkeypatch):
-    """Returns a function that starts the training with a mirror to the given server."""
+def logging(tmp_path, spec, monkeypatch):
+    """Returns a function that starts the training which logs to the given server."""
 
     def start(server: LocalServer) -> Training:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
@@ -74,53 +73,47 @@ def mirrored(tmp_path, spec, monkeypatch):
 
 def logged(server: LocalServer, results: Path, spec: RunSpec) -> dict[str, list[int]]:
     """Returns {MLflow id: logged epochs} of every run of the specification on the server."""
-    client = store.connect(results)
-    experiment = client.get_experiment_by_name("toy")
-    runs = (
-        client.search_runs([experiment.experiment_id], f"tags.run_id = '{spec.run_id}'")
-        if experiment
-        else []
-    )
-    ids = [run.info.run_id for run in runs]
-    return {
-        name: [point.step for point in client.get_metric_history(name, "curve/loss")]
-        for name in ids
-    }
+    with connected(results) as client:
+        study = client.get_experiment_by_name("toy")
+        condition = f"tags.run_id = '{spec.run_id}'"
+        runs = client.search_runs([study.experiment_id], condition) if study else []
+        ids = [run.info.run_id for run in runs]
+        points = {name: client.get_metric_history(name, "curve/loss") for name in ids}
+    return {name: [point.step for point in points[name]] for name in ids}
 
 
 def wait_for_epochs(server: LocalServer, training: Training, results: Path, spec: RunSpec) -> None:
-    """Returns once the mirror has sent an epoch, which must be while the training goes on."""
+    """Returns once an epoch is on the server, which must be while the training goes on."""
     while not any(logged(server, results, spec).values()):
         assert training.process.poll() is None, (
-            "the training ended before its first epoch was mirrored"
+            "the training ended before its first epoch was logged"
         )
         time.sleep(0.3)
     assert training.process.poll() is None
 
 
-def imported_once(server: LocalServer, results: Path, spec: RunSpec) -> Counts:
-    """Imports twice; returns what the first did, after counting one run with every epoch once."""
-    specs = {spec.run_id: spec}
-    first = import_runs("toy", "A toy", specs, results)
-    assert import_runs("toy", "A toy", specs, results) == Counts(present=1)
+def imported_once(server: LocalServer, results: Path, spec: RunSpec) -> None:
+    """Imports twice; the first makes one run of it, with every epoch once."""
+    for imported in (1, 0):
+        found = import_runs("toy", "A toy", [spec], results, results / "none")
+        assert found == {"imported": imported, "present": 1 - imported, "unfinished": 0}
     assert list(logged(server, results, spec).values()) == [list(range(1, EPOCHS + 1))]
-    return first
 
 
-def test_a_server_that_is_absent_from_the_start(tmp_path, spec, undisturbed, real_server, mirrored):
+def test_a_server_that_is_absent_from_the_start(tmp_path, spec, undisturbed, real_server, logging):
     server = real_server(tmp_path / "server")
-    assert mirrored(server).result() == undisturbed
+    assert logging(server).result() == undisturbed
     server.start()
-    assert imported_once(server, tmp_path, spec) == Counts(imported=1)
+    imported_once(server, tmp_path, spec)
 
 
-def test_a_server_that_hangs_from_the_start(tmp_path, spec, undisturbed, real_server, mirrored):
+def test_a_server_that_hangs_from_the_start(tmp_path, spec, undisturbed, real_server, logging):
     server = real_server(tmp_path / "server")
     server.start()
     server.silence()
-    assert mirrored(server).result() == undisturbed
+    assert logging(server).result() == undisturbed
     server.speak()
-    assert imported_once(server, tmp_path, spec) == Counts(imported=1)
+    imported_once(server, tmp_path, spec)
 
 
 @pytest.mark.parametrize(
@@ -129,13 +122,13 @@ def test_a_server_that_hangs_from_the_start(tmp_path, spec, undisturbed, real_se
     ids=["killed", "hanging"],
 )
 def test_a_server_that_fails_in_the_middle(
-    fails, recovers, tmp_path, spec, undisturbed, real_server, mirrored
+    fails, recovers, tmp_path, spec, undisturbed, real_server, logging
 ):
     server = real_server(tmp_path / "server")
     server.start()
-    training = mirrored(server)
+    training = logging(server)
     wait_for_epochs(server, training, tmp_path, spec)
     fails(server)
     assert training.result() == undisturbed
     recovers(server)
-    assert imported_once(server, tmp_path, spec) == Counts(completed=1)
+    imported_once(server, tmp_path, spec)

@@ -26,8 +26,6 @@ if workflow.is_main_process:
 
 
 # What decides the verdicts is written down before any run starts, and never again.
-# The store is made before any run starts, and here rather than by a job: one that training depended on
-# would make the runs that two studies share belong to one of them, and train them again for the other.
 onstart:
     # Snakemake's limit of 100 jobs a second costs more than it saves, and no option switches it off: each finished job
     # adds a timer that wakes the scheduler every second, so that after a thousand jobs it does little else.
@@ -38,7 +36,6 @@ onstart:
     if may_train:
         if workflow.local_exec and not DEPLOYED:
             FORK_SERVER.start(runs=True)
-        FLOW.attempt("track", "prepare")
     if may_train or not Path(OUT, "registration.json").is_file():
         FLOW.attempt("register-analysis")
 

@@ -69,6 +69,7 @@ rule train:
 rule import_runs:
     input:
         FINISHED,
+        f"{OUT}/verdicts.csv",
     output:
         f"{OUT}/imported.txt",
     log:
