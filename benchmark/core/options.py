@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -105,7 +106,7 @@ def problems(config: type, values: Any, where: str = "") -> list[Problem]:
     try:
         _made(config, values)
     except ValidationError as error:
-        return _problems(config, values, error, where)
+        return worded(config, values, error, where)
     return []
 
 
@@ -116,7 +117,7 @@ def build(config: type[Made], values: Any, where: str) -> Made:
     try:
         return _made(config, values)
     except ValidationError as error:
-        raise ConfigError(where, _problems(config, values, error)) from error
+        raise ConfigError(where, worded(config, values, error)) from error
 
 
 def _made(config: type[Made], values: Any) -> Made:
@@ -125,40 +126,40 @@ def _made(config: type[Made], values: Any) -> Made:
     return made
 
 
-def _problems(config: type, values: Any, error: ValidationError, where: str = "") -> list[Problem]:
+def worded(kind: Any, values: Any, error: ValidationError, where: str = "") -> list[Problem]:
     """Return what pydantic says, one problem a value, with the nearest name and the help."""
     words: dict[tuple[int | str, ...], list[str]] = {}
-    shown: dict[tuple[int | str, ...], str] = {}
     for each in error.errors():
         key: tuple[int | str, ...] = ()
-        value = values
+        value, message = values, f"{each['msg']}, not {each['input']!r:.200}"
         for part in each["loc"]:  # the names of alternatives are there as well
             if isinstance(value, Mapping) and (part in value or each["type"] == "missing"):
                 key, value = (*key, part), value.get(part)
             elif isinstance(value, (list, tuple)) and isinstance(part, int):
                 key, value = (*key, part), value[part]
-        message, shown[key] = each["msg"], f"{value!r:.200}: "
         if each["type"] == "missing":
-            message, shown[key] = "is required", ""
+            message = each["msg"]
         elif each["type"] == "unexpected_keyword_argument":
-            known = [name for kind in _at(config, key[:-1])[0] for name in options_of(kind)]
-            message, shown[key] = unknown_name("key", key[-1], known), ""
+            known = [name for one in _at(kind, key[:-1])[0] for name in options_of(one)]
+            message = unknown_name("key", key[-1], known)
+        elif each["type"] == "literal_error":
+            known = re.findall("'([^']+)'", each["ctx"]["expected"])
+            message = unknown_name(str(key[-1]), each["input"], known)
         elif each["type"] == "value_error":
-            message = str(each["ctx"]["error"])
+            message = f"{each['ctx']['error']}: {each['input']!r:.200}"
         words.setdefault(key, []).append(message)
     found = []
     for key, messages in words.items():
         if not any(other != key and other[: len(key)] == key for other in words):
-            help_text = _at(config, key)[1]
-            message = f"{shown[key]}{' or '.join(messages)}"
-            message += f" ({help_text})" if help_text else ""
+            help_text = _at(kind, key)[1]
+            message = " or ".join(messages) + (f" ({help_text})" if help_text else "")
             found.append(Problem(message, ".".join(filter(None, [where, *map(str, key)]))))
     return found
 
 
-def _at(config: type, key: Iterable[int | str]) -> tuple[list[type], str]:
+def _at(kind: Any, key: Iterable[int | str]) -> tuple[list[type], str]:
     """Return the dataclasses that the value at ``key`` may be of, and its help."""
-    kinds, help_text = [config], ""
+    kinds, help_text = list(_dataclasses(kind)), ""
     for part in key:
         for kind in kinds:
             for item in fields(kind):

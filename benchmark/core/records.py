@@ -20,6 +20,7 @@ from benchmark.core.errors import ConfigError, Problem, RunError
 from benchmark.core.files import write_json
 from benchmark.core.options import build, option, problems, stated
 from benchmark.core.recipe import Recipe
+from benchmark.core.record_files import read_record
 
 SCHEMA = 1
 RESULTS = Path("results")
@@ -124,7 +125,8 @@ class RunSpec:
         that no study would have written. Hyperparameters and dataset parameters are checked by
         their component.
         """
-        return cls.from_json(read_json(path, "a run specification"), str(path))
+        data = read_record(dict[str, Any], path, "a run specification")
+        return cls.from_json(data, str(path))
 
     @classmethod
     def from_json(cls, data: Any, source: str) -> RunSpec:
@@ -174,23 +176,9 @@ def settings_of(spec: RunSpec) -> dict[str, Any]:
 def digest_of(path: Path) -> str | None:
     """Return the digest of the specification at ``path``, unchecked; None where there is none."""
     try:
-        data = read_json(path, "a run specification")
+        return _digest(read_record(dict[str, Any], path, "a run specification"))
     except RunError:
         return None
-    return _digest(data) if isinstance(data, dict) else None
-
-
-def read_json(path: Path, what: str) -> Any:
-    """Return the parsed file; raise RunError naming the path when it is absent or torn."""
-    try:
-        return json.loads(Path(path).read_bytes())
-    except FileNotFoundError as error:
-        raise RunError(f"{path} does not exist; expected {what}") from error
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"{path} cannot be read as {what} ({error}); "
-            "the step that writes it has to write it again"
-        ) from error
 
 
 def _digest(data: Mapping[str, Any]) -> str:

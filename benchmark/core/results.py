@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json, write_text
-from benchmark.core.record_files import parse_record, read_bytes, read_record, unreadable
+from benchmark.core.record_files import read_record
 
 Scores = dict[str, dict[str, float]]  # split -> metric -> value
 
@@ -94,15 +94,15 @@ class Result:
     @classmethod
     def read(cls, path: Path) -> Result:
         """Return the result at ``path``; raise RunError where it is absent or unreadable."""
-        data = read_bytes(path, "a result")
-        try:
-            content = json.loads(data)
-            for point in content["curve"]:  # the file has the splits beside the epoch and the loss
-                splits = [name for name in point if name not in ("epoch", "loss")]
-                point["scores"] = {name: point.pop(name) for name in splits}
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise unreadable(path, "a result", error) from error
-        return parse_record(cls, json.dumps(content).encode(), path, "a result")
+        return read_record(cls, path, "a result", parse=_with_scores)
+
+
+def _with_scores(data: bytes) -> Any:
+    content = json.loads(data)
+    for point in content["curve"]:  # the file has the splits beside the epoch and the loss
+        splits = [name for name in point if name not in ("epoch", "loss")]
+        point["scores"] = {name: point.pop(name) for name in splits}
+    return content
 
 
 class StaleError(RunError):
@@ -152,8 +152,12 @@ class EpochRecord:
     @classmethod
     def read_all(cls, path: Path) -> list[EpochRecord]:
         """Return the lines of ``metrics.jsonl``; raise RunError where it is absent."""
-        lines = read_bytes(path, "metrics").splitlines()
-        return [parse_record(cls, line, path, "metrics") for line in lines]
+        return read_record(
+            list[EpochRecord],
+            path,
+            "metrics",
+            parse=lambda data: [json.loads(line) for line in data.splitlines()],
+        )
 
 
 @dataclass(frozen=True)

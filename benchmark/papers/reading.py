@@ -3,17 +3,16 @@
 import csv
 import dataclasses
 import io
-import types
-import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import AfterValidator, ConfigDict, ValidationError
 
-from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.options import worded
 from benchmark.core.record_files import adapter
-from benchmark.study.documents import Document, read_document
+from benchmark.study.documents import read_document
 
 
 class Closed:
@@ -52,7 +51,8 @@ def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:
     try:
         return adapter(kind).validate_python(document.data)
     except ValidationError as error:
-        problems += [f"{path}: {_in_document(item, kind, document)}" for item in error.errors()]
+        found = map(document.locate, worded(kind, document.data, error))
+        problems += [f"{path}: {problem}" for problem in found]
         return None
 
 
@@ -84,9 +84,9 @@ def read_csv(path: Path, kind: Any, problems: list[str], optional: Sequence[str]
         try:
             records.append(adapter(kind).validate_python(row))
         except ValidationError as error:
-            for item in error.errors():
-                if item["loc"][0] in header:
-                    found.append(f"{place}, column {item['loc'][0]}: {_words(item, kind)}")
+            for problem in worded(kind, row, error):
+                if problem.key in header:
+                    found.append(f"{place}, column {problem.key}: {problem.message}")
     problems += [f"{path}, {line}" for line in found]
     return records
 
@@ -105,44 +105,3 @@ def _header_problems(header: Sequence[str], kind: Any, optional: Sequence[str]) 
     for name in header:
         if name not in (*required, *optional):
             yield f"line 1: {unknown_name('column', name, [*required, *optional])}"
-
-
-def _in_document(item: Mapping[str, Any], kind: Any, document: Document) -> str:
-    return str(document.locate(Problem(_words(item, kind), ".".join(map(str, item["loc"])))))
-
-
-def _words(item: Mapping[str, Any], kind: Any) -> str:
-    """Return what is wrong with one value; an unknown key or word comes with the nearest one."""
-    *above, last = item["loc"] or ("",)
-    if item["type"] == "unexpected_keyword_argument":
-        return unknown_name("key", last, _names(_hint_at(kind, above)))
-    if item["type"] == "literal_error":
-        return unknown_name(str(last), item["input"], _names(_hint_at(kind, item["loc"])))
-    message = str(item["msg"]).removeprefix("Value error, ")
-    return message if item["type"] == "missing" else f"{message}: {str(item['input'])[:40]!r}"
-
-
-def _hint_at(kind: Any, loc: Sequence[int | str]) -> Any:
-    """Return the type of the value at ``loc`` of a ``kind``."""
-    for key in loc:
-        record = _record(kind)
-        if record is not None:
-            kind = typing.get_type_hints(record)[str(key)]
-        elif arguments := typing.get_args(kind):
-            kind = arguments[0 if isinstance(key, int) else -1]
-    return kind
-
-
-def _record(kind: Any) -> Any:
-    """Return the dataclass that a type is, or that it allows beside None."""
-    origin = typing.get_origin(kind)
-    parts = typing.get_args(kind) if origin in (types.UnionType, typing.Union) else (kind,)
-    return next((part for part in parts if dataclasses.is_dataclass(part)), None)
-
-
-def _names(kind: Any) -> list[str]:
-    """Return the keys of a record, or the words of a Literal."""
-    record = _record(kind)
-    if record is None:
-        return [str(word) for word in typing.get_args(kind)]
-    return [item.name for item in dataclasses.fields(record)]

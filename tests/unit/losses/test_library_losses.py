@@ -76,7 +76,7 @@ def test_all_wrong_options_are_told_at_once():
     message = str(error.value)
     assert "3 problems" in message
     assert "unknown key 'mm'; did you mean 'm'?" in message
-    assert "'big': Input should be a valid number" in message
+    assert "Input should be a valid number, not 'big'" in message
     assert "unknown class 'BatchHard'; did you mean 'BatchHardMiner'?" in message
 
 

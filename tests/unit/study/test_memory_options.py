@@ -53,14 +53,14 @@ def test_losses_with_references_take_a_memory(study_data, write_study):
     ("memory", "words"),
     [
         ({"size": 0}, "memory.size (line 0 remembers nothing"),
-        ({"size": -2}, "memory.size (line -2: Input should be greater than or equal to -1"),
+        ({"size": -2}, "memory.size (line Input should be greater than or equal to -1, not -2"),
         (
             {"size": 9, "start_epoch": 1000},
             "memory.start_epoch (line 1000 is not before the end of the training",
         ),
         (
             {"size": 9, "key": "class"},
-            "memory.key (line 'class': Input should be 'image' or 'fifo'",
+            "memory.key (line unknown key 'class'; known: fifo, image",
         ),
     ],
 )
