@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.papers.arrangements import Panel, TestSet
-from benchmark.papers.library import sweep_figures, vocabulary_of
-from benchmark.papers.printed.grid import Axis, Grid, by_x, plain_scores
+from benchmark.papers.library import sweep_figures
+from benchmark.papers.printed.grid import Grid, Line
+from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import against_default
 from benchmark.stats.samples import NO_RUNS, Sample
@@ -61,7 +61,7 @@ def swept_values(grid: Grid) -> list[SweptValue]:
     """
     name = grid.study.name.partition(JOINT)[0]
     sweeps = [
-        _sweep(grid, panel, test_set)
+        _sweep(Line(grid, panel, test_set, load_vocabulary()))
         for figure in sweep_figures()
         if figure.kind == "sweep" and name in figure.studies
         for panel in figure.panels
@@ -70,18 +70,15 @@ def swept_values(grid: Grid) -> list[SweptValue]:
     return [value for sweep in sweeps if len(sweep) > 1 for value in sweep]
 
 
-def _sweep(grid: Grid, panel: Panel, test_set: TestSet) -> list[SweptValue]:
-    axis = Axis(panel, vocabulary_of(""))
-    samples = by_x(grid, panel, test_set, axis)
-    default = axis.default(grid.candidates(panel, test_set, panel.loss, axis.varied))
-    entries = [(panel.loss, axis.text(x), x == default, sample) for x, sample in samples.items()]
-    if panel.baseline:
-        beside = plain_scores(grid, panel, test_set, panel.baseline)
-        entries += [(panel.baseline, "", False, beside)] if beside.n else []
+def _sweep(line: Line) -> list[SweptValue]:
+    panel, samples, default = line.panel, line.by_x(), line.default()
+    entries = [(panel.loss, line.text(x), x == default, sample) for x, sample in samples.items()]
+    if (beside := line.baseline()).n:
+        entries.append((panel.baseline, "", False, beside))
     if not entries:
         return []
     plain = NO_RUNS if default is None else samples.get(default, NO_RUNS)
-    tests = _tests([entry[-1] for entry in entries], plain, grid)
+    tests = _tests([entry[-1] for entry in entries], plain, line.grid)
     values = []
     for (loss, value, is_default, sample), test in zip(entries, tests, strict=True):
         summary = t_interval([score / 100 for score in sample.by_seed.values()])

@@ -15,7 +15,7 @@ from benchmark.papers.candidates import candidates
 from benchmark.papers.library import all_figures
 from benchmark.papers.paper import load_papers
 from benchmark.papers.printed.figures import published
-from benchmark.papers.printed.grid import Axis
+from benchmark.papers.printed.grid import Line
 from benchmark.papers.printed.study import printed_of
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
@@ -177,7 +177,7 @@ def test_x_is_a_hyperparameter_a_difference_of_two_or_the_batch_size():
 
     def axis(x):
         panel = Panel("t", "roadmap", "map_at_r", "resnet50", (TestSet("sop"),), x=x)
-        return Axis(panel, load_vocabulary())
+        return Line(None, panel, panel.test_sets[0], load_vocabulary())
 
     assert axis("alpha - beta").x(cell) == 0.4 and axis("lambda").x(cell) == 0.5
     assert axis("batch_size").x(cell) == 64 and axis("p").x(cell) is None
