@@ -7,7 +7,8 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,15 @@ from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.options import build, defaults_of, options_of, problems
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
 from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice
-from benchmark.metrics.names import check_metric
-from benchmark.study.data_files import FINAL, TRIALS, field_folder
+from benchmark.core.registry import registered_names
+from benchmark.datasets import DATASETS, check_dataset_params, training_images
+from benchmark.input import samplers
+from benchmark.losses import catalogue
+from benchmark.losses.catalogue import LossFacts
+from benchmark.metrics.names import check_metric, metric_of
+from benchmark.study.data_files import FINAL, TRIALS, field_folder, published_names
 from benchmark.study.documents import Document
 from benchmark.study.grid import conflicts
-from benchmark.study.known import Known
 from benchmark.study.looks import looks_problem
 from benchmark.study.model import (
     Block,
@@ -36,6 +41,26 @@ from benchmark.study.trials.grid import range_problems, sampler_problems, with_t
 TRIPLETS = "mined_triplets"  # the sampler of batches that are laid out as triplets
 TABLE = "runs.csv"  # of frozen runs, beside their scores
 MAX_RUNS = 100_000
+registered_tables = partial(registered_names, "TABLES", "report/tables")
+registered_figures = partial(registered_names, "FIGURES", "report/figures")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is registered in this installation, plugins included, without importing torch.
+
+    losses    {registry name: its facts and hyperparameters}
+    datasets  {registry name: metric families it can give}
+    """
+
+    losses: dict[str, LossFacts]
+    datasets: dict[str, tuple[str, ...]]
+
+
+def load_known() -> Known:
+    """Return what a study may name."""
+    datasets = {entry.name: entry.target.metrics for entry in DATASETS}
+    return Known(catalogue.load_catalogue(), datasets)
 
 
 class Checker:
@@ -104,10 +129,9 @@ class Checker:
                 self.named(key, "dataset", dataset, self.known.datasets)
                 self.recipe(recipe, key)
             self.raise_problems()
-            blocks, trials = with_trials(blocks, file.rules, self.known)
-            for check in (range_problems, sampler_problems):
-                for problem in check(blocks, self.known):
-                    self.add("rules.trials", problem)
+            blocks, trials = with_trials(blocks, file.rules, self.known.losses)
+            for problem in range_problems(blocks, self.known.losses) + sampler_problems(blocks):
+                self.add("rules.trials", problem)
         self.raise_problems()
         resolved = [
             [
@@ -166,12 +190,12 @@ class Checker:
         """Check what the study refers to: tables, figures, published tables and frozen runs."""
         file, references = self.file, self.file.references
         for key, kind, names, known in (
-            ("tables", "table", file.tables, self.known.tables),
-            ("figures", "figure", file.figures, self.known.figures),
-            ("references.published", "published table", references.published, self.known.published),
+            ("tables", "table", file.tables, registered_tables),
+            ("figures", "figure", file.figures, registered_figures),
+            ("references.published", "published table", references.published, published_names),
         ):
             for number, name in enumerate(names or ()):
-                self.named(f"{key}.{number}", kind, name, known)
+                self.named(f"{key}.{number}", kind, name, known())
         problem, frozen = "", references.frozen or ""
         if os.path.isabs(frozen) or ".." in Path(frozen).parts:
             problem = "must be a path below the working directory"
@@ -210,8 +234,8 @@ class Checker:
         """Return what is wrong with the hyperparameters that a recipe gives to losses."""
         given: dict[str, dict[str, dict[str, Any]]] = {"losses": file.losses}
         given["loss_precision"] = {name: {} for name in file.loss_precision}
-        for option, partial in file.options.items():
-            given[f"options.{option}.losses"] = partial.get("losses", {})
+        for option, part in file.options.items():
+            given[f"options.{option}.losses"] = part.get("losses", {})
         known, found = self.known.losses, []
         for key, losses in given.items():
             for name, params in losses.items():
@@ -307,7 +331,7 @@ class Checker:
         sizes: dict[int, None] = {}
         for number, size in enumerate(entry.batch_sizes):
             if size == "all":
-                found = {self.known.training_images(each.name, each.params) for each in datasets}
+                found = {training_images(each.name, each.params) for each in datasets}
                 images = found.pop() if len(found) == 1 else None
                 if images is None:
                     labels = " and ".join(each.label for each in datasets)
@@ -345,23 +369,23 @@ class Checker:
             place = f"{key}.datasets.{entry.choices.index(each)}"
             if not self.named(place, "dataset", each.name, self.known.datasets):
                 continue
-            if entry.losses != (UNTRAINED,) and each.name in self.known.without_training:
+            if entry.losses != (UNTRAINED,) and not DATASETS[each.name].target.trains:
                 self.add(
                     place,
                     f"'{each.name}' has no training images; name the dataset to train on (sfm120k "
                     f"is evaluated on landmark sets), or the only loss '{UNTRAINED}'",
                 )
-            for problem in self.known.check_params(each.name, each.params):
+            for problem in check_dataset_params(each.name, each.params):
                 self.add(f"{place}.params", f"{problem.key}  {problem.message}".strip())
 
     def check_sampler(self, key: str, recipe: Recipe, entry: BlockFile) -> None:
         """Check the sampler's name and parameters, and each batch size against them."""
         name, params = recipe.sampler.name, recipe.sampler.params
-        if self.named(f"{key}.recipe", "sampler", name, self.known.samplers):
+        if self.named(f"{key}.recipe", "sampler", name, samplers.SAMPLERS.names()):
             for size in entry.batch_sizes:
                 if size == "all":  # it leaves the sampler nothing to choose
                     continue
-                for problem in self.known.sampler_problems(name, params, size):
+                for problem in samplers.check(name, params, size):
                     self.add(f"{key}.batch_sizes", str(problem))
 
     def check_losses(self, key: str, recipe: Recipe, losses: Sequence[Variant]) -> None:
@@ -394,8 +418,10 @@ class Checker:
                 self.add(f"metrics.{number}", words)
                 continue
             for choice in datasets:
-                if problem := self.known.missing_metric(choice, metric):
-                    self.add(f"metrics.{number}", problem)
+                families, measured = self.known.datasets[choice.name], metric_of(metric)
+                if measured is None or measured.family not in families:
+                    words = f"dataset '{choice.label}' cannot give '{metric}'; it gives: "
+                    self.add(f"metrics.{number}", words + ", ".join(families))
 
 
 def with_recipe(variant: Variant, given: dict[str, Any]) -> Variant:

@@ -4,9 +4,8 @@ import difflib
 from pathlib import Path
 
 from benchmark.core.errors import ConfigError
-from benchmark.study.checks import Checker
+from benchmark.study.checks import Checker, load_known
 from benchmark.study.documents import JOINT, base_of, nearest_file, read_document
-from benchmark.study.known import load_known
 from benchmark.study.looks import at_look, at_present_look
 from benchmark.study.model import ROOT, Study
 from benchmark.study.trials.grid import on_other_dataset

@@ -11,8 +11,8 @@ from benchmark.core.options import defaults_of, hints_of, options_of
 from benchmark.core.recipe import OptimizerConfig, SamplerConfig
 from benchmark.core.records import DatasetChoice
 from benchmark.core.search import sobol, value_at
+from benchmark.losses.catalogue import LossFacts
 from benchmark.study.documents import Document, name_on
-from benchmark.study.known import Known
 from benchmark.study.model import Block, Rules, Trials, Variant
 
 TRIAL = "trial"  # "trial00" is the published setting, "trial01" the first drawn
@@ -109,7 +109,9 @@ VIEW = "class_folds"
 FOLD = ".fold"  # between the label of a dataset and the number of its fold
 
 
-def with_trials(blocks: Sequence[Block], rules: Rules, known: Known) -> tuple[list[Block], Trials]:
+def with_trials(
+    blocks: Sequence[Block], rules: Rules, losses: Mapping[str, LossFacts]
+) -> tuple[list[Block], Trials]:
     """Return the blocks of all trials, and the rules with the blocks as they were written."""
     found = []
     for block in blocks:
@@ -119,7 +121,7 @@ def with_trials(blocks: Sequence[Block], rules: Rules, known: Known) -> tuple[li
             for fold in range(rules.folds)
         )
         for loss in block.losses:
-            varied = knobs(block, loss, known.losses[loss.name].config)
+            varied = knobs(block, loss, losses[loss.name].config)
             each = trial_blocks(replace(block, datasets=datasets), loss, varied, max(rules.trials))
             found += each
     taken = {seed for block in blocks for seed in block.seeds}
@@ -137,23 +139,25 @@ def fold_of(dataset: DatasetChoice, fold: int, folds: int) -> DatasetChoice:
     return DatasetChoice(f"{dataset.label}{FOLD}{fold}", VIEW, params)
 
 
-def sampler_problems(blocks: Sequence[Block], known: Known) -> list[str]:
+def sampler_problems(blocks: Sequence[Block]) -> list[str]:
     """Return one message for each sampler and batch size of a trial that cannot run."""
+    from benchmark.input.samplers import check
+
     found: dict[str, None] = {}
     for block in blocks:
         sampler = block.recipe.sampler
         for size in block.batch_sizes:
-            for problem in known.sampler_problems(sampler.name, sampler.params, size):
+            for problem in check(sampler.name, sampler.params, size):
                 found[f"a trial draws {sampler.params} at batch size {size}: {problem}"] = None
     return list(found)
 
 
-def range_problems(blocks: Sequence[Block], known: Known) -> list[str]:
+def range_problems(blocks: Sequence[Block], losses: Mapping[str, LossFacts]) -> list[str]:
     """Return one message for each option whose range holds values that no run could take."""
     found: dict[tuple[str, str], str] = {}
     for block in blocks:
         for loss in block.losses:
-            for problem in known.losses[loss.name].problems(loss.params):
+            for problem in losses[loss.name].problems(loss.params):
                 words = f"a trial of '{loss.label}' draws {problem.key}: {problem.message}"
                 found.setdefault((loss.label, problem.key), f"{words}; mend its range")
     return list(found.values())

@@ -135,9 +135,8 @@ def test_recall_that_the_recipe_does_not_measure(study_data, problems_of):
 def test_metric_that_the_dataset_cannot_give(study_data, write_study):
     from dataclasses import replace
 
-    from benchmark.study.checks import Checker
+    from benchmark.study.checks import Checker, load_known
     from benchmark.study.documents import read_document
-    from benchmark.study.known import load_known
 
     known = load_known()
     known = replace(known, datasets={**known.datasets, "glyphs_tiny": ("map_at_r",)})
