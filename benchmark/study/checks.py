@@ -36,7 +36,7 @@ from benchmark.study.model import (
     Variant,
 )
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses
-from benchmark.study.trials.grid import range_problems, sampler_problems, with_trials
+from benchmark.study.trials.grid import trial_problems, with_trials
 
 TRIPLETS = "mined_triplets"  # the sampler of batches that are laid out as triplets
 TABLE = "runs.csv"  # of frozen runs, beside their scores
@@ -130,7 +130,7 @@ class Checker:
                 self.recipe(recipe, key)
             self.raise_problems()
             blocks, trials = with_trials(blocks, file.rules, self.known.losses)
-            for problem in range_problems(blocks, self.known.losses) + sampler_problems(blocks):
+            for problem in trial_problems(blocks, self.known.losses):
                 self.add("rules.trials", problem)
         self.raise_problems()
         resolved = [

@@ -1,6 +1,6 @@
 """From a study with rules to its trials: what they vary, the settings they draw, their blocks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,20 +54,19 @@ def knobs(block: Block, loss: Variant, config: type) -> list[Knob]:
     ]
 
 
-def trial_blocks(block: Block, loss: Variant, found: list[Knob], trials: int) -> list[Block]:
-    """Return the block of the published setting of one loss, and one for each trial."""
-    points = sobol(loss.label, len(found), trials)
-    drawn: list[dict[str, Any]] = [{}]
-    for point in points:
-        override: dict[str, Any] = {}
-        for knob, share in zip(found, point, strict=True):
-            section = override.setdefault(knob.section, {})
+def trial_blocks(block: Block, loss: Variant, config: type, trials: int) -> Iterator[Block]:
+    """Yield the block of the published setting of one loss, and one for each trial."""
+    varied = knobs(block, loss, config)
+    yield _with(block, loss, 0, {})
+    for number, point in enumerate(sobol(loss.label, len(varied), trials), 1):
+        drawn: dict[str, dict[str, Any]] = {}
+        for knob, share in zip(varied, point, strict=True):
             if "times" in knob.search and type(knob.published) not in (int, float):
                 words = f"{knob.name} is {knob.published!r}; its range 'times' needs a number to"
                 raise ConfigError(f"trials of loss '{loss.label}'", [f"{words} multiply"])
-            section[knob.name] = value_at(knob.search, share, knob.published, knob.whole)
-        drawn.append(override)
-    return [_with(block, loss, number, override) for number, override in enumerate(drawn)]
+            value = value_at(knob.search, share, knob.published, knob.whole)
+            drawn.setdefault(knob.section, {})[knob.name] = value
+        yield _with(block, loss, number, drawn)
 
 
 def trial_setting(setting: Setting, number: int) -> Setting:
@@ -75,34 +74,23 @@ def trial_setting(setting: Setting, number: int) -> Setting:
     return Setting(setting.backbone, (*setting.options, f"{TRIAL}{number:02d}"))
 
 
-def _with(block: Block, loss: Variant, number: int, drawn: Mapping[str, Any]) -> Block:
-    recipe = block.recipe
-    params = {**recipe.sampler.params, **drawn.get("sampler", {})}
-    recipe = replace(
-        recipe,
-        optimizer=replace(recipe.optimizer, **drawn.get("optimizer", {})),
-        sampler=SamplerConfig(name=recipe.sampler.name, params=params),
-    )
-    own = drawn.get("losses", {})
-    variant = replace(loss, params={**loss.params, **own}, recipe={**loss.recipe, **own})
+def _with(block: Block, loss: Variant, number: int, drawn: dict[str, dict[str, Any]]) -> Block:
+    optimizer, sampler = block.recipe.optimizer, block.recipe.sampler
+    own, params = drawn.get("losses", {}), drawn.get("sampler", {})
+    override: dict[str, Any] = dict(drawn)  # what a study file would lay over the block's recipe
+    override |= {"sampler": {"name": sampler.name, "params": params}} if params else {}
+    override |= {"losses": {loss.name: own}} if own else {}
     return replace(
         block,
         setting=trial_setting(block.setting, number),
-        losses=(variant,),
-        recipe=recipe,
-        overrides=_override(block, loss, drawn),
+        losses=(replace(loss, params={**loss.params, **own}, recipe={**loss.recipe, **own}),),
+        recipe=replace(
+            block.recipe,
+            optimizer=replace(optimizer, **drawn.get("optimizer", {})),
+            sampler=SamplerConfig(name=sampler.name, params={**sampler.params, **params}),
+        ),
+        overrides=override,
     )
-
-
-def _override(block: Block, loss: Variant, drawn: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the partial recipe that a study file would lay over the block's for this setting."""
-    override = dict(drawn)
-    if "sampler" in drawn:
-        name = block.recipe.sampler.name
-        override["sampler"] = {"name": name, "params": drawn["sampler"]}
-    if "losses" in drawn:
-        override["losses"] = {loss.name: drawn["losses"]}
-    return override
 
 
 VIEW = "class_folds"
@@ -113,17 +101,17 @@ def with_trials(
     blocks: Sequence[Block], rules: Rules, losses: Mapping[str, LossFacts]
 ) -> tuple[list[Block], Trials]:
     """Return the blocks of all trials, and the rules with the blocks as they were written."""
-    found = []
+    found: list[Block] = []
     for block in blocks:
         datasets = tuple(
             fold_of(dataset, fold, rules.folds)
             for dataset in block.datasets
             for fold in range(rules.folds)
         )
+        on_folds = replace(block, datasets=datasets)
         for loss in block.losses:
-            varied = knobs(block, loss, losses[loss.name].config)
-            each = trial_blocks(replace(block, datasets=datasets), loss, varied, max(rules.trials))
-            found += each
+            config = losses[loss.name].config
+            found += trial_blocks(on_folds, loss, config, max(rules.trials))
     taken = {seed for block in blocks for seed in block.seeds}
     fresh = [seed for seed in range(len(taken) + rules.final_seeds) if seed not in taken]
     seeds = tuple(fresh[: rules.final_seeds])
@@ -139,28 +127,21 @@ def fold_of(dataset: DatasetChoice, fold: int, folds: int) -> DatasetChoice:
     return DatasetChoice(f"{dataset.label}{FOLD}{fold}", VIEW, params)
 
 
-def sampler_problems(blocks: Sequence[Block]) -> list[str]:
-    """Return one message for each sampler and batch size of a trial that cannot run."""
+def trial_problems(blocks: Sequence[Block], losses: Mapping[str, LossFacts]) -> list[str]:
+    """Return one message for each option and each batch size whose draws no run could take."""
     from benchmark.input.samplers import check
 
-    found: dict[str, None] = {}
+    ranges: dict[tuple[str, str], str] = {}
+    samplers: dict[str, None] = {}
     for block in blocks:
-        sampler = block.recipe.sampler
+        sampler, (loss,) = block.recipe.sampler, block.losses
+        for problem in losses[loss.name].problems(loss.params):
+            words = f"a trial of '{loss.label}' draws {problem.key}: {problem.message}"
+            ranges.setdefault((loss.label, problem.key), f"{words}; mend its range")
         for size in block.batch_sizes:
             for problem in check(sampler.name, sampler.params, size):
-                found[f"a trial draws {sampler.params} at batch size {size}: {problem}"] = None
-    return list(found)
-
-
-def range_problems(blocks: Sequence[Block], losses: Mapping[str, LossFacts]) -> list[str]:
-    """Return one message for each option whose range holds values that no run could take."""
-    found: dict[tuple[str, str], str] = {}
-    for block in blocks:
-        for loss in block.losses:
-            for problem in losses[loss.name].problems(loss.params):
-                words = f"a trial of '{loss.label}' draws {problem.key}: {problem.message}"
-                found.setdefault((loss.label, problem.key), f"{words}; mend its range")
-    return list(found.values())
+                samplers[f"a trial draws {sampler.params} at batch size {size}: {problem}"] = None
+    return [*ranges.values(), *samplers]
 
 
 def on_other_dataset(document: Document, instead: Mapping[str, str], dataset: str) -> Document:
