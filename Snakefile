@@ -14,7 +14,7 @@ include: "workflow/rules/common.smk"
 
 if DEPLOYED:  # Snakemake refuses a path with blanks, also where no image is asked for
 
-    container: IMAGE
+    container: str(Path(workflow.basedir) / "benchmark.sif")  # built from envs/apptainer.def
 
 
 wildcard_constraints:
@@ -25,10 +25,8 @@ localrules:
     all,
     runs,
     spec,
-    select,
     import_runs,
     collect,
-    register,
     build,
     check,
     analyses,

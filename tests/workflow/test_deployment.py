@@ -37,7 +37,7 @@ PYTHON = """#!/bin/bash
 echo "$3 $PYTHONPATH" >> "$STEPS"
 PYTHONPATH={quick}:$PYTHONPATH exec {python} "$@"
 """
-STEPS = {"train", "collect", "register-analysis", "build"}
+STEPS = {"train", "collect", "build"}
 
 
 @pytest.fixture

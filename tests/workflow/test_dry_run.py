@@ -17,7 +17,7 @@ from workplace import ROOT, Workplace, jobs, small_study
 from benchmark.study import load_study, study_names
 from benchmark.study.grid import expand
 
-STEPS = ("collect", "register", "build", "import_runs")
+STEPS = ("collect", "build", "import_runs")
 
 
 @pytest.fixture

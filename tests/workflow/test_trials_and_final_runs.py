@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
-from workplace import Workplace, small_study
+from workplace import REPORT_STEPS, Workplace, small_study
 
 
 def test_one_call_makes_trials_and_the_final_runs_that_follow_from_them(fresh: Workplace):
@@ -40,8 +40,14 @@ def test_one_call_makes_trials_and_the_final_runs_that_follow_from_them(fresh: W
         rate = json.loads(spec.read_text())["recipe"]["optimizer"]["lr"]
         assert rate == chosen[loss, 2]["override"]["optimizer"]["lr"]
 
+    fresh.environment |= {"QUICK_STEPS": REPORT_STEPS}
+    page = "results/small-selected/report/index.html"
+    built = fresh.snakemake("small", target=page)
+    assert built.returncode == 0 and (fresh.folder / page).is_file(), built.stderr
+
     again = fresh.snakemake("small", target="runs")
-    assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
+    said = again.stdout + again.stderr
+    assert again.returncode == 0 and "Nothing to be done" in said, said
 
     # what is missing or does not fit is seen without Snakemake's memory, too
     shutil.rmtree(fresh.folder / ".snakemake")

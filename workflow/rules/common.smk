@@ -19,12 +19,10 @@ RESULTS = FLOW.results
 OUT = FLOW.folder
 LOGS = f"{OUT}/logs"
 RUN = f"{RESULTS}/runs/{{run}}"
+DIGEST = FLOW.study.digest  # of the study's file: another makes the steps behind the runs again
 
 # Snakemake asks for none of them once the final runs are known, so that a trial that is missing would stay so.
 TRIALS = FLOW.paths(RUNS, "result.json") if FLOW.study.trials else []
-
-# A digest of the study's file makes the steps behind the runs again.
-DIGEST = FLOW.study.digest
 
 # A limit on GPUs is that of one machine, which may have more of them than its profile says.
 if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
@@ -34,7 +32,7 @@ if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
 PATH = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
 os.environ.update(PATH=os.pathsep.join(PATH))
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
-IMAGE = str(Path(workflow.basedir) / "benchmark.sif")  # built from envs/apptainer.def
+STORED = workflow.storage_settings.default_storage_provider  # not on a disk that all machines share
 DEPLOYED = bool(workflow.deployment_settings.deployment_method)
 if DEPLOYED:  # neither the environment nor the image holds the project itself
     shell.prefix(

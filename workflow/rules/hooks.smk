@@ -33,10 +33,9 @@ onstart:
     handle_in_a_thread(signal.SIGTERM)
     planned = {job.rule.name for job in workflow.dag.needrun_jobs()}
     may_train = bool(planned & {"train", "select"})  # which chooses runs to train
-    if may_train:
-        if workflow.local_exec and not DEPLOYED:
-            FORK_SERVER.start(runs=True)
-    if may_train or not Path(OUT, "registration.json").is_file():
+    if may_train and workflow.local_exec and not DEPLOYED:
+        FORK_SERVER.start(runs=True)
+    if not STORED and (may_train or not Path(OUT, "registration.json").is_file()):
         FLOW.attempt("register-analysis")
 
 

@@ -20,26 +20,28 @@ rule collect:
         "python -m benchmark collect {params.study} > {log:q} 2>&1"
 
 
-# What decides the verdicts, written down once: by 'onstart', before any run, or here where there is no shared disk.
-rule register:
-    output:
-        update(f"{OUT}/registration.json"),
-    log:
-        f"{LOGS}/register.log",
-    priority: 100
-    conda:
-        ENVIRONMENT
-    params:
-        study=in_results(above=1),
-    shell:
-        "python -m benchmark register-analysis {params.study} > {log:q} 2>&1"
+# What decides the verdicts is registered by 'onstart', before any run; without a shared disk, by a rule.
+REGISTERED = [f"{OUT}/registration.json"] if STORED else []
+if STORED:
+
+    rule register:
+        output:
+            REGISTERED,
+        log:
+            f"{LOGS}/register.log",
+        localrule: True
+        priority: 100
+        params:
+            study=in_results(above=1),
+        shell:
+            "python -m benchmark register-analysis {params.study} > {log:q} 2>&1"
 
 
 # A table or figure that cannot be made is named in failed.txt; outputs of a rule that fails would be deleted.
 rule build:
     input:
         rules.collect.output,
-        rules.register.output,
+        REGISTERED,
         FLOW.tables_of_trials,
         of_all_runs("queries.npz"),
         of_all_runs("neighbours.npz"),

@@ -18,6 +18,7 @@ if FLOW.study.trials:
             FLOW.tables_of_trials,
         log:
             f"{RESULTS}/{FLOW.study.name}/logs/select.log",
+        localrule: True
         conda:
             ENVIRONMENT
         params:

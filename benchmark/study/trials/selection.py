@@ -91,7 +91,8 @@ def is_current(study: Study, results: Path) -> bool:
     return (
         chosen == asked
         and copied == {each.name: each.read_bytes() for each in _recipes(study)}
-        and path.read_text(encoding="utf-8") == _written(study, choices)
+        # the order of an override's keys is that of a file with sorted ones
+        and yaml.safe_load(path.read_bytes()) == yaml.safe_load(_written(study, choices))
     )
 
 
