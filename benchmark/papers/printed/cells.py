@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.core.errors import RunError
 from benchmark.papers.candidates import Candidates
 from benchmark.papers.costs import COUNTS, TIMES, costs_of
 from benchmark.papers.library import arranged_tables, vocabulary_of
@@ -90,7 +89,8 @@ class TableCells:
         if not number.reproducible:
             return replace(empty, verdict=QUOTED)
         if number.is_score:
-            judged, other = (_verdict_on(number, table) for table in (self._verdicts, self._other))
+            place = (number.source, number.line)
+            judged, other = (found.get(place, {}) for found in (self._verdicts, self._other))
             if judged.get("verdict", NOT_RUN) != NOT_RUN:
                 return _judged(empty, judged, other)
         values, word = self._measured(number)
@@ -127,40 +127,27 @@ class TableCells:
 
 def _judged(empty: PrintedCell, row: Mapping[str, Any], other: Mapping[str, Any]) -> PrintedCell:
     other_verdict = " ".join(
-        str(other[key]) for key in ("verdict", "direction") if known(other.get(key))
+        str(other[key]) for key in ("verdict", "direction") if _known(other.get(key))
     )
     return replace(
         empty,
         verdict=str(row["verdict"]),
-        direction=known(row["direction"]),
-        mean=known(row["ours_mean"]),
-        sd=known(row["ours_sd"]),
+        direction=_known(row["direction"]),
+        mean=_known(row["ours_mean"]),
+        sd=_known(row["ours_sd"]),
         n=int(row["ours_n"]),
-        difference=known(row["difference"]),
-        low=known(row["ci_low"]),
-        high=known(row["ci_high"]),
+        difference=_known(row["difference"]),
+        low=_known(row["ci_low"]),
+        high=_known(row["ci_high"]),
         rule=str(row["selection"]),
-        other=known(other.get("ours_mean")),
+        other=_known(other.get("ours_mean")),
         other_verdict=other_verdict or None,
     )
 
 
-def known(value: Any) -> Any:
+def _known(value: Any) -> Any:
     """Return a value of a table, or None for a missing one."""
     return None if value is None or value == "" or value != value else value
-
-
-def _verdict_on(
-    number: PublishedNumber, verdicts: Mapping[tuple[str, int], Mapping[str, Any]]
-) -> Mapping[str, Any]:
-    """Return the verdict on a number; raise RunError where the verdicts are of other numbers."""
-    row = verdicts.get((number.source, number.line), {})
-    same = (row.get("row_label"), row.get("metric")) == (number.row_label, number.metric)
-    if verdicts and not same:
-        place = f"{number.source}/{number.table}"
-        advice = "write them again with 'python -m benchmark verdicts STUDY'"
-        raise RunError(f"the verdicts do not fit the published numbers of {place}; {advice}")
-    return row
 
 
 def _by_line(verdicts: pd.DataFrame) -> dict[tuple[str, int], Mapping[str, Any]]:

@@ -12,7 +12,6 @@ from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
-from benchmark.core.errors import RunError
 from benchmark.papers.printed.gap import GapDecrease
 from benchmark.papers.printed.study import printed_of
 from benchmark.report.papers.tables import paper_tables
@@ -177,13 +176,6 @@ def test_every_rendering_has_all_lines_of_a_cell(tables):
         table, "t"
     )
     assert '<small class="line">published 64.2</small>' in to_html(table, "t")
-
-
-def test_verdicts_of_other_published_numbers_are_refused(inputs):
-    verdicts = inputs.verdicts
-    for other in (verdicts.iloc[1:], verdicts.assign(line=verdicts["line"] + 1)):
-        with pytest.raises(RunError, match="benchmark verdicts STUDY"):
-            tables_of(inputs.study, made_up_runs(inputs.study, epochs=1), other)
 
 
 def test_a_study_without_runs_still_shows_what_was_published(inputs):
