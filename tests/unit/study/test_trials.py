@@ -148,10 +148,11 @@ def test_the_final_study_has_its_own_recipes(ruled, tmp_path):
 def test_the_workflow_knows_the_final_runs_once_they_are_chosen(ruled, tmp_path):
     flow = load_flow({"study": str(ruled), "results": str(tmp_path / "results")})
     assert flow.files("result.json") == [] and flow.later == 3 * 3 * 2
+    drawn = {"optimizer": {"weight_decay": 0.1, "lr": 0.5}}  # not in the order of selection.json
     assert flow.imported == [flow.asked_in(flow.results)]
     losses = ("smooth_ap", "smooth_ap_wide", "roadmap")
     choices = [
-        Choice("main", "glyphs_tiny", 16, loss, trials, trials, 0.5, {})
+        Choice("main", "glyphs_tiny", 16, loss, trials, trials, 0.5, drawn if trials else {})
         for loss in losses
         for trials in (0, 1, 2)
     ]
