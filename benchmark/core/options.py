@@ -26,7 +26,8 @@ Made = TypeVar("Made")
 _LIMITS = {"above": "gt", "at_least": "ge", "below": "lt", "at_most": "le"}
 # Numbers are finite and of the type that is written: no 32.0 for 32, no "yes" for true.
 _STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
-hints_of = functools.cache(typing.get_type_hints)  # slow, and asked for by each block of a study
+# slow, and asked for by each block of a study
+hints_of = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
 
 
 def option(
@@ -171,8 +172,8 @@ def _at(kind: Any, key: Iterable[int | str]) -> tuple[list[type], str]:
 
 def _dataclasses(hint: Any) -> Iterator[type]:
     """Yield the dataclasses in a type: of its alternatives, items and values."""
-    if dataclasses.is_dataclass(hint):
-        yield typing.cast(type, hint)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        yield hint
     for part in typing.get_args(hint):
         yield from _dataclasses(part)
 

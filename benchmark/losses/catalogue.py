@@ -109,9 +109,11 @@ def rows_of(config: type) -> Rows:
 def config_of(rows: Rows) -> type:
     """Return a Config with these options."""
     names = {**vars(annotated_types), **vars(typing), "typing": typing}
+    kinds = type("Kinds", (), {"__annotations__": {name: kind for name, kind, *_ in rows}})
+    hints = typing.get_type_hints(kinds, names, include_extras=True)
     made = [
-        (name, eval(kind, names), options.field_of(default[0] if default else MISSING, metadata))
-        for name, kind, metadata, *default in rows
+        (name, hints[name], options.field_of(default[0] if default else MISSING, metadata))
+        for name, _, metadata, *default in rows
     ]
     return make_dataclass("Config", made, frozen=True, kw_only=True)
 

@@ -57,6 +57,7 @@ def test_catalogue_lists_every_loss_with_its_options(cache):
     assert found["blackbox_ap"].stochastic is True
     assert found["proxy_nca"].accepts_references is False
     assert defaults_of(found["sup_ap"].config)["offset"] is None
+    assert [each.key for each in found["recall_at_k"].problems({"ks": [0, 1]})] == ["ks.0"]
     cached = load_catalogue()
     for name, facts in build_catalogue().items():  # trials follow the order of options
         order = list(options_of(facts.config))
