@@ -54,7 +54,7 @@ test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporti
 	$(PY) tests/scale/through_the_workflow.py
 	$(PY) tests/scale/ten_thousand_runs.py
 
-test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, full disks, runs side by side (STRESS_KILLS=20 for more kills)
+test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, Ctrl-C at any moment, full disks, runs side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/docs
 
 error-rates: $(STAMP) ## simulate how often verdicts are wrong: docs/background/error_rates.md (about five minutes)

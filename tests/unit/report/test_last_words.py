@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from made_up_results import made_up_study
+import sys
 
+import pytest
+from made_up_results import made_up_study
+from typer.testing import CliRunner
+
+import benchmark.study
+from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError
 from benchmark.report.summary import last_words
 
@@ -21,3 +27,19 @@ def test_an_error_is_told_in_words(tmp_path):
 
     words = last_words(reported, tmp_path, tmp_path / "log", finished=True)
     assert words.startswith("small-selected.yaml: 1 problem")
+
+
+@pytest.mark.parametrize(("failed", "status"), [("", 0), ("table cost: ValueError: odd\n", 1)])
+def test_what_could_not_be_made_is_named_and_is_the_status_of_a_run(
+    failed, status, tmp_path, monkeypatch
+):
+    study = made_up_study(seeds=(0,))
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: study)
+    monkeypatch.setattr("snakemake.cli.main", lambda words: sys.exit(0))
+    path = study.folder(tmp_path) / "report" / "failed.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text(failed)
+    done = CliRunner().invoke(app, ["run", "made_up", "--results", str(tmp_path)])
+    assert done.exit_code == status
+    words = last_words(lambda: study, tmp_path, tmp_path / "log", finished=True)
+    assert ("not made: table cost: ValueError: odd" in words) == bool(failed)
