@@ -19,7 +19,9 @@ RESULTS = FLOW.results
 OUT = FLOW.folder
 LOGS = f"{OUT}/logs"
 RUN = f"{RESULTS}/runs/{{run}}"
-DIGEST = FLOW.study.digest  # of the study's file: another makes the steps behind the runs again
+DIGEST = (
+    FLOW.study.digest
+)  # of the study's file: another makes the steps behind the runs again
 
 # Snakemake asks for none of them once the final runs are known, so that a trial that is missing would stay so.
 TRIALS = FLOW.paths(RUNS, "result.json") if FLOW.study.trials else []
@@ -32,7 +34,9 @@ if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
 PATH = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
 os.environ.update(PATH=os.pathsep.join(PATH))
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
-STORED = workflow.storage_settings.default_storage_provider  # not on a disk that all machines share
+STORED = (
+    workflow.storage_settings.default_storage_provider
+)  # not on a disk that all machines share
 DEPLOYED = bool(workflow.deployment_settings.deployment_method)
 if DEPLOYED:  # neither the environment nor the image holds the project itself
     shell.prefix(
@@ -49,7 +53,9 @@ if workflow.is_main_process:
     if not DRY_RUN:
         FLOW.settle()
     elif OUTDATED:
-        logger.warning(f"{OUTDATED} runs are not of this study's specifications, and will be trained again")
+        logger.warning(
+            f"{OUTDATED} runs are not of this study's specifications, and will be trained again"
+        )
 
 
 def in_results(above, asked=FLOW.arguments_in):

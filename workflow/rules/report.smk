@@ -29,8 +29,8 @@ if STORED:
             REGISTERED,
         log:
             f"{LOGS}/register.log",
-        localrule: True
         priority: 100
+        localrule: True
         params:
             study=in_results(above=1),
         shell:
