@@ -77,3 +77,9 @@ def of_all_runs(name):
 # What every finished run leaves.
 RECORDS = ("result.json", "metrics.jsonl", "provenance.json")
 FINISHED = [of_all_runs(name) for name in RECORDS]
+
+
+def write_specification(run, path, log):
+    """Write a run's specification; the folder of results is that of its path."""
+    digest = write_spec(FLOW.run(run), Path(path).parents[6])
+    Path(log).write_text(f"specification {digest} written\n")
