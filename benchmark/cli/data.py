@@ -31,7 +31,7 @@ Digests = Annotated[
     list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
 ]
 AllowCounts = Annotated[bool, typer.Option("--allow-counts", help="accept any other counts")]
-Workers = Annotated[int | None, typer.Option(help="threads; default: all CPU cores", min=1)]
+Workers = Annotated[int | None, typer.Option(help="threads; default: all cores", min=1, max=999)]
 RECORD = "prepared.json"
 
 
@@ -64,7 +64,7 @@ def prepare(
     ] = False,
     pack: Annotated[
         int | None,
-        typer.Option(metavar="SIDE", help="also pack the images, shorter side SIDE", min=1),
+        typer.Option(metavar="SIDE", help="also pack images, shorter side SIDE", min=1, max=9999),
     ] = None,
     pixels: Annotated[
         bool, typer.Option("--pixels", help="pack plain pixels: five times the bytes, faster")

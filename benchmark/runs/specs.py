@@ -22,8 +22,8 @@ OUTDATED = {SPEC: "spec.outdated.json", RESULT: "result.outdated.json"}
 KEPT = (METRICS, PROVENANCE, NEIGHBOURS, QUERIES, LOG)
 
 
-def write_spec(run: Run, results: Path) -> str:
-    """Write the specification of ``run``; return its digest.
+def write_spec(run: Run, results: Path, log: Path | None = None) -> str:
+    """Write the specification of ``run``, and a line into ``log``; return its digest.
 
     A finished result that belongs to another specification is copied to ``previous/<digest>/``
     first, because the training that follows takes its place.
@@ -33,6 +33,8 @@ def write_spec(run: Run, results: Path) -> str:
     run.spec.write(folder / SPEC)
     for name in OUTDATED.values():
         (folder / name).unlink(missing_ok=True)
+    if log:
+        log.write_text(f"specification {run.digest} written\n")
     return run.digest
 
 

@@ -182,30 +182,34 @@ def import_runs(
     counts, tags = {"imported": 0, "present": 0, "unfinished": 0}, verdict_tags(judged)
     patience = PATIENCE if is_server(TRACKING_URI.value()) else 0
     signal.signal(signal.SIGALRM, _give_up)
-    with FileLock(results / ".mlflow.lock", timeout=600), connected(results) as client:
-        signal.alarm(patience)
-        experiment = experiment_of(client, study, note)
-        for spec in tqdm(specs, desc="MLflow", unit="run", disable=None, leave=False):
+    try:
+        with FileLock(results / ".mlflow.lock", timeout=600), connected(results) as client:
             signal.alarm(patience)
-            folder = results / spec.folder
-            try:
-                code = read_own_result(folder / RESULT, spec.digest).code_version
-            except RunError:
-                counts["unfinished"] += 1
-                continue
-            found = client.search_runs([experiment], f"tags.run_id = '{spec.run_id}'")
-            whole = [run.info for run in found if run.data.tags.get(COMPLETE) == _digest(folder)]
-            counts["present" if whole else "imported"] += 1
-            if not whole:
-                seconds = Provenance.read(folder / PROVENANCE).timing.total_seconds
-                start = (folder / RESULT).stat().st_mtime - seconds
-                whole = [begin(client, study, spec, code, start)]
-                complete(client, whole[0], spec, folder, results)
-            for run in found:
-                if run.info.run_id != whole[0].run_id:  # of other code, or of an attempt before
-                    client.delete_run(run.info.run_id)
-            verdicts = [RunTag(*each) for each in tags[spec.cell.label].items()]
-            client.log_batch(whole[0].run_id, tags=verdicts)
+            experiment = experiment_of(client, study, note)
+            for spec in tqdm(specs, desc="MLflow", unit="run", disable=None, leave=False):
+                signal.alarm(patience)
+                folder = results / spec.folder
+                try:
+                    code = read_own_result(folder / RESULT, spec.digest).code_version
+                except RunError:
+                    counts["unfinished"] += 1
+                    continue
+                found = client.search_runs([experiment], f"tags.run_id = '{spec.run_id}'")
+                whole = [
+                    run.info for run in found if run.data.tags.get(COMPLETE) == _digest(folder)
+                ]
+                counts["present" if whole else "imported"] += 1
+                if not whole:
+                    seconds = Provenance.read(folder / PROVENANCE).timing.total_seconds
+                    start = (folder / RESULT).stat().st_mtime - seconds
+                    whole = [begin(client, study, spec, code, start)]
+                    complete(client, whole[0], spec, folder, results)
+                for run in found:
+                    if run.info.run_id != whole[0].run_id:  # of other code, or of an attempt before
+                        client.delete_run(run.info.run_id)
+                verdicts = [RunTag(*each) for each in tags[spec.cell.label].items()]
+                client.log_batch(whole[0].run_id, tags=verdicts)
+    finally:
         signal.alarm(0)
     return counts
 

@@ -22,7 +22,11 @@ def rules() -> tuple[set[str], set[str]]:
         re.findall(r"^localrules:\n((?: +.*\n)+)", text, re.MULTILINE) for text in texts
     )
     return (
-        set(chain.from_iterable(re.findall(r"^rule (\w+):", text, re.MULTILINE) for text in texts)),
+        set(
+            chain.from_iterable(
+                re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE) for text in texts
+            )
+        ),
         set(chain.from_iterable(re.findall(r"\w+", names) for names in lists)),
     )
 

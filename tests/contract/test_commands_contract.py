@@ -21,6 +21,8 @@ GROUP = typer.main.get_command(app)
 def commands(command, path=()):
     """Yields (path, command) of everything that can be called."""
     for name, child in getattr(command, "commands", {}).items():
+        if child.hidden:  # an old name
+            continue
         if getattr(child, "invoke_without_command", False) or not hasattr(child, "commands"):
             yield (*path, name), child
         yield from commands(child, (*path, name))

@@ -277,7 +277,7 @@ def test_wrong_shapes_are_clear_errors(name):
 
 @pytest.mark.parametrize("name", [n for n in EVERY if dataclasses.fields(ENTRIES[n].target.Config)])
 def test_unknown_hyperparameter_names_the_nearest_one(name):
-    known = dataclasses.fields(ENTRIES[name].target.Config)[0].name
+    known = dataclasses.fields(ENTRIES[name].target.Config)[0].name.rstrip("_")  # class_
     with pytest.raises(ConfigError, match=f"did you mean '{known}'"):
         make(name, **{known + "x": 1})
 

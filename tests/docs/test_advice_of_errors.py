@@ -65,7 +65,7 @@ def test_an_error_says_what_to_do_next(place, arguments, advice):
 @pytest.mark.parametrize("verb", ["tables", "plots"])
 def test_tables_and_figures_of_nothing_say_that_nothing_was_collected(place, verb):
     done = CliRunner().invoke(app, [verb, "smoke"])
-    assert "nothing was collected yet: 'python -m benchmark run smoke'" in done.output
+    assert "nothing was collected yet; 'python -m benchmark run smoke'" in str(done.exception)
 
 
 def assert_verbs_exist(message: str) -> None:

@@ -26,11 +26,11 @@ import yaml  # noqa: E402
 from made_up_records import made_up_provenance, made_up_result  # noqa: E402
 from workplace import LOCAL, small_study  # noqa: E402
 
-from benchmark.cli.run import STEPS  # noqa: E402
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC  # noqa: E402
 from benchmark.core.results import BestScore, CurvePoint, Metrics  # noqa: E402
 
 STUDY, FINISH = "scale", "finish"
+STEPS = ("collect", "build")
 PLAN_SECONDS, REPORT_SECONDS, MEMORY_MB = 120.0, 60.0, 2048.0
 
 

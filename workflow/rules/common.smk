@@ -19,9 +19,8 @@ RESULTS = FLOW.results
 OUT = FLOW.folder
 LOGS = f"{OUT}/logs"
 RUN = f"{RESULTS}/runs/{{run}}"
-DIGEST = (
-    FLOW.study.digest
-)  # of the study's file: another makes the steps behind the runs again
+# Of the study's file: another makes the steps behind the runs again.
+DIGEST = FLOW.study.digest
 
 # Snakemake asks for none of them once the final runs are known, so that a trial that is missing would stay so.
 TRIALS = FLOW.paths(RUNS, "result.json") if FLOW.study.trials else []
@@ -34,9 +33,8 @@ if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
 PATH = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
 os.environ.update(PATH=os.pathsep.join(PATH))
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
-STORED = (
-    workflow.storage_settings.default_storage_provider
-)  # not on a disk that all machines share
+# Not on a disk that all machines share.
+STORED = workflow.storage_settings.default_storage_provider
 DEPLOYED = bool(workflow.deployment_settings.deployment_method)
 if DEPLOYED:  # neither the environment nor the image holds the project itself
     shell.prefix(
@@ -53,9 +51,7 @@ if workflow.is_main_process:
     if not DRY_RUN:
         FLOW.settle()
     elif OUTDATED:
-        logger.warning(
-            f"{OUTDATED} runs are not of this study's specifications, and will be trained again"
-        )
+        logger.warning(f"{OUTDATED} runs are outdated, and will be trained again")
 
 
 def in_results(above, asked=FLOW.arguments_in):
@@ -77,9 +73,3 @@ def of_all_runs(name):
 # What every finished run leaves.
 RECORDS = ("result.json", "metrics.jsonl", "provenance.json")
 FINISHED = [of_all_runs(name) for name in RECORDS]
-
-
-def write_specification(run, path, log):
-    """Write a run's specification; the folder of results is that of its path."""
-    digest = write_spec(FLOW.run(run), Path(path).parents[6])
-    Path(log).write_text(f"specification {digest} written\n")

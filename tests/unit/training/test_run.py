@@ -129,7 +129,7 @@ def test_run_that_blows_up_is_a_result_with_status_diverged(tmp_path):
     assert result.status == "diverged"
     assert "epoch 1" in result.reason
     assert result.metrics.last == {}
-    assert not (tmp_path / QUERIES).exists()
+    assert not (tmp_path / QUERIES).read_bytes() and not (tmp_path / NEIGHBOURS).read_bytes()
 
 
 def test_finished_run_is_not_trained_again(finished):

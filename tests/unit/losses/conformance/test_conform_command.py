@@ -113,7 +113,7 @@ def test_options_that_only_the_loss_itself_refuses_are_refused_in_its_words(tmp_
         (("--as", "smooth_ap", "--option", "tau"), "KEY=VALUE"),
         (("--as", "smooth_ap", "--option", "tau=[a"), "KEY=VALUE"),
         (("--as", "smooth_ap", "--option", "tau=2024-13-45"), "tau"),
-        (("--as", "smooth_ap", "--option", f"tau={'9' * 5000}"), "more than 400 digits"),
+        (("--as", "smooth_ap", "--option", f"tau={'9' * 5000}"), "as a text, put it into quotes"),
         (("--as", "smooth_ap", "--option", f"tau={'[' * 5000}"), "levels of nesting"),
         (("--as", "smooth_ap", "--option", "tau=&a [*a]"), "contains itself"),
     ],

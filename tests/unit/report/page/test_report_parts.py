@@ -101,15 +101,17 @@ def test_a_study_without_analyses_has_no_section_for_them(tmp_path):
 def test_sources_of_the_recipes_stand_under_provenance_once_each(tmp_path):
     (block,) = STUDY.blocks
     named = dataclasses.replace(
-        block, recipe_name="r", sources={"sampler": "Paper <3.2>", "optimizer": "its code"}
+        block,
+        recipe_name="glyphs_smoke",
+        sources={"sampler": "Paper <3.2>", "optimizer": "its code"},
     )
-    silent = dataclasses.replace(block, recipe_name="other")
+    silent = dataclasses.replace(block, recipe_name="glyphs_test_resnet")
     study = dataclasses.replace(STUDY, blocks=(named, named, silent))
     table = recipe_sources(study)
     assert (
-        [section.title for section in table.sections] == ["r"]
+        [section.title for section in table.sections] == ["glyphs_smoke"]
         and table.rows == 2
-        and "other" in table.notes[0]
+        and "glyphs_test_resnet" in table.notes[0]
     )
     inputs = dataclasses.replace(made_up_inputs(STUDY), study=study)
     shown = section(written_page(inputs, tmp_path), "provenance")
