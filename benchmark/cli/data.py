@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from benchmark.cli import app, echo, folder_to_write, parse_pairs
+from benchmark.cli import MAX_PROCESSES, app, echo, folder_to_write, parse_pairs
 
 if TYPE_CHECKING:
     from benchmark.core.registry import Entry
@@ -31,7 +31,9 @@ Digests = Annotated[
     list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
 ]
 AllowCounts = Annotated[bool, typer.Option("--allow-counts", help="accept any other counts")]
-Workers = Annotated[int | None, typer.Option(help="threads; default: all cores", min=1, max=999)]
+Workers = Annotated[
+    int | None, typer.Option(help="threads; default: all", min=1, max=MAX_PROCESSES)
+]
 RECORD = "prepared.json"
 
 
@@ -64,7 +66,7 @@ def prepare(
     ] = False,
     pack: Annotated[
         int | None,
-        typer.Option(metavar="SIDE", help="also pack images, shorter side SIDE", min=1, max=9999),
+        typer.Option(metavar="SIDE", help="also pack images, shorter side SIDE", min=1, max=10_000),
     ] = None,
     pixels: Annotated[
         bool, typer.Option("--pixels", help="pack plain pixels: five times the bytes, faster")

@@ -44,7 +44,7 @@ EACH = 3  # queries per reason
 DATASETS = 4  # that a gallery goes through
 SIDE, FRAME = 64, 4  # pixels of a thumbnail and of what is around it
 CELL = SIDE + 2 * FRAME
-GAP, AFTER_QUERY, NUMBER = 6, 16, 18  # to the next picture, and room for the number of the row
+GAP, AFTER_QUERY, NUMBER = 6, 16, 26  # to the next picture, and room for the number of the row
 BAND = 16  # below each picture, for its mark
 DASH = 8
 MATCH, MISMATCH, QUERY = (18, 144, 108, 255), (208, 71, 42, 255), (123, 129, 144, 255)
@@ -206,7 +206,8 @@ def draw(neighbours: Neighbours, rows: Iterable[int]) -> bytes:
     pen = ImageDraw.Draw(canvas)
     for line, row in enumerate(rows):
         top = line * (CELL + BAND)
-        pen.text((0, top + SIDE // 2), str(line + 1), fill=QUERY)
+        place = (NUMBER // 2, top + CELL // 2)
+        pen.text(place, str(line + 1), fill=QUERY, font_size=16, anchor="mm")
         _framed(canvas, neighbours.images[row], NUMBER, top, QUERY)
         for number, match in enumerate(neighbours.matches[row]):
             left = NUMBER + CELL + AFTER_QUERY + number * (CELL + GAP)
