@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -104,9 +105,24 @@ def test_links_lead_to_files_and_sections_that_exist(page):
             assert anchor in anchors(path), target
 
 
-def test_the_readme_lists_every_page_of_the_documentation():
-    listed = {
-        target.partition("#")[0]
-        for target in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+def test_every_page_is_linked_and_the_readme_lists_those_for_users():
+    linked = {
+        (page.parent / target.partition("#")[0]).resolve()
+        for page in pages()
+        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        if page.name == "README.md" or "background" not in page.parts
     }
-    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= listed
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(pages()) - linked <= {ROOT / "README.md", ROOT / "CONTRIBUTING.md"}
+    assert all(f"(docs/{page.name})" in readme for page in (ROOT / "docs").glob("*.md"))
+
+
+def test_pages_named_in_the_code_exist():
+    folders = ["benchmark", "workflow", "slurm", "tests", "snakemake_logger_plugin_runs"]
+    found = subprocess.run(
+        ["git", "grep", "-ohE", r"docs/[a-z_/]+\.md", "--", *folders, "Makefile", "CHANGELOG.md"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    named = set(found.stdout.split())
+    assert len(named) > 5
+    assert [page for page in sorted(named) if not (ROOT / page).is_file()] == []
