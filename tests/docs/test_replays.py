@@ -1,4 +1,4 @@
-"""The worked examples of ``docs/judge.md`` show what the command prints."""
+"""The worked examples of ``judge`` show what the command prints."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 
-PAGE = ROOT / "docs" / "judge.md"
+PAGES = [ROOT / "docs" / "verdicts.md", ROOT / "docs" / "background" / "public_reports.md"]
 EXAMPLE = re.compile(r"```\n\$ (python -m benchmark judge [^\n]*)\n(.*?)```", re.DOTALL)
-EXAMPLES = EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))
+EXAMPLES = [each for page in PAGES for each in EXAMPLE.findall(page.read_text(encoding="utf-8"))]
 
 
 def test_every_public_report_has_its_example():

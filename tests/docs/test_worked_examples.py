@@ -1,4 +1,4 @@
-"""The worked examples of verdicts.md and statistics.md are what the rule computes."""
+"""The worked examples of the pages on verdicts and statistics are what the rule computes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_example_of_an_inconclusive_number_counts_rounding(df, shown):
 
 
 def test_the_example_of_a_shared_spread():
-    text = page("statistics.md")
+    text = page("background/statistics.md")
     drifts = {
         df: float(compare(Evidence(62.4, 3, 65.9, variance=0.04, df=df)).p_drift) for df in (2, 6)
     }

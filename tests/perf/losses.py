@@ -47,8 +47,8 @@ def losses(quick: bool) -> Iterator[Row]:
     """512-d float32 rows, four images a class, or one class with a quarter of the batch.
 
     ``times_floor``: multiples of the score matrix and its backward pass. ``times_faster``: than PML
-    SmoothAP, which computes another function (docs/conformance.md). ``peak_mb``: tensors alive at
-    once beyond inputs and gradient.
+    SmoothAP, which computes another function (docs/background/conformance.md). ``peak_mb``: tensors
+    alive at once beyond inputs and gradient.
     """
     repeats, seconds = (5, 1.0) if quick else (15, 4.0)
     for size in QUICK_BATCH_SIZES if quick else BATCH_SIZES:
