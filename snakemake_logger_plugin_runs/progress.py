@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmark.core.errors import RunError
 from benchmark.core.results import Result
-from benchmark.runs.status import end_of_log, failure_in
+from benchmark.runs.folders import end_of_log, failure_in
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def init(
     """
     from benchmark.core.errors import DataError
     from benchmark.runs.plan import duration
-    from benchmark.study.from_folder import look, network_of, settings, write_study
+    from benchmark.study.own import look, network_of, settings, write_study
 
     root, params = root.resolve(), dict[str, Any](root=str(root.resolve()))
     params |= {"categories": True} if categories else {}

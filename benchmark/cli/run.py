@@ -47,7 +47,7 @@ def run(
         main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
     except SystemExit as end:
         from benchmark.report.summary import failed
-        from benchmark.study.trials.selection import selected_path
+        from benchmark.study.trials import selected_path
 
         name = selected_path(loaded, results).stem if loaded.trials else loaded.name
         if end.code or dry_run or not failed(results / name):
@@ -117,7 +117,7 @@ def select(
     from benchmark.runs.table import RunTable
     from benchmark.stats.budgets import select as choose
     from benchmark.study import load_study
-    from benchmark.study.trials.selection import write_selected
+    from benchmark.study.trials import write_selected
 
     loaded = load_study(study)
     if loaded.trials is None:
@@ -146,12 +146,12 @@ def challenge(
     """
     import subprocess
 
-    from benchmark.core.csv_file import guess_csv
     from benchmark.core.environment import PLUGINS
+    from benchmark.core.files import guess_csv
     from benchmark.core.interrupts import handling_stop_signals
     from benchmark.report.page.answer import standing
     from benchmark.study.model import ROOT
-    from benchmark.study.trials.challenge import FIELD, write_challenge
+    from benchmark.study.own import FIELD, write_challenge
 
     field = field or ROOT / "results" / "reference" / FIELD
     study, plugins = write_challenge(loss, trials, field, results)

@@ -117,7 +117,7 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark specs embedded
     """
-    from benchmark.runs.specs import write_specs
+    from benchmark.runs.folders import write_specs
     from benchmark.study.grid import expand
 
     runs = expand(load(study, results))

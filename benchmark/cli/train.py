@@ -75,8 +75,7 @@ def fill(
     Example: python -m benchmark fill reality_check --workers 2
     """
     from benchmark.core.interrupts import handling_stop_signals
-    from benchmark.runs.specs import write_specs
-    from benchmark.runs.status import status_of
+    from benchmark.runs.folders import status_of, write_specs
     from benchmark.study.grid import expand
 
     for variable in THREAD_VARIABLES:

@@ -31,8 +31,6 @@ DECISIVE = (
     "training",
     "core/options.py",
     "core/recipe.py",
-    "core/recipe_input.py",
-    "core/recipe_model.py",
     "core/records.py",
     "core/seeding.py",
 )

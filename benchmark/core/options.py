@@ -43,7 +43,7 @@ def option(
     Further limits are those of pydantic's ``Field``: pattern, min_length, max_length, and alias,
     the name in YAML.
 
-    ``search`` is the range that trials draw the value from (``benchmark.core.search``). ``added``:
+    ``search`` is the range that trials draw the value from (``benchmark.study.trials``). ``added``:
     the option is younger than results that are to remain valid, and its default is what was done
     before it; ``stated`` leaves it out at its default.
     """

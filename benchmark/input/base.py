@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from benchmark.core.recipe_input import InputConfig
+from benchmark.core.recipe import InputConfig
 
 
 class Input(ABC):

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.core.recipe_input import InputConfig, check_input
+from benchmark.core.recipe import InputConfig, check_input
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.input.base import Input, normalisation

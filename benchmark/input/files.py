@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from benchmark.core.errors import DataError
 from benchmark.core.interrupts import ignore_interrupts
-from benchmark.core.recipe_input import InputConfig
+from benchmark.core.recipe import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Picture

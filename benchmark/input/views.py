@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from PIL import Image, ImageEnhance
 
-from benchmark.core.recipe_input import InputConfig
+from benchmark.core.recipe import InputConfig
 
 Size = tuple[int, int]  # width, height
 TRIES = 10  # attempts to fit a random crop before the centre is taken

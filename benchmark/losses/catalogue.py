@@ -19,9 +19,9 @@ from typing import Any
 import annotated_types
 
 from benchmark.core import options, registry
-from benchmark.core.child_json import from_child
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import Problem, unknown_name
+from benchmark.core.files import from_child
 
 SOURCES = Path(__file__).parent
 

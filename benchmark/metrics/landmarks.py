@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmark.core.query_scores import QueryScores
+from benchmark.core.results import QueryScores
 from benchmark.metrics.ranks import block_size, rank_rows, unit_rows
 from benchmark.metrics.search import count_above
 

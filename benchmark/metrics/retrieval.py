@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmark.core.errors import DataError
-from benchmark.core.query_scores import QueryScores
+from benchmark.core.results import QueryScores
 from benchmark.metrics.ranks import BlockRanks, embedded_sets, positive_ranks
 
 logger = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 import torch
 
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.core.seeding import derive
 from benchmark.models.backbone import create_backbone
 from benchmark.models.embedding import EmbeddingModel

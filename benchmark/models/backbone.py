@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.core.recipe_model import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
+from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 from benchmark.models import googlenet
 from benchmark.models.vision_ops import prepare_torchvision
 from benchmark.models.weights import WHERE, load_weights, read_checkpoint

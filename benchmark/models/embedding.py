@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.core.results import Weights
 
 GEM_POWER = 3.0

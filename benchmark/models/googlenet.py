@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from benchmark.core.recipe_model import GOOGLENET_WEIGHTS
+from benchmark.core.recipe import GOOGLENET_WEIGHTS
 
 # Its weights were trained on pixels scaled to [-1, 1]; inputs come normalised as for all other
 # networks.

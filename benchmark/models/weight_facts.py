@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 
-from benchmark.core.recipe_model import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
+from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 from benchmark.models import googlenet
 from benchmark.models.backbone import RESIZING_MODULES, check_backbone
 from benchmark.models.vision_ops import prepare_torchvision

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.core.cells import Cell
 from benchmark.core.options import defaults_of
-from benchmark.core.records import DatasetChoice, RunSpec, settings_of
+from benchmark.core.records import Cell, DatasetChoice, RunSpec, settings_of
 from benchmark.datasets import DATASETS
 from benchmark.papers.vocabulary import EMBEDDING_DIM, OPTIONS, load_vocabulary
 from benchmark.study import Study

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from benchmark.core.cells import CELL_COLUMNS, Cell
+from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.runs.table import RunTable, cell_from
 
 LOSS_TIME, BACKBONE_TIME, EPOCH_TIME = "loss_time", "backbone_time", "minutes_per_epoch"

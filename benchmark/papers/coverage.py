@@ -21,7 +21,7 @@ from benchmark.papers.matching import fits, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.printed.gap import GAP, gap_decreases
 from benchmark.papers.vocabulary import load_vocabulary
-from benchmark.runs.status import status_of
+from benchmark.runs.folders import status_of
 from benchmark.study import Study
 from benchmark.study.grid import expand
 

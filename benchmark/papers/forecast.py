@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from benchmark.core.cells import Cell
+from benchmark.core.records import Cell
 from benchmark.metrics.names import display_name
 from benchmark.papers.candidates import candidates
 from benchmark.papers.library import asked_numbers, vocabulary_of

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.core.cells import CELL_COLUMNS, Cell, Setting
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
+from benchmark.core.records import CELL_COLUMNS, Cell, Setting
 from benchmark.runs.table import RunTable
 from benchmark.stats.samples import VERSIONS, Sample, Score
 

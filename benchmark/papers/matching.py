@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from benchmark.core.cells import Cell
+from benchmark.core.records import Cell
 from benchmark.papers.candidates import Candidate
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.vocabulary import SPLIT, Requirement, Vocabulary, load_vocabulary

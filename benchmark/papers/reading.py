@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import AfterValidator, ConfigDict, ValidationError
 
 from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.files import adapter
 from benchmark.core.options import worded
-from benchmark.core.record_files import adapter
 from benchmark.study.documents import read_document
 
 

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.core.csv_file import write_csv
-from benchmark.core.files import begin_folder, write_text
-from benchmark.core.privacy import public, without_paths
+from benchmark.core.files import begin_folder, write_csv, write_text
+from benchmark.core.paths import public, without_paths
 from benchmark.core.registry import Registry
 from benchmark.papers.claims.judge import judge_study_claims
 from benchmark.papers.printed.gap import gap_decreases

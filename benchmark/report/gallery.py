@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 
 from benchmark.core.errors import ConfigError, RunError, unknown_name
 from benchmark.core.files import begin_folder, replacing, write_text
-from benchmark.core.privacy import without_paths
+from benchmark.core.paths import without_paths
 from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST
 from benchmark.core.seeding import derive
 from benchmark.report.inputs import CONDITION, Inputs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.core.privacy import without_paths
+from benchmark.core.paths import without_paths
 from benchmark.papers.printed.study import Printed
 from benchmark.papers.registration import RegistrationState
 from benchmark.report.table import NothingToShow

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from benchmark.core.files import write_json
-from benchmark.core.record_files import read_record
+from benchmark.core.files import read_record, write_json
 
 Group = Literal["study", "paper", "sweep"]
 

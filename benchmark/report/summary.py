@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmark.core.csv_file import guess_csv
 from benchmark.core.errors import BenchmarkError
+from benchmark.core.files import guess_csv
 from benchmark.core.records import STATE, STATUSES
 from benchmark.papers.verdicts.words import summary_text
+from benchmark.runs.folders import end_of_log, status_of
 from benchmark.runs.plan import plan
-from benchmark.runs.status import end_of_log, status_of
 from benchmark.study import Study
 from benchmark.study.grid import expand
 from benchmark.study.workflow import FAILED, PAGE

@@ -8,10 +8,9 @@ from statistics import fmean
 
 from benchmark.core.errors import RunError
 from benchmark.core.records import STATUSES
-from benchmark.runs.status import status_of
+from benchmark.runs.folders import status_of
 from benchmark.study import Study
-from benchmark.study.grid import Run, expand
-from benchmark.study.looks import LookState, at_look
+from benchmark.study.grid import LookState, Run, at_look, expand
 
 Shape = tuple[str, str, int]  # dataset label, setting, batch size
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.core.cells import CELL_COLUMNS, SEPARATOR, Cell, Setting
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
+from benchmark.core.records import CELL_COLUMNS, SEPARATOR, Cell, Setting
 from benchmark.core.results import COSTS
 
 RUNS_TABLE = "runs.csv"

@@ -31,7 +31,7 @@ from benchmark.core.code_version import PACKAGE, code_version
 from benchmark.core.environment import TRACKING_URI, is_server
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing, write_text
-from benchmark.core.privacy import public
+from benchmark.core.paths import public
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, settings_of
 from benchmark.core.results import EpochRecord, Provenance, Result, read_own_result
 

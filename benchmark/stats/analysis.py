@@ -42,7 +42,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from benchmark.core.cells import CELL_COLUMNS
+from benchmark.core.records import CELL_COLUMNS
 from benchmark.runs.table import RunTable
 from benchmark.stats.divergence import divergence_rates, with_diverged, with_losers
 from benchmark.stats.intervals import mean_sd, t_half_widths, t_interval

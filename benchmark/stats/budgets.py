@@ -28,16 +28,15 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from benchmark.core.cells import CELL_COLUMNS
 from benchmark.core.errors import RunError
+from benchmark.core.records import CELL_COLUMNS
 from benchmark.core.seeding import derive
 from benchmark.runs.table import RunTable
 from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
 from benchmark.stats.moderation import moderate
 from benchmark.stats.paired import corrected, paired_tests
 from benchmark.study.model import Study
-from benchmark.study.trials.grid import FOLD, TRIAL, trial_setting
-from benchmark.study.trials.selection import AUTHORS, EQUAL, Choice
+from benchmark.study.trials import AUTHORS, EQUAL, FOLD, TRIAL, Choice, trial_setting
 
 DRAWS = 2000
 WHERE = ["dataset", "setting", "batch_size"]

@@ -10,7 +10,7 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.records import SPEC, RunSpec, settings_of
 from benchmark.core.results import Result
 from benchmark.metrics.names import display_name
-from benchmark.runs.status import RunStatus, status_in
+from benchmark.runs.folders import RunStatus, status_in
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import paired_tests
 

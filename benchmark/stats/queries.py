@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.core.query_scores import read_query_scores
+from benchmark.core.results import read_query_scores
 from benchmark.runs.table import RunTable
 from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from benchmark.core.cells import CELL_COLUMNS, Cell
+from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.runs.table import RunTable, cell_from
 from benchmark.stats.intervals import spread
 from benchmark.stats.moderation import moderate

@@ -12,11 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.cells import Setting
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.options import build, defaults_of, options_of, problems
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
-from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice
+from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice, Setting
 from benchmark.core.registry import registered_names
 from benchmark.datasets import DATASETS, check_dataset_params, training_images
 from benchmark.input import samplers
@@ -25,8 +24,7 @@ from benchmark.losses.catalogue import LossFacts
 from benchmark.metrics.names import check_metric, metric_of
 from benchmark.study.data_files import FINAL, TRIALS, field_folder, published_names
 from benchmark.study.documents import Document
-from benchmark.study.grid import conflicts
-from benchmark.study.looks import looks_problem
+from benchmark.study.grid import conflicts, looks_problem
 from benchmark.study.model import (
     Block,
     BlockFile,
@@ -36,7 +34,7 @@ from benchmark.study.model import (
     Variant,
 )
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses
-from benchmark.study.trials.grid import trial_problems, with_trials
+from benchmark.study.trials import trial_problems, with_trials
 
 TRIPLETS = "mined_triplets"  # the sampler of batches that are laid out as triplets
 TABLE = "runs.csv"  # of frozen runs, beside their scores

@@ -1,10 +1,17 @@
 """The grid: a study expands to its runs, each with a complete specification."""
 
-import itertools
-from dataclasses import dataclass, replace
+from __future__ import annotations
 
-from benchmark.core.cells import Cell
-from benchmark.core.records import RunSpec
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from benchmark.core.errors import RunError
+from benchmark.core.files import write_json
+from benchmark.core.records import Cell, RunSpec
 from benchmark.study.model import Block, Resources, Study
 
 
@@ -69,3 +76,69 @@ def different_parts(one: RunSpec, other: RunSpec) -> list[str]:
     return [name for name in ("dataset", "loss") if getattr(one, name) != getattr(other, name)] + [
         f"recipe.{name}" for name in recipes[0] if recipes[0][name] != recipes[1][name]
     ]
+
+
+FILE = "looks.json"
+
+
+@dataclass(frozen=True)
+class LookState:
+    """The present look, from 1, and the day (YYYY-MM-DD) on which each one after the first began.
+
+    ``results/<study>/looks.json``; a study without the file is at its first look.
+    """
+
+    look: int = 1
+    begun: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, folder: Path) -> LookState:
+        """Return the state in a study's folder."""
+        path = Path(folder) / FILE
+        if not path.is_file():
+            return cls()
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return cls(data["look"], tuple(data["begun"]))
+
+    def write(self, folder: Path) -> None:
+        """Write the state into a study's folder."""
+        write_json(Path(folder) / FILE, asdict(self))
+
+
+def looks_problem(looks: Sequence[int], seeds: int) -> str:
+    """Return what is wrong with the looks of a study of so many seeds; "" for nothing."""
+    rising = list(looks) == sorted(set(looks))
+    if not looks or (rising and looks[0] >= 2 and looks[-1] == seeds):
+        return ""
+    return (
+        f"must rise from at least 2 to the number of seeds, {seeds}, such as "
+        f"{sorted({min(3, seeds), seeds})}; 'seeds' lists all that are planned"
+    )
+
+
+def at_look(study: Study, look: int) -> Study:
+    """Return the study with the seeds of a look; raise RunError for one that is not planned."""
+    if not study.looks and look == 1:
+        return study
+    if look > len(study.looks):
+        raise RunError(
+            f"study '{study.name}' is at look {look} by {FILE}, and plans {len(study.looks)}; put "
+            f"the looks back into {study.path}, or delete the file"
+        )
+    count = study.looks[look - 1]
+    blocks = tuple(
+        replace(block, seeds=block.planned_seeds[:count], all_seeds=block.planned_seeds)
+        for block in study.blocks
+    )
+    digest = study.digest
+    if look > 1:
+        digest = hashlib.sha256(f"{digest} look {look}".encode()).hexdigest()[:16]
+    planned = study.planned_seeds
+    return replace(
+        study, seeds=planned[:count], all_seeds=planned, blocks=blocks, look=look, digest=digest
+    )
+
+
+def at_present_look(study: Study, results: Path) -> Study:
+    """Return the study, as it is loaded, at the look that its folder below ``results`` says."""
+    return at_look(study, LookState.read(study.folder(results)).look)

@@ -6,9 +6,9 @@ from pathlib import Path
 from benchmark.core.errors import ConfigError
 from benchmark.study.checks import Checker, load_known
 from benchmark.study.documents import JOINT, base_of, nearest_file, read_document
-from benchmark.study.looks import at_look, at_present_look
+from benchmark.study.grid import at_look, at_present_look
 from benchmark.study.model import ROOT, Study
-from benchmark.study.trials.grid import on_other_dataset
+from benchmark.study.trials import on_other_dataset
 
 
 def config_folders() -> list[Path]:

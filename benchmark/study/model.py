@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from benchmark.core.cells import SEPARATOR, Setting
 from benchmark.core.options import distinct, option, problems, schema_of
 from benchmark.core.recipe import (
     UNTRAINED,
@@ -23,7 +22,7 @@ from benchmark.core.recipe import (
     SeedsConfig,
     recipe_without_training,
 )
-from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
+from benchmark.core.records import SEPARATOR, DatasetChoice, LossChoice, RunSpec, Setting
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -369,7 +368,7 @@ class Study(StudyFile):
     blocks: tuple[Block, ...]
     digest: str = ""  # of the file and its recipes: derived files follow it
     trials: Trials | None = None  # the rules, where the blocks are trials
-    # Planned looks (``benchmark.study.looks``): the present one, and the seeds of all of them.
+    # Planned looks (``benchmark.study.grid``): the present one, and the seeds of all of them.
     look: int = 1
     all_seeds: tuple[int, ...] = ()
 

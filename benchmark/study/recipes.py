@@ -15,13 +15,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.child_json import from_child
 from benchmark.core.code_version import version_of
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError, Problem
+from benchmark.core.files import from_child
 from benchmark.core.options import build, problems
-from benchmark.core.recipe import Recipe, check_recipe
-from benchmark.core.recipe_model import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
+from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig, Recipe, check_recipe
 from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.model import LABEL, ROOT, RecipeFile
 

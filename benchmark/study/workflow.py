@@ -20,8 +20,8 @@ from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.documents import name_on, read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
-from benchmark.study.trials.selection import FILE as SELECTION
-from benchmark.study.trials.selection import is_current, selected_path
+from benchmark.study.trials import FILE as SELECTION
+from benchmark.study.trials import is_current, selected_path
 
 T = TypeVar("T")
 

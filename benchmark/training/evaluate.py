@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.query_scores import QueryScores, joined
 from benchmark.core.recipe import EvaluationConfig
-from benchmark.core.results import Scores
+from benchmark.core.results import QueryScores, Scores, joined
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import Dataset, ImageSet, Protocol
 from benchmark.input.base import Input

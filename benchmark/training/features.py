@@ -28,7 +28,7 @@ from benchmark.training.evaluate import embed_images
 PART = 2048  # images of a file
 BATCH = 64  # images of a forward pass: the same for all recipes, since it may change the last bits
 WAIT = 10.0  # seconds
-CODE = ("input", "models", "datasets/io", "training/features.py", "core/recipe_input.py")
+CODE = ("input", "models", "datasets/io", "training/features.py", "core/recipe.py")
 PACKAGES = ("torch", "torchvision", "timm", "numpy", "pillow")
 
 

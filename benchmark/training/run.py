@@ -13,7 +13,6 @@ import torch
 from benchmark.core import provenance
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
-from benchmark.core.query_scores import write_query_scores
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC_DIGEST, RunSpec
 from benchmark.core.results import (
@@ -29,6 +28,7 @@ from benchmark.core.results import (
     StaleError,
     Timing,
     read_own_result,
+    write_query_scores,
 )
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet, Protocol

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
 
 # backbone, image side, channels, pooling

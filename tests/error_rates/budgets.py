@@ -9,11 +9,11 @@ with the same test: five seeds on the test classes.
 import numpy as np
 import pandas as pd
 
-from benchmark.core.search import sobol
 from benchmark.core.seeding import derive
 from benchmark.stats.families import holm
 from benchmark.stats.intervals import Floats
 from benchmark.stats.paired import paired_tests
+from benchmark.study.trials import sobol
 
 BUDGETS = (1, 4, 16)
 LOSSES, OPTIONS, SEEDS, FOLDS = 16, 4, 5, 2

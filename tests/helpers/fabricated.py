@@ -8,10 +8,8 @@ from pathlib import Path
 
 from made_up_records import TIMING, made_up_provenance, made_up_result
 
-from benchmark.core.cells import Setting
 from benchmark.core.code_version import code_version
-from benchmark.core.recipe import Recipe, SamplerConfig
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig, Recipe, SamplerConfig
 from benchmark.core.records import (
     METRICS,
     PROVENANCE,
@@ -20,6 +18,7 @@ from benchmark.core.records import (
     DatasetChoice,
     LossChoice,
     RunSpec,
+    Setting,
 )
 from benchmark.core.results import BestScore, CurvePoint, EpochRecord, Metrics, Weights
 

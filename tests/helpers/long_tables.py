@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmark.core.cells import Setting
+from benchmark.core.records import Setting
 from benchmark.runs.table import RUN_COLUMNS, SCORE_COLUMNS, RunTable
 
 # One row per number of a run, with all that is said of the run.

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from long_tables import run_table
 
-from benchmark.core.cells import Cell, Setting
+from benchmark.core.records import Cell, Setting
 from benchmark.papers.candidates import Candidate, Candidates
 from benchmark.papers.vocabulary import OPTIONS
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from benchmark.core.recipe import Recipe, SamplerConfig
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig, Recipe, SamplerConfig
 from benchmark.core.records import RunSpec
 from benchmark.core.results import (
     BatchStream,

@@ -10,8 +10,8 @@ import pandas as pd
 from long_tables import LONG_COLUMNS
 from made_up_records import made_up_recipe
 
-from benchmark.core.cells import Setting
 from benchmark.core.recipe import Recipe
+from benchmark.core.records import Setting
 from benchmark.study import Block, DatasetChoice, Resources, Study, Variant
 from benchmark.study.model import Comparison, References
 

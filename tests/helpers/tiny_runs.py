@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.cells import Setting
 from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import Recipe
-from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec
+from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec, Setting
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.training.interrupt import StopRequest
 

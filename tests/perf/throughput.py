@@ -23,12 +23,18 @@ from PIL import Image
 from torch.utils.data import DataLoader
 
 from benchmark.cli.train import THREAD_VARIABLES
-from benchmark.core.cells import Setting
 from benchmark.core.environment import available_cores
 from benchmark.core.options import build
-from benchmark.core.recipe import Recipe
-from benchmark.core.recipe_input import InputConfig
-from benchmark.core.records import PROVENANCE, RESULTS, SPEC, DatasetChoice, LossChoice, RunSpec
+from benchmark.core.recipe import InputConfig, Recipe
+from benchmark.core.records import (
+    PROVENANCE,
+    RESULTS,
+    SPEC,
+    DatasetChoice,
+    LossChoice,
+    RunSpec,
+    Setting,
+)
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages

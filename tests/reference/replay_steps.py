@@ -28,8 +28,12 @@ sys.path.insert(0, str(FOLDER))
 
 from exit_status import end_with  # noqa: E402
 
-from benchmark.core.cells import Setting  # noqa: E402
-from benchmark.core.records import DatasetChoice, LossChoice, RunSpec  # noqa: E402
+from benchmark.core.records import (  # noqa: E402
+    DatasetChoice,
+    LossChoice,
+    RunSpec,
+    Setting,
+)
 from benchmark.input.samplers import Sampler  # noqa: E402
 from benchmark.losses import create_loss  # noqa: E402
 from benchmark.models import EmbeddingModel, create_model  # noqa: E402

@@ -8,8 +8,8 @@ from snakemake.logging import logger
 
 from benchmark.core.gpus import visible_gpus
 from benchmark.papers.fidelity import study_ledger
-from benchmark.runs.specs import settle, write_spec
-from benchmark.study.interrupt import Interrupt, handle_in_a_thread
+from benchmark.runs.folders import settle, write_spec
+from benchmark.core.interrupts import Interrupt, handle_in_a_thread
 from benchmark.study.workflow import load_flow, or_end
 from snakemake_logger_plugin_runs import StudyFacts
 

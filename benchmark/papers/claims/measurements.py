@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmark.core.cells import Cell
+from benchmark.core.records import Cell
 from benchmark.metrics.postprocessing import SPLIT_SUFFIX
 from benchmark.papers.candidates import Candidate, Candidates
 from benchmark.papers.claims.model import COST_METRICS, PRINTED, Arm, Claim, Scope, printed_numbers

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.core.cells import Cell
-from benchmark.core.csv_file import guess_csv
+from benchmark.core.files import guess_csv
+from benchmark.core.records import Cell
 
 GAP = "gap_decrease"  # the printed quantity
 FILES = "analyses/decomposability_gap*/summary.json"

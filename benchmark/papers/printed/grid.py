@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from benchmark.core.cells import CELL_COLUMNS
+from benchmark.core.records import CELL_COLUMNS
 from benchmark.papers.arrangements import BATCH_SIZE, Panel, TestSet
 from benchmark.papers.candidates import Candidate, Candidates
 from benchmark.papers.vocabulary import Condition, Vocabulary

@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 
-from benchmark.core.cells import Cell
+from benchmark.core.records import Cell
 from benchmark.stats.reproduction import TestResult
 from benchmark.stats.samples import NO_RUNS, UNKNOWN_SPREAD, Sample, Spread
 

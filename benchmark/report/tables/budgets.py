@@ -37,7 +37,7 @@ from benchmark.report.table import (
 )
 from benchmark.report.tables import TABLES
 from benchmark.study import Study
-from benchmark.study.trials.selection import AUTHORS
+from benchmark.study.trials import AUTHORS
 
 TITLE = "Losses at equal budgets"
 WHERE = ["dataset", "setting", "batch_size"]

@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterator
 
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label
 from benchmark.report.table import NothingToShow, Section, Table, TableCell, text_column

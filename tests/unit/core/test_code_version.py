@@ -112,8 +112,6 @@ def test_what_the_code_does_decides(before, after, tmp_path):
 UNDECISIVE = {
     "__init__.py": "the version of the package, which is told beside the digest",
     "core/__init__.py": "empty",
-    "core/cells.py": "labels",
-    "core/child_json.py": "a cache of what imports tell",
     "core/code_version.py": "this version",
     "core/environment.py": "names of variables, folders, free cores",
     "core/errors.py": "messages",
@@ -123,8 +121,6 @@ UNDECISIVE = {
     "core/paths.py": "files",
     "core/plain.py": "values of files that people type: a specification has its own digest",
     "core/provenance.py": "what computed a number",
-    "core/query_scores.py": "a file, of numbers that the metrics made",
-    "core/record_files.py": "files",
     "core/registry.py": "names",
     "core/results.py": "files",
 }

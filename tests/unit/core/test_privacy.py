@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.core.privacy import public, without_paths
+from benchmark.core.paths import public, without_paths
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.core.query_scores import (
+from benchmark.core.results import (
     QueryScores,
     joined,
     read_query_scores,

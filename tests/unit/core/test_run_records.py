@@ -8,9 +8,8 @@ import pytest
 from fabricated import make_epochs, make_spec
 from made_up_records import made_up_provenance, made_up_result
 
-from benchmark.core.cells import Cell, Setting
 from benchmark.core.errors import RunError
-from benchmark.core.records import RunSpec, digest_of
+from benchmark.core.records import Cell, RunSpec, Setting, digest_of
 from benchmark.core.results import Costs, EpochRecord, Provenance, Result
 
 

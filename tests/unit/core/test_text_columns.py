@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmark.core.csv_file import guess_csv
+from benchmark.core.files import guess_csv
 
 NAMES = {"dataset": "2011", "setting": "1e5", "loss": "NA", "row_label": "", "claim": "null"}
 

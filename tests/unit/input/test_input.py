@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.core.recipe_input import InputConfig, check_input
+from benchmark.core.recipe import InputConfig, check_input
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input

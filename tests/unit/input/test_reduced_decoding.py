@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmark.core.recipe_input import InputConfig
+from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener, ReducingOpener
 from benchmark.input.create import create_input

@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 from scipy.stats import ks_2samp
 
-from benchmark.core.recipe_input import InputConfig
+from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener
 from benchmark.input.create import create_input

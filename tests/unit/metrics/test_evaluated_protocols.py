@@ -14,8 +14,7 @@ from archives import make_roxford5k, make_sfm120k, make_vehicleid
 from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe import EvaluationConfig, QueryExpansionConfig
-from benchmark.core.recipe_input import InputConfig
+from benchmark.core.recipe import EvaluationConfig, InputConfig, QueryExpansionConfig
 from benchmark.core.records import NEIGHBOURS, DatasetChoice
 from benchmark.datasets.base import Dataset, Judgements, Protocol, pixel_set
 from benchmark.input.create import create_input

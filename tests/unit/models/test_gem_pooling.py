@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
 from benchmark.models.embedding import Pooling
 

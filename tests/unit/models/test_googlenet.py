@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
 from benchmark.models.googlenet import MEAN, STD, GoogLeNet
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
 
 DISTILLED = "deit_tiny_distilled_patch16_224"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmark.core.errors import DataError
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model, packaged
 from benchmark.models.vision_ops import prepare_torchvision
 

@@ -7,7 +7,7 @@ import torch
 from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
 from benchmark.models.weight_facts import weight_facts
 from benchmark.training.run import train

@@ -7,8 +7,8 @@ import warnings
 import pytest
 from long_tables import long_table, without_number, write_long
 
-from benchmark.core.cells import CELL_COLUMNS, Cell, Setting
 from benchmark.core.errors import RunError
+from benchmark.core.records import CELL_COLUMNS, Cell, Setting
 from benchmark.runs.table import ONE_BEST, RunTable
 
 MEANS = {"smooth_ap": 0.5, "sup_ap": 0.6}

@@ -7,7 +7,7 @@ import pytest
 from long_tables import long_table, run_table, without_number
 from scipy import stats
 
-from benchmark.core.csv_file import write_csv
+from benchmark.core.files import write_csv
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import analyse
 from benchmark.study.model import Comparison

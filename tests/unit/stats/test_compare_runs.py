@@ -9,9 +9,8 @@ from made_up_records import made_up_provenance, made_up_result
 from tiny_runs import tiny_spec
 from typer.testing import CliRunner
 
-from benchmark.core.cells import Setting
 from benchmark.core.errors import ConfigError
-from benchmark.core.records import PROVENANCE, RESULT, SPEC
+from benchmark.core.records import PROVENANCE, RESULT, SPEC, Setting
 from benchmark.core.results import BatchStream, Metrics, Numerics
 from benchmark.stats.compare import compare_text
 

@@ -12,10 +12,8 @@ from long_tables import LONG_COLUMNS, run_table
 from made_up_records import made_up_result
 from tiny_runs import tiny_spec
 
-from benchmark.core.cells import Setting
-from benchmark.core.query_scores import QueryScores, write_query_scores
-from benchmark.core.records import QUERIES, RESULT, SPEC
-from benchmark.core.results import Metrics
+from benchmark.core.records import QUERIES, RESULT, SPEC, Setting
+from benchmark.core.results import Metrics, QueryScores, write_query_scores
 from benchmark.stats.analysis import analyse
 from benchmark.stats.queries import Draws, query_interval
 from benchmark.study.model import Comparison

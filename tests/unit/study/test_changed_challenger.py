@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark.core.errors import ConfigError
-from benchmark.study.trials.challenge import write_challenge
+from benchmark.study.own import write_challenge
 
 LOSS = "def forward(x):\n    return x\n"
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.models.backbone import _create
 from benchmark.models.embedding import NativePooling
 from benchmark.models.vision_ops import prepare_torchvision

@@ -8,7 +8,7 @@ import pytest
 
 WORKFLOW = """
 import os, signal, sys
-from benchmark.study.interrupt import Interrupt
+from benchmark.core.interrupts import Interrupt
 
 number = int(sys.argv[1])
 if sys.argv[2:] == ["ignored"]:

@@ -11,8 +11,7 @@ from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULT
 from benchmark.study import load_study
-from benchmark.study.grid import expand
-from benchmark.study.looks import LookState
+from benchmark.study.grid import LookState, expand
 
 STUDY = """\
 study: own

@@ -8,12 +8,11 @@ import pytest
 import yaml
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.record_files import read_record
-from benchmark.core.search import sobol, value_at
+from benchmark.core.files import read_record
 from benchmark.study import load, load_study
 from benchmark.study.documents import name_on
 from benchmark.study.grid import expand
-from benchmark.study.trials.selection import Choice, Selection, write_selected
+from benchmark.study.trials import Choice, Selection, sobol, value_at, write_selected
 from benchmark.study.workflow import load_flow
 
 

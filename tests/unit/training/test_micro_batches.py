@@ -11,8 +11,7 @@ import torch
 from torch import nn
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe import MemoryConfig, TrainingConfig
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import MemoryConfig, ModelConfig, TrainingConfig
 from benchmark.losses import create_loss
 from benchmark.models import create_model
 from benchmark.training.components import check_micro_batch

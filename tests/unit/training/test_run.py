@@ -15,9 +15,8 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 from workplace import STUCK
 
 from benchmark.core.errors import RunError
-from benchmark.core.query_scores import read_query_scores
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT
-from benchmark.core.results import Result
+from benchmark.core.results import Result, read_query_scores
 from benchmark.losses import LOSSES
 from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted

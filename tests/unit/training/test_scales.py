@@ -11,9 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from benchmark.core.options import build, stated
-from benchmark.core.recipe import EvaluationConfig, Recipe, check_recipe
-from benchmark.core.recipe_input import InputConfig
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import EvaluationConfig, InputConfig, ModelConfig, Recipe, check_recipe
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
 from benchmark.models import create_model

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from made_up_inputs import made_up_inputs
 
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.recipe import ModelConfig
 from benchmark.core.records import DatasetChoice
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES

@@ -8,7 +8,7 @@ import pytest
 from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.core.cells import Setting
+from benchmark.core.records import Setting
 from benchmark.report.labels import loss_label
 from benchmark.report.table import NothingToShow, Table
 from benchmark.report.tables import TABLES

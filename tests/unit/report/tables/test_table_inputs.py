@@ -5,8 +5,8 @@ from long_tables import run_table
 from made_up_inputs import made_tables, made_up_inputs, write_collected
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
-from benchmark.core.csv_file import guess_csv
-from benchmark.core.privacy import public, without_paths
+from benchmark.core.files import guess_csv
+from benchmark.core.paths import public, without_paths
 from benchmark.papers.printed.study import Printed
 from benchmark.report.build import build
 from benchmark.report.inputs import Inputs

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.runs.specs import settle, write_spec
-from benchmark.runs.status import status_of
+from benchmark.runs.folders import settle, status_of, write_spec
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.records import RunSpec
 from benchmark.report.summary import closing_words
+from benchmark.runs.folders import write_spec, write_specs
 from benchmark.runs.plan import as_text, duration, plan, sources_text
-from benchmark.runs.specs import write_spec, write_specs
 from benchmark.study import Resources, load_study
 
 OTHER = "0123456789abcdef"  # digest of another specification

@@ -12,7 +12,7 @@ from picture_files import save
 from PIL import Image
 
 from benchmark.models.vision_ops import prepare_torchvision
-from benchmark.runs.specs import write_specs
+from benchmark.runs.folders import write_specs
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 from benchmark.training.run import train

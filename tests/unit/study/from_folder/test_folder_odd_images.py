@@ -12,10 +12,10 @@ from picture_files import save
 from PIL import Image
 
 from benchmark.core.errors import DataError
-from benchmark.core.recipe_input import InputConfig
+from benchmark.core.recipe import InputConfig
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
-from benchmark.study.from_folder import look
+from benchmark.study.own import look
 
 ODD_NAMES = [
     "Füße & Hände",

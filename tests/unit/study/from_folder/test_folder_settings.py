@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark.input.samplers import create_sampler
-from benchmark.study.from_folder import Look, Network, settings
+from benchmark.study.own import Look, Network, settings
 
 SCRATCH = Network()
 PRETRAINED = Network("resnet50.tv_in1k", "resnet50", "its weights")

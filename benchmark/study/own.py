@@ -1,9 +1,10 @@
-"""A study of your own images: a look at the class folders, settings that fit them, two files.
+"""Studies of your own that commands write: of a directory of class folders, and of one loss.
 
-The settings follow fixed rules, never scores: a batch holds some images of each of several classes,
-and at most half of the classes, so that batches differ; fewer classes give more images of each; a
-run sees about as many images whatever their number; recall is measured at numbers of neighbours
-well below the number of test images. The words are in ``templates``.
+The settings for your images follow fixed rules, never scores: a batch holds some images of each of
+several classes, and at most half of the classes, so that batches differ; fewer classes give more
+images of each; a run sees about as many images whatever their number; recall is measured at numbers
+of neighbours well below the number of test images. The words are in ``templates``. A loss of yours
+meets the frozen results of others: the same rules, fewer trials.
 """
 
 import json
@@ -16,12 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from jinja2 import Environment, PackageLoader
 
+from benchmark.core.code_version import meaning
 from benchmark.core.errors import ConfigError
-from benchmark.core.files import write_text
-from benchmark.core.recipe_model import ModelConfig
+from benchmark.core.files import copy_file, write_text
+from benchmark.core.recipe import ModelConfig
+from benchmark.core.records import RESULT
 from benchmark.datasets import load_dataset
+from benchmark.study.documents import read_document
+from benchmark.study.load import find_study, load_study
 
 SAMPLED = 64  # images that are opened
 GREY_SPREAD = 12  # between the channels of a picture that counts as grey: JPEG leaves some colour
@@ -29,6 +35,9 @@ LOSSES = ("triplet_semihard", "smooth_ap", "sup_ap", "roadmap", "fast_ap")
 BATCH_SIZES = (128, 64, 32, 16, 8)
 USABLE = 0.7  # least share of the training images that whole groups of a class must cover
 SMALL = 5_000  # training images up to which two batch sizes and five seeds are affordable
+FIELD = "reality_check"  # the study whose frozen results are the field of a challenge
+TABLES = ["budgets", "paired", "budget_options", "budget_order", "cost"]
+FIGURES = ["score_by_budget", "expected_best", "loss_cost"]
 MARGIN = 1.14  # test images are resized to this multiple of the side, and their middle is taken
 
 
@@ -177,3 +186,50 @@ def write_study(out: Path, force: bool, **values: Any) -> str:
         write_text(path, templates.get_template(f"folder_{part}.yaml.j2").render(values))
     told = templates.get_template("folder_told.txt.j2")
     return told.render(values, **paths, file=shlex.quote(str(paths["study"]))).rstrip()
+
+
+def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tuple[Path, Path]:
+    """Write the study of a loss's file with ``trials``; return its path, and the plugin folder.
+
+    Both lie in ``results/challenges``. Raise ConfigError for a file that is no new loss, or has
+    changed since its runs were made: those of the loss before would count as runs of this one.
+    """
+    from benchmark.losses.catalogue import load_catalogue
+
+    name, folder = loss.stem, results / "challenges" / loss.stem
+    copy = folder / "plugins" / loss.name  # alone: its neighbours would be plugins as well
+    made = list((results / "runs").glob(f"*/*/{name}/*/*/{RESULT}"))
+    rules = load_study(FIELD).trials
+    budgets = rules.budgets if rules else ()
+    problems = []
+    if loss.suffix != ".py" or not loss.is_file():
+        problems.append("is no Python file with a loss; see docs/adding.md")
+    elif name in load_catalogue():
+        problems.append(f"'{name}' is a loss already; give yours, and its file, another name")
+    elif made and copy.is_file() and meaning(loss) != meaning(copy):
+        problems.append(
+            f"is another loss than that of its finished runs ({len(made)}); delete "
+            f"{results}/runs/*/*/{name} to train it, or give the file another name"
+        )
+    if trials not in budgets:
+        allowed = ", ".join(map(str, budgets))
+        problems.append(f"the field has no results at --trials {trials} (allowed: {allowed})")
+    if problems:
+        raise ConfigError(str(loss), problems)
+    copy_file(loss, copy)
+    data = read_document(find_study(FIELD)).data
+    data |= {
+        "study": f"challenge_{name}",
+        "title": f"{name} against the field",
+        "question": f"Where does {name} stand among the losses of {FIELD} after {trials} trials?",
+        "rules": {**data["rules"], "trials": [each for each in budgets if each <= trials]},
+        "blocks": [{**block, "losses": [name]} for block in data["blocks"]],
+        "comparison": {"baseline": name},
+        "tables": TABLES,
+        "figures": FIGURES,
+        "references": {"field": field.as_posix()},
+    }
+    data.pop("losses", None)
+    path = folder / f"{data['study']}.yaml"
+    write_text(path, yaml.safe_dump(data, sort_keys=False, width=100))
+    return path, copy.parent
