@@ -1,7 +1,9 @@
 """``python -m benchmark``: every step of the suite as a command, usable without Snakemake."""
 
+import importlib
 import io
 import os
+import pkgutil
 import re
 import signal
 import sys
@@ -10,19 +12,13 @@ import sys
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-# A step of a workflow is forked from the process that has everything imported, where there is one.
-if __name__ == "__main__" and os.environ.get("BENCHMARK_FORK_SERVER"):
-    from benchmark.training.fork_server.client import step_forked
-
-    if (_status := step_forked(sys.argv[1:])) is not None:
-        sys.exit(_status)
-
+from benchmark import cli
 from benchmark.cli import app
-from benchmark.cli.imports import import_verbs
 from benchmark.core.errors import BenchmarkError, RunError, print_error
 from benchmark.core.interrupts import keep_interrupts
 
-import_verbs()
+for module in pkgutil.iter_modules(cli.__path__):  # the verbs, which enter the command line
+    importlib.import_module(f"benchmark.cli.{module.name}")
 
 # Shells complete programs, not modules, so completion is set up for the installed command whichever
 # was called.

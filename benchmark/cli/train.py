@@ -52,9 +52,9 @@ def train(
     started = time.monotonic() if started is None else started
     _check(spec)
     _limit_threads(spec)
-    from benchmark.training.fork_server.client import train_forked
+    from benchmark.training.fork_server import train_forked
 
-    status = train_forked(spec, out, started)
+    status = train_forked(started)
     if status is None:
         from benchmark.training.interrupt import attempt
 

@@ -42,7 +42,7 @@ STUDY = Variable(
 )
 FORK_SERVER = Variable(
     "BENCHMARK_FORK_SERVER",
-    "socket of the process that runs and steps are forked from, set by the workflow; 'off' starts "
+    "socket of the process that runs are forked from, set by the workflow; 'off' starts "
     "each in a process of its own",
     "the workflow starts one",
 )

@@ -27,8 +27,7 @@ from cases import with_pictures
 from tiny_runs import curve, write_spec_in
 
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC, RunSpec
-from benchmark.training.fork_server.protocol import OFF, VARIABLE
-from benchmark.training.fork_server.starter import ForkServer
+from benchmark.training.fork_server import OFF, VARIABLE, ForkServer
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOKS, PLUGINS = (Path(__file__).parent / name for name in ("hooks", "plugins"))

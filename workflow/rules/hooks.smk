@@ -3,9 +3,9 @@ import signal
 from functools import partial
 
 from benchmark.report.summary import last_words, words_after_interrupt
-from benchmark.training.fork_server.starter import ForkServer
+from benchmark.training.fork_server import ForkServer
 
-# Runs and steps on this machine are forked from a process that has everything imported; it stops with the workflow.
+# Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
 FORK_SERVER = ForkServer()
 
 SAID = Path(f"{LOGS}/import_runs.log")
@@ -34,7 +34,7 @@ onstart:
     planned = {job.rule.name for job in workflow.dag.needrun_jobs()}
     may_train = bool(planned & {"train", "select"})  # which chooses runs to train
     if may_train and workflow.local_exec and not DEPLOYED:
-        FORK_SERVER.start(runs=True)
+        FORK_SERVER.start()
     if not STORED and (may_train or not Path(OUT, "registration.json").is_file()):
         FLOW.attempt("register-analysis")
 
