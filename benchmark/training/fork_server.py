@@ -36,13 +36,18 @@ class ForkServer:
         if os.environ.get(VARIABLE) or sys.platform != "linux":
             return
         path = f"{tempfile.mkdtemp(prefix='benchmark-', dir='/tmp')}/socket"  # for its owner only
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(path)  # here, so that no command comes too early
+        listener.listen(128)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmark.training.fork_server", path],
+            [sys.executable, "-m", "benchmark.training.fork_server", path, str(listener.fileno())],
+            pass_fds=[listener.fileno()],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env=os.environ | THREADS,
             start_new_session=True,  # a terminal's Ctrl-C is for the commands
         )
+        listener.close()
         os.environ[VARIABLE] = path
 
     def stop(self) -> None:
@@ -79,12 +84,13 @@ def train_forked(started: float) -> int | None:
     return int(status or 128 + signal.SIGKILL)  # without a word: it was killed
 
 
-def serve(path: str) -> None:
-    """Fork for each connection at ``path`` until the standard input ends; early ones wait."""
+def serve(path: str, number: int) -> None:
+    """Fork for each connection at ``path`` until the standard input ends; early ones wait.
+
+    ``number`` is that of the listening socket.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a fork
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(path)
-        listener.listen(128)
+    with socket.socket(fileno=number) as listener:
         _import_everything()
         gc.freeze()  # so that collections in the forks do not copy the shared pages
         while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
@@ -147,4 +153,4 @@ def _import_everything() -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], int(sys.argv[2]))
