@@ -5,14 +5,15 @@ lines that mean gigabytes (aliases of aliases).
 """
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
+
+from benchmark.core.errors import Problem
 
 MAX_VALUES = 1_000_000  # shared parts count wherever they appear
 MAX_DEPTH = 50
 _TAG = "tag:yaml.org,2002:"
-MERGE = f"{_TAG}merge"  # the tag of the key "<<"
 _PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")}
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{,399})")  # no float has more digits
 _REAL = re.compile(
@@ -53,12 +54,20 @@ for _kind, _form in (("int", _WHOLE), ("float", _REAL), ("float", _ODD)):
     _Loader.add_implicit_resolver(f"{_TAG}{_kind}", _whole_text, list("-+.0123456789"))
 
 
-def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
-    """Return the value of a document, and its nodes, which have the lines; (None, None) when empty.
+class Yaml(NamedTuple):
+    """A document: its value, the line (from 1) of each key, and the keys that are given twice."""
 
-    The nodes are as they are written: a merged mapping is the value of its key ``<<``.
+    value: Any
+    lines: dict[str, int]
+    twice: list[Problem]
+
+
+def parse_yaml(text: str) -> Yaml:
+    """Return what a text says; without a value and lines when it is empty.
+
     Raise YamlError for everything that is not one document of plain values.
     """
+    found = Yaml(None, {}, [])
     try:
         depth = 0
         for event in yaml.parse(text, Loader=_Loader):
@@ -69,15 +78,8 @@ def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
-            return None, None
-        found: dict[yaml.Node, int] = {}
-        _check(node, [], found)
-        # constructing puts the pairs of merged mappings among those of the mapping itself
-        written = {each: list(each.value) for each in found if isinstance(each, yaml.MappingNode)}
-        value = loader.construct_document(node)
-        for each, pairs in written.items():
-            each.value = pairs
-        return value, node
+            return found
+        return found._replace(value=_Reader(loader, found).value(node))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -85,38 +87,66 @@ def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
         raise YamlError(f"{problem}{where}") from error
 
 
-def _check(node: yaml.Node, above: list[yaml.Node], found: dict[yaml.Node, int]) -> int:
-    """Return the number of values in a node, and note it; raise YamlError unless all are plain."""
-    line = f" in line {node.start_mark.line + 1}"
-    if any(node is other for other in above):
-        raise YamlError(f"a value that contains itself{line}")
-    if node in found:
-        return found[node]
-    if node.tag not in _PLAIN and node.tag != MERGE:
-        raise YamlError(
-            f"a value with the tag {node.tag.replace(_TAG, '!!')}{line}; remove the tag"
-        )
-    if node.tag in (f"{_TAG}int", f"{_TAG}float"):
-        form = _WHOLE if node.tag == f"{_TAG}int" else _REAL
-        if not form.fullmatch(str(node.value)):
-            shown = f"{node.value!s:.60}"
-            raise YamlError(
-                f"{shown}{line} is no plain decimal number; write digits alone, as in 10 or "
-                "0.5, without leading zeros, '_', ':' or a base; as a text, put it into quotes: "
-                f"'{shown}'"
-            )
-    found[node] = 1 + sum(_check(part, [*above, node], found) for part in _parts(node))
-    if found[node] > MAX_VALUES:
-        raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
-    return found[node]
+class _Reader:
+    """Makes values of nodes, and notes their lines."""
 
+    def __init__(self, loader: Any, found: Yaml):
+        self.loader, self.found, self.count = loader, found, 0
 
-def _parts(node: yaml.Node) -> list[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        for key, _ in node.value:
-            if key.tag not in (f"{_TAG}str", MERGE):
-                shown = key.value if isinstance(key.value, str) else f"a {key.id}"
-                line = key.start_mark.line + 1
+    def value(self, node: yaml.Node, key: str = "", depth: int = 0) -> Any:
+        """Return the value of a node; raise YamlError unless it is plain."""
+        line = f" in line {node.start_mark.line + 1}"
+        self.count += 1
+        if self.count > MAX_VALUES:
+            raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
+        if depth > MAX_DEPTH:
+            raise YamlError(f"a value that contains itself{line}")
+        if node.tag not in _PLAIN:
+            tag = node.tag.replace(_TAG, "!!")
+            raise YamlError(f"a value with the tag {tag}{line}; remove the tag")
+        self.found.lines.setdefault(key, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, key, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                self.value(part, f"{key}.{number}".strip("."), depth + 1)
+                for number, part in enumerate(node.value)
+            ]
+        if node.tag in (f"{_TAG}int", f"{_TAG}float"):
+            form = _WHOLE if node.tag == f"{_TAG}int" else _REAL
+            if not form.fullmatch(node.value):
+                shown = f"{node.value:.60}"
+                raise YamlError(
+                    f"{shown}{line} is no plain decimal number; write digits alone, as in 10 or "
+                    "0.5, without leading zeros, '_', ':' or a base; as a text, put it into "
+                    f"quotes: '{shown}'"
+                )
+        return self.loader.construct_object(node)
+
+    def mapping(self, node: yaml.MappingNode, key: str, depth: int) -> dict[str, Any]:
+        """Return a mapping; what ``<<`` merges stands below its own keys, the first on top."""
+        merged: dict[str, Any] = {}
+        for name, value in node.value:
+            if name.tag == f"{_TAG}merge":
+                parts = value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value]
+                for part in parts:
+                    if not isinstance(part, yaml.MappingNode):
+                        line = value.start_mark.line + 1
+                        raise YamlError(f"expected a mapping or list of mappings in line {line}")
+                    merged |= self.value(part, key, depth + 1)
+        own: dict[str, Any] = {}
+        first: dict[str, int] = {}
+        for name, value in node.value:
+            line = name.start_mark.line + 1
+            if name.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+                shown = name.value if isinstance(name.value, str) else f"a {name.id}"
                 raise YamlError(f"the key {shown} in line {line} is no text; put it into quotes")
-        return [value for _, value in node.value]
-    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+            below = f"{key}.{name.value}".strip(".")
+            if name.value in first:
+                words = f"key given twice, first in line {first[name.value]}; keep one"
+                self.found.twice.append(Problem(words, below, line))
+            first[name.value] = line
+            if name.tag != f"{_TAG}merge":
+                self.found.lines[below] = line
+                own[name.value] = self.value(value, below, depth + 1)
+        return merged | own

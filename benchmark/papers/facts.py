@@ -23,7 +23,7 @@ LARGE: tuple[Effect, ...] = ("0.3 to 1", "above 1")
 def _as_in_recipes(value: str) -> str:
     """Return a text that is empty or a value as recipes have them, with which it is compared."""
     try:
-        if not value or parse_yaml(value)[1] is not None:
+        if not value or parse_yaml(value).lines:
             return value
         problem = "blank or a comment"
     except YamlError as error:

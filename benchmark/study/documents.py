@@ -1,14 +1,12 @@
 """YAML documents that remember the line of every value, so that problems can be found."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmark.core.errors import ConfigError, Problem, unknown_name
-from benchmark.core.plain import MERGE, YamlError, parse_yaml
+from benchmark.core.plain import YamlError, parse_yaml
 
 
 @dataclass
@@ -17,7 +15,7 @@ class Document:
 
     path: Path
     data: dict[str, Any]
-    lines: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, int]
 
     def locate(self, problem: Problem, above: str = "") -> Problem:
         """Return ``problem``, whose key stands below ``above``, with its line.
@@ -38,7 +36,7 @@ def read_document(path: Path) -> Document:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-        data, node = parse_yaml(text)
+        data, lines, twice = parse_yaml(text)
     except OSError as error:
         raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
@@ -48,11 +46,9 @@ def read_document(path: Path) -> Document:
     if not isinstance(data, dict):
         words = "must be a mapping of keys to values, see docs/architecture.md"
         raise ConfigError(str(path), [words])
-    document = Document(Path(path), data)
-    assert node is not None  # a mapping has one
-    if twice := list(_note_lines(node, "", document.lines)):
+    if twice:
         raise ConfigError(str(path), twice)
-    return document
+    return Document(Path(path), data, lines)
 
 
 JOINT = "-on-"  # between the name of a study and the other dataset that it runs on
@@ -80,35 +76,3 @@ def nearest_file(kind: str, name: str, folders: Sequence[Path]) -> str:
     names = {path.stem for folder in folders for path in folder.glob("*.yaml")}
     searched = ", ".join(dict.fromkeys(str(folder) for folder in folders))
     return f"{unknown_name(kind, name, names)} (looked in {searched})"
-
-
-def _note_lines(node: yaml.Node, key: str, lines: dict[str, int]) -> Iterator[Problem]:
-    """Note the line of each value in ``node``; yield the keys that are given twice."""
-    lines.setdefault(key, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        for merged in _merged(node):
-            yield from _note_lines(merged, key, lines)
-        first: dict[str, int] = {}
-        for name, value in node.value:
-            line = name.start_mark.line + 1
-            below = f"{key}.{name.value}".strip(".")
-            if name.value in first:
-                words = f"key given twice, first in line {first[name.value]}; keep one"
-                yield Problem(words, below, line)
-            first[name.value] = line
-            if name.tag != MERGE:
-                lines[below] = line
-                yield from _note_lines(value, below, lines)
-    elif isinstance(node, yaml.SequenceNode):
-        for number, value in enumerate(node.value):
-            yield from _note_lines(value, f"{key}.{number}".strip("."), lines)
-
-
-def _merged(node: yaml.MappingNode) -> list[yaml.Node]:
-    """Return the mappings that ``<<`` puts below the keys of another, the strongest last."""
-    values = [value for name, value in node.value if name.tag == MERGE]
-    return [
-        each
-        for value in values
-        for each in (value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value])
-    ]

@@ -40,7 +40,7 @@ class ForkServer:
         listener.bind(path)  # here, so that no command comes too early
         listener.listen(128)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmark.training.fork_server", path, str(listener.fileno())],
+            [sys.executable, "-m", "benchmark.training.fork_server", str(listener.fileno())],
             pass_fds=[listener.fileno()],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -84,14 +84,27 @@ def train_forked(started: float) -> int | None:
     return int(status or 128 + signal.SIGKILL)  # without a word: it was killed
 
 
-def serve(path: str, number: int) -> None:
-    """Fork for each connection at ``path`` until the standard input ends; early ones wait.
-
-    ``number`` is that of the listening socket.
-    """
+def serve(listener: socket.socket) -> None:
+    """Fork for each connection until the standard input ends; early ones wait."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a fork
-    with socket.socket(fileno=number) as listener:
-        _import_everything()
+    with listener:
+        # what runs import; only the optimiser's first use loads dynamo
+        import faiss  # noqa: F401
+        import torch
+
+        import benchmark.training.run
+        from benchmark.losses import LOSSES
+        from benchmark.models.vision_ops import prepare_torchvision
+
+        prepare_torchvision()
+        import timm  # noqa: F401
+
+        import benchmark.__main__
+
+        benchmark.core.code_version.code_version()  # of the sources that are imported now
+        for entry in LOSSES:
+            entry.target  # noqa: B018 - resolving a name imports its module
+        torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])
         gc.freeze()  # so that collections in the forks do not copy the shared pages
         while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
             # without memory for a fork the connection is closed, and the command trains by itself
@@ -99,7 +112,7 @@ def serve(path: str, number: int) -> None:
                 if os.fork() == 0:
                     listener.close()
                     _be_command(connection)
-    shutil.rmtree(os.path.dirname(path))
+        shutil.rmtree(os.path.dirname(listener.getsockname()))
 
 
 def _be_command(connection: socket.socket) -> NoReturn:
@@ -133,24 +146,5 @@ def _be_command(connection: socket.socket) -> NoReturn:
         os._exit(status)
 
 
-def _import_everything() -> None:
-    """Import what runs import; only the optimiser's first use loads dynamo."""
-    import faiss  # noqa: F401
-    import torch
-
-    import benchmark.__main__
-    import benchmark.training.run
-    from benchmark.losses import LOSSES
-    from benchmark.models.vision_ops import prepare_torchvision
-
-    prepare_torchvision()
-    import timm  # noqa: F401
-
-    benchmark.core.code_version.code_version()  # of the sources that are imported now
-    for entry in LOSSES:
-        entry.target  # noqa: B018 - resolving a name imports its module
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])
-
-
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    serve(socket.socket(fileno=int(sys.argv[1])))

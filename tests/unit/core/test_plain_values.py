@@ -40,7 +40,7 @@ def test_yaml_of_anything_but_plain_values_is_refused_in_one_line(case):
 
 def test_plain_yaml_is_read_with_its_lines_and_dates_stay_text():
     text = "a: 1e-3\nb: &x [1, true, null]\nc: *x\nd: 2024-13-45\ne: {<<: {f: 2}}\n"
-    value, node = parse_yaml(text)
+    value, lines, _ = parse_yaml(text)
     assert value == {
         "a": 0.001,
         "b": [1, True, None],
@@ -48,8 +48,8 @@ def test_plain_yaml_is_read_with_its_lines_and_dates_stay_text():
         "d": "2024-13-45",
         "e": {"f": 2},
     }
-    assert node.value[3][0].start_mark.line == 3
-    assert parse_yaml("") == (None, None)
+    assert lines["d"] == 4
+    assert parse_yaml("") == (None, {}, [])
 
 
 ODD_NUMBERS = """010 08 -07 00.5 007e2 0x10 -0xff 0b11 0o17 1_000 0.1_5 1_0e3
