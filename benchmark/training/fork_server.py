@@ -8,8 +8,10 @@ folder and environment of its command, hears its signals to stop, and ends when 
 import contextlib
 import fcntl
 import gc
+import importlib
 import json
 import os
+import runpy
 import select
 import shutil
 import signal
@@ -19,6 +21,7 @@ import sys
 import tempfile
 from typing import NoReturn
 
+from benchmark.core.code_version import code_version
 from benchmark.core.environment import FORK_SERVER
 from benchmark.core.interrupts import handling_stop_signals
 
@@ -92,16 +95,16 @@ def serve(listener: socket.socket) -> None:
         import faiss  # noqa: F401
         import torch
 
-        import benchmark.training.run
         from benchmark.losses import LOSSES
         from benchmark.models.vision_ops import prepare_torchvision
 
         prepare_torchvision()
         import timm  # noqa: F401
 
-        import benchmark.__main__
+        from benchmark.training import run  # noqa: F401
 
-        benchmark.core.code_version.code_version()  # of the sources that are imported now
+        importlib.import_module("benchmark.__main__")
+        code_version()  # of the sources that are imported now
         for entry in LOSSES:
             entry.target  # noqa: B018 - resolving a name imports its module
         torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])
@@ -116,8 +119,6 @@ def serve(listener: socket.socket) -> None:
 
 
 def _be_command(connection: socket.socket) -> NoReturn:
-    from benchmark.__main__ import main
-
     status = 1
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
@@ -134,7 +135,7 @@ def _be_command(connection: socket.socket) -> NoReturn:
         fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(connection, fcntl.F_SETFL, os.O_ASYNC)
         connection.send(str(os.getpid()).encode())
-        main()  # ends with SystemExit
+        runpy.run_module("benchmark", run_name="__main__", alter_sys=True)  # ends with SystemExit
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # whatever ends a command, its log must say so
