@@ -62,11 +62,8 @@ class ForkServer:
 
 
 def train_forked(started: float) -> int | None:
-    """Return the exit status of this command, or None where no server takes it.
-
-    ``started`` is the command's ``time.monotonic()``. The server has runs of one thread only.
-    """
-    if not THREADS.items() <= os.environ.items():
+    """Return the exit status of this command, started then; None where no server takes it."""
+    if not THREADS.items() <= os.environ.items():  # the server has runs of one thread only
         return None
     request = [[*sys.argv[1:], "--started", repr(started)], os.getcwd(), dict(os.environ)]
     try:
