@@ -1,6 +1,6 @@
 """One folder a paper: everything that is known of it as data, read and checked as a whole.
 
-``docs/add_a_paper.md`` describes the files. Papers are the folders with a ``paper.yaml`` in this
+``docs/papers.md`` describes the files. Papers are the folders with a ``paper.yaml`` in this
 package and in the folders named by ``BENCHMARK_PLUGINS``.
 """
 

@@ -44,7 +44,7 @@ def read_document(path: Path) -> Document:
     except YamlError as error:
         raise ConfigError(str(path), [f"is not valid YAML: {error}"]) from error
     if not isinstance(data, dict):
-        words = "must be a mapping of keys to values, see docs/architecture.md"
+        words = "must be a mapping of keys to values, see docs/studies.md"
         raise ConfigError(str(path), [words])
     if twice:
         raise ConfigError(str(path), twice)

@@ -1,19 +1,25 @@
-"""Following the page about adding a paper ends in verdicts and the printed table."""
+"""Following the page about papers ends in verdicts and the printed table."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
+import torch
 from followed_pages import copy_of_the_repository, expected_lines, follow, write_files
 from pages import ROOT, blocks
 from paper_folders import load_paper
 
+from benchmark.models.weights import read_checkpoint
 from benchmark.papers.coverage import MISSING, coverage
 from benchmark.study import load_study
 
-PAGE = blocks(ROOT / "docs" / "add_a_paper.md")
+PAGE = blocks(ROOT / "docs" / "papers.md")
 
 
-def test_the_papers_folder_is_sound_and_the_study_has_a_run_for_each_number(tmp_path, monkeypatch):
+def test_the_papers_folder_is_valid_and_the_study_has_a_run_for_each_number(tmp_path, monkeypatch):
     write_files(PAGE, tmp_path)
     folder = tmp_path / "my_papers"
     paper = load_paper(folder / "glyphs2030")
@@ -22,6 +28,28 @@ def test_the_papers_folder_is_sound_and_the_study_has_a_run_for_each_number(tmp_
     table = coverage([load_study(str(folder / "glyphs_check.yaml"))], tmp_path)
     own = table[table["paper"] == "glyphs2030"]
     assert len(own) == 4 and MISSING not in set(own["state"])
+
+
+class Harmful:
+    """Stands for the scikit-learn object of the authors' file: reading it runs code."""
+
+    def __reduce__(self):
+        return (print, ("code of the file runs",))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_the_tensors_of_a_released_file_are_read_without_its_code(tmp_path, zipped):
+    write_files(PAGE, tmp_path)
+    weights = {"module.conv1.weight": torch.randn(2, 3), "adpool.p": torch.tensor([3.0])}
+    content = {"state_dict": weights, "pca": Harmful(), "mean": np.arange(3.0)}
+    torch.save(content, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
+    done = subprocess.run(
+        [sys.executable, "tensors.py", "a.pt", "b.pth"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "code of the file runs" not in done.stdout
+    read = read_checkpoint(str(tmp_path / "b.pth"))
+    assert torch.equal(read["conv1.weight"], weights["module.conv1.weight"])
 
 
 @pytest.mark.stress
