@@ -13,7 +13,6 @@ import typer
 from benchmark.cli import MAX_PROCESSES, app, echo, folder_to_write, parse_pairs
 
 if TYPE_CHECKING:
-    from benchmark.core.registry import Entry
     from benchmark.datasets.base import Dataset
 
 group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
@@ -45,7 +44,25 @@ def list_datasets() -> None:
     """
     from benchmark.datasets import DATASETS
 
-    echo("\n\n".join(_description(entry) for entry in DATASETS))
+    paragraphs = []
+    for entry in DATASETS:
+        loader = entry.target
+        words = (loader.__doc__ or "").partition("\n")[0]
+        lines = [f"{entry.name}  {entry.display}. {words}".rstrip()]
+        for split, counts in loader.expected.items():
+            lines.append(f"{split}: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
+        if loader.archives:
+            lines.append("files, all needed: " + ", ".join(each.file for each in loader.archives))
+            if loader.other_archives:
+                lines.append("or: " + ", ".join(each.file for each in loader.other_archives))
+            pages = f"{sys.modules[loader.__module__].__doc__} {loader.__doc__}"
+            lines.append("from: " + " and ".join(re.findall(r"https?://[^\s,;)]+[^\s,;).]", pages)))
+        elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
+            lines.append("files: your own, below --root")
+        else:
+            lines.append("files: none; it is drawn when needed")
+        paragraphs.append(textwrap.indent("\n".join(lines), "    ").strip())
+    echo("\n\n".join(paragraphs))
 
 
 @group.command()
@@ -84,8 +101,8 @@ def prepare(
     from benchmark.core.files import alone, write_json
     from benchmark.datasets import loader_of
     from benchmark.datasets.index import IndexedLoader
-    from benchmark.datasets.prepare.install import Installer, parse_source
-    from benchmark.datasets.prepare.pack import pack as write_packed
+    from benchmark.datasets.io.packed import pack as write_packed
+    from benchmark.datasets.io.sources import Installer, parse_source
 
     params = _params(name, root, param)
     loader = loader_of(name, params)
@@ -142,21 +159,45 @@ def check(
 
     Example: python -m benchmark data check cub --root data/cub --images
     """
-    from benchmark.core.environment import available_cores
-    from benchmark.datasets.prepare.install import broken_images
-
     params = _params(name, root, param)
     dataset, wrong = _load(name, params, allow_counts)
     if wrong:
         echo(wrong)
     for file, facts in _record(params.get("root"))["sources"].items():
         echo(f"prepared from {file}{'  sha256 ' * ('sha256' in facts)}{facts.get('sha256', '')}")
-    bad: list[str] = []
-    if images:
-        bad, total = broken_images(dataset, workers or available_cores())
-        echo("\n".join([*bad, f"{len(bad):,} broken of {total:,} images"]))
+    bad = _broken_images(dataset, workers) if images else []
     if wrong or bad:
         raise typer.Exit(1)
+
+
+def _broken_images(dataset: "Dataset", workers: int | None) -> list[str]:
+    """Decode every image, one of two splits once; print and return the errors."""
+    from tqdm import tqdm
+
+    from benchmark.core.environment import available_cores
+    from benchmark.core.errors import DataError
+    from benchmark.datasets.io.packed import ordered_map
+
+    places = {
+        name: (images, index)
+        for images in reversed(dataset.image_sets())
+        for index, name in enumerate(images.names)
+    }
+
+    def error_of(name: str) -> str | None:
+        images, index = places[name]
+        try:
+            images.image(index)
+        except DataError as error:
+            return str(error)
+        return None
+
+    names = list(dict.fromkeys(n for images in dataset.image_sets() for n in images.names))
+    errors = ordered_map(error_of, names, workers or available_cores())
+    bar = tqdm(errors, "decoding", len(names), leave=False, disable=None)
+    bad = [error for error in bar if error is not None]
+    echo("\n".join([*bad, f"{len(bad):,} broken of {len(names):,} images"]))
+    return bad
 
 
 def _record(root: str | None) -> dict[str, Any]:
@@ -168,15 +209,26 @@ def _record(root: str | None) -> dict[str, Any]:
 
 def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Dataset, str]":
     """Return a dataset, and how its counts differ from the published ones, "" where they may."""
+    import pandas as pd
+
     from benchmark.datasets import loader_of
-    from benchmark.datasets.counts import count_differences, counts_table
+    from benchmark.datasets.base import count_differences
 
     loader = loader_of(name, params)
     if hasattr(loader.config, "allow_counts"):
         loader = loader_of(name, {**params, "allow_counts": True})
     dataset, expected = loader.load(), loader.expected_counts()
-    echo(f"{name}  fingerprint {dataset.fingerprint}\n{counts_table(dataset.counts, expected)}")
-    differences = "; ".join(map(str, count_differences(dataset.counts, expected)))
+    rows = []  # "-" where nothing is published, or nothing differs
+    for split in dict.fromkeys([*dataset.counts, *expected]):
+        found, published = dataset.counts.get(split, {}), expected.get(split, {})
+        for kind in dict.fromkeys([*found, *published]):
+            number = found.get(kind, 0)
+            gap = number - published.get(kind, number)
+            wanted = f"{published[kind]:,}" if kind in published else "-"
+            rows.append((split, kind, f"{number:,}", wanted, f"{gap:+,}" if gap else "-"))
+    table = pd.DataFrame(rows, columns=["split", "what", "found", "expected", "difference"])
+    echo(f"{name}  fingerprint {dataset.fingerprint}\n{table.to_string(index=False)}")
+    differences = "; ".join(words for _, words in count_differences(dataset.counts, expected))
     if allow_counts or not differences:
         return dataset, ""
     return dataset, f"not the published counts: {differences}; --allow-counts accepts them"
@@ -185,31 +237,9 @@ def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Datas
 def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, Any]:
     """Return root and KEY=VALUE pairs as parameters."""
     from benchmark.core.options import hints_of
-    from benchmark.datasets import DATASETS
-    from benchmark.datasets.io.roots import with_root
+    from benchmark.datasets import DATASETS, with_root
 
-    loader = DATASETS[name].target
-    hints = hints_of(loader.Config).items()
+    hints = hints_of(DATASETS[name].target.Config).items()
     texts = [key for key, hint in hints if str in (hint, *get_args(hint))]
     given = {} if root is None else {"root": str(root)}
-    return with_root(name, loader, parse_pairs("--param", pairs or (), texts) | given)
-
-
-def _description(entry: "Entry") -> str:
-    """Return a paragraph on a dataset: name, description, published counts, files, pages."""
-    loader = entry.target
-    words = (loader.__doc__ or "").partition("\n")[0]
-    lines = [f"{entry.name}  {entry.display}. {words}".rstrip()]
-    for split, counts in loader.expected.items():
-        lines.append(f"{split}: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
-    if loader.archives:
-        lines.append("files, all needed: " + ", ".join(archive.file for archive in loader.archives))
-        if loader.other_archives:
-            lines.append("or: " + ", ".join(archive.file for archive in loader.other_archives))
-        pages = f"{sys.modules[loader.__module__].__doc__} {loader.__doc__}"
-        lines.append("from: " + " and ".join(re.findall(r"https?://[^\s,;)]+[^\s,;).]", pages)))
-    elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
-        lines.append("files: your own, below --root")
-    else:
-        lines.append("files: none; it is drawn when needed")
-    return textwrap.indent("\n".join(lines), "    ").strip()
+    return with_root(name, parse_pairs("--param", pairs or (), texts) | given)

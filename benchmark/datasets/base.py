@@ -1,20 +1,23 @@
-"""The interface between datasets and the rest of the suite."""
+"""The interface between datasets and the rest of the suite; what can be wrong with their files."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from PIL import Image
 
-from benchmark.datasets.counts import Counts
+from benchmark.core.errors import DataError
 
 ALL_METRICS = ("recall_at_k", "map_at_r", "map")  # families of benchmark.metrics.names
+Counts = Mapping[str, Mapping[str, int]]  # split -> kind ("images", "classes", ...) -> number
 
 
 @dataclass(frozen=True)
@@ -23,41 +26,42 @@ class ImageSet:
 
     labels      int64 (N,): class of each image
     names       path or description of each image
-    opener      function from an image's number to the PIL image
+    opener      function from an image's number to the PIL image; None for ``pixels`` alone
     categories  int64 (N,): coarser grouping of the classes, or None
-    pixels      uint8 (N, H, W, C) when the whole set lies in memory, else None
+    pixels      uint8 (N, H, W, C), C = 1 or 3, when the whole set lies in memory, else None
+    origin      the set that ``part`` took this one from, and the images' numbers there
     """
 
     labels: np.ndarray
     names: Sequence[str]
-    opener: Callable[[int], Image.Image]
+    opener: Callable[[int], Image.Image] | None = None
     categories: np.ndarray | None = None
     pixels: np.ndarray | None = None
+    origin: tuple[ImageSet, np.ndarray] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def image(self, index: int) -> Image.Image:
         """Return one image, upright, in mode L or RGB; raise DataError for a broken file."""
-        return self.opener(index)
+        if self.opener is not None:
+            return self.opener(index)
+        if self.origin is not None:
+            return self.origin[0].image(int(self.origin[1][index]))
+        image = np.asarray(self.pixels)[index]
+        return Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
 
     def part(self, chosen: np.ndarray) -> ImageSet:
         """Return the images of these numbers, in their order."""
-        return replace(
-            self,
-            labels=self.labels[chosen],
-            names=[self.names[index] for index in chosen],
-            opener=_PartOpener(self, chosen),
-            categories=None if self.categories is None else self.categories[chosen],
-            pixels=None if self.pixels is None else self.pixels[chosen],
+        whole, numbers = self.origin or (self, np.arange(len(self)))
+        return ImageSet(
+            self.labels[chosen],
+            [self.names[index] for index in chosen],
+            None,
+            None if self.categories is None else self.categories[chosen],
+            None if self.pixels is None else self.pixels[chosen],
+            (whole, numbers[chosen]),
         )
-
-    def origin(self) -> tuple[ImageSet, np.ndarray]:
-        """Return the set that ``part`` took this one from, and its images' numbers there."""
-        if not isinstance(self.opener, _PartOpener):
-            return self, np.arange(len(self))
-        whole, numbers = self.opener.images.origin()
-        return whole, numbers[self.opener.chosen]
 
     def counts(self) -> dict[str, int]:
         """Return the numbers of images, classes and, if there are any, categories."""
@@ -65,16 +69,6 @@ class ImageSet:
         if self.categories is not None:
             counts["categories"] = len(np.unique(self.categories))
         return counts
-
-
-class _PartOpener:
-    """Opens the images of a part of a set; a class, so that other processes can receive it."""
-
-    def __init__(self, images: ImageSet, chosen: np.ndarray):
-        self.images, self.chosen = images, chosen
-
-    def __call__(self, index: int) -> Image.Image:
-        return self.images.image(int(self.chosen[index]))
 
 
 @dataclass(frozen=True)
@@ -130,6 +124,12 @@ class Archive:
     provides: tuple[str, ...]
     md5: str | None = None
     flat: bool = False
+
+    def missing(self, root: Path | str) -> list[str]:
+        """Return what it provides and does not lie below ``root``."""
+        places = {path: os.path.join(root, path) for path in self.provides}
+        there = {path: os.path.isdir if path.endswith("/") else os.path.isfile for path in places}
+        return [path for path, place in places.items() if not there[path](place)]
 
 
 @dataclass(frozen=True)
@@ -190,22 +190,6 @@ class DatasetLoader(ABC):
         return self.expected
 
 
-def pixel_set(
-    pixels: np.ndarray,
-    labels: np.ndarray,
-    names: Sequence[str],
-    categories: np.ndarray | None = None,
-) -> ImageSet:
-    """Return an in-memory set of uint8 pixels (N, H, W, C), C = 1 or 3."""
-    opener = partial(_image_of, pixels)  # other processes can receive it
-    return ImageSet(labels.astype(np.int64), names, opener, categories, pixels)
-
-
-def _image_of(pixels: np.ndarray, index: int) -> Image.Image:
-    image = pixels[index]
-    return Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
-
-
 def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:
     """Return a digest (16 hex digits) of the given contents, in order."""
     digest = hashlib.sha256()
@@ -215,3 +199,61 @@ def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:
         digest.update(part.encode() if isinstance(part, str) else part)
         digest.update(b"\0")
     return digest.hexdigest()[:16]
+
+
+class Findings:
+    """Everything that is wrong with the files of one dataset, raised as one DataError."""
+
+    def __init__(self, dataset: str, root: Path):
+        self.dataset, self.root = dataset, root
+        self.problems: list[str] = []
+
+    def add_all(self, what: str, offenders: Iterable[object], advice: str) -> None:
+        """Add a problem of several lines, files or classes, if there are any; list the first 20."""
+        offenders = list(offenders)
+        if offenders:
+            self.problems.append(f"{what}: {len(offenders):,}; {advice}{listed(offenders)}")
+
+    def stop(self) -> None:
+        """Raise DataError with all problems so far, if there are any."""
+        if self.problems:
+            count = len(self.problems)
+            head = f"dataset '{self.dataset}' at {self.root}: {count} problem{'s' * (count > 1)}"
+            raise DataError("\n  ".join([head, *self.problems]))
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise DataError with all problems so far and this one."""
+        self.problems.append(problem)
+        self.stop()
+        raise AssertionError
+
+    @contextlib.contextmanager
+    def reading(self, file: str) -> Iterator[None]:
+        """Fail when the block cannot read ``file``: a damaged one makes it raise anything."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(f"cannot read {file} ({error}); get it again")
+
+
+def listed(offenders: Sequence[object]) -> str:
+    """Return the first 20 offenders, one on each line, and the number of the others."""
+    # a name that is not UTF-8 could not be printed
+    names = [str(each).encode(errors="backslashreplace").decode() for each in offenders[:20]]
+    if len(offenders) > 20:
+        names.append(f"and {len(offenders) - 20:,} more")
+    return "".join(f"\n      {name}" for name in names)
+
+
+def count_differences(found: Counts, expected: Counts) -> list[tuple[str, str]]:
+    """Return (split, words) of each published count that differs from the one found."""
+    return [
+        (
+            split,
+            f"{split} {kind}: {number:,} instead of {wanted:,} "
+            f"({abs(number - wanted):,} {'more' if number > wanted else 'fewer'})",
+        )
+        for split, kinds in expected.items()
+        for kind, wanted in kinds.items()
+        if (number := found.get(split, {}).get(kind, 0)) != wanted
+    ]

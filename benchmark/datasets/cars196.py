@@ -13,10 +13,9 @@ import pandas as pd
 
 from benchmark.core.paths import leaves_root
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive
+from benchmark.datasets.base import Archive, Findings
 from benchmark.datasets.index import IndexedLoader, index_rows
-from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.matlab import read_matlab, texts, whole_numbers
+from benchmark.datasets.io.matlab_and_pickle import read_matlab, texts, whole_numbers
 
 ANNOTATIONS, META = "cars_annos.mat", "devkit/cars_meta.mat"
 TRAIN, TEST = "devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"
@@ -62,7 +61,13 @@ class Cars196(IndexedLoader):
                 (images,) = read_matlab(findings.root / file, "annotations")
                 here = [f"{folder}{path}" for path in images[field]]
                 classes = whole_numbers(images["class"]).tolist()
-            wrong = [path for path in here if leaves_root(path) or not _is_of_images(path)]
+            # each must lie right in a folder of images
+            apart = [(path, *path.rpartition("/")) for path in here]
+            wrong = [
+                path
+                for path, parent, _, name in apart
+                if leaves_root(path) or parent not in FOLDERS or not name
+            ]
             findings.add_all(f"paths in {file} outside its folder of images", wrong, "get it again")
             nameless = sorted({number for number in classes if not 1 <= number <= len(names)})
             advice = "class_names must have each one"
@@ -73,10 +78,4 @@ class Cars196(IndexedLoader):
         labels = [f"{number:03d} {names[number - 1]}" for number in numbers]
         train = np.array(numbers) <= LAST_TRAINING_CLASS
         roles, protocols = np.where(train, "train", "test"), np.where(train, "", "test")
-        return index_rows(pd.Series(paths, dtype=object), labels, "", roles, protocols)
-
-
-def _is_of_images(path: str) -> bool:
-    """Say whether a path names a file right in a folder of images."""
-    folder, _, name = path.rpartition("/")
-    return folder in FOLDERS and bool(name)
+        return index_rows(paths, labels, "", roles, protocols)

@@ -12,7 +12,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS, load_dataset
-from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of
+from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
 
 SPLIT_SEED = 0
 HELD_OUT = "held_out"  # name of the only protocol
@@ -45,20 +45,12 @@ class ClassFolds(DatasetLoader):
             )
         order = np.random.default_rng(derive(SPLIT_SEED, "class folds")).permutation(classes)
         held = np.isin(whole.train.labels, order[config.fold :: config.folds])
-        train, rest = (_part(whole.train, chosen) for chosen in (~held, held))
-        fingerprint = fingerprint_of(whole.fingerprint, f"{config.folds} {config.fold}")
-        return Dataset(
-            where,
-            train,
-            {HELD_OUT: Protocol(rest)},
-            fingerprint,
-            whole.metrics,
-            images_fingerprint=whole.images_fingerprint,
+        parts = [whole.train.part(np.flatnonzero(chosen)) for chosen in (~held, held)]
+        train, rest = (
+            replace(part, labels=np.unique(part.labels, return_inverse=True)[1].astype(np.int64))
+            for part in parts  # each with its classes numbered from 0
         )
-
-
-def _part(images: ImageSet, chosen: np.ndarray) -> ImageSet:
-    """Return the chosen images, with their classes numbered from 0."""
-    part = images.part(np.flatnonzero(chosen))
-    labels = np.unique(part.labels, return_inverse=True)[1].astype(np.int64)
-    return replace(part, labels=labels)
+        fingerprint = fingerprint_of(whole.fingerprint, f"{config.folds} {config.fold}")
+        protocols = {HELD_OUT: Protocol(rest)}
+        images = whole.images_fingerprint
+        return Dataset(where, train, protocols, fingerprint, whole.metrics, {}, images)

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive
+from benchmark.datasets.base import Archive, Findings
 from benchmark.datasets.index import IndexedLoader, index_rows
-from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_rows, report_duplicates, select_numbers
 
 IMAGES, LABELS, CLASSES = "images.txt", "image_class_labels.txt", "classes.txt"
@@ -25,13 +24,8 @@ class Cub(IndexedLoader):
     """Bird species: classes 1 to 100 to train, 101 to 200 to test."""
 
     name = "cub"
-    archives = (
-        Archive(
-            "CUB_200_2011.tgz",
-            ("images/", IMAGES, LABELS, CLASSES),
-            "97eceeb196236b17998738112f37df78",
-        ),
-    )
+    provided = ("images/", IMAGES, LABELS, CLASSES)
+    archives = (Archive("CUB_200_2011.tgz", provided, "97eceeb196236b17998738112f37df78"),)
     # ROADMAP section 4: 11,788 images of 200 classes; the halves follow from the class numbers
     expected: ClassVar = {
         "train": {"images": 5864, "classes": 100},
@@ -42,10 +36,10 @@ class Cub(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table joined from the three lists, in the order of images.txt."""
         images = read_rows(findings, IMAGES, ["image", "path"])
-        labels = read_rows(findings, LABELS, ["image", "number"])
-        labels = select_numbers(findings, LABELS, labels, "number")
-        classes = read_rows(findings, CLASSES, ["number", "label"])
-        classes = select_numbers(findings, CLASSES, classes, "number")
+        labels, classes = (
+            select_numbers(findings, file, read_rows(findings, file, columns), "number")
+            for file, columns in ((LABELS, ["image", "number"]), (CLASSES, ["number", "label"]))
+        )
         report_duplicates(findings, IMAGES, images["image"])
         report_duplicates(findings, LABELS, labels["image"])
         report_duplicates(findings, CLASSES, classes["number"])
@@ -53,13 +47,10 @@ class Cub(IndexedLoader):
         numbers = images["image"].map(labels.set_index("image")["number"])
         names = numbers.map(classes.set_index("number")["label"])
         nameless = numbers[numbers.notna() & names.isna()].astype(int)
+        pathless = labels["image"][~labels["image"].isin(images["image"])]
         for what, offenders, file in (
             (f"images of {IMAGES} without a class", images["image"][numbers.isna()], LABELS),
-            (
-                f"images of {LABELS} without a path",
-                labels["image"][~labels["image"].isin(images["image"])],
-                IMAGES,
-            ),
+            (f"images of {LABELS} without a path", pathless, IMAGES),
             (f"classes of {LABELS} without a name", sorted(set(nameless)), CLASSES),
         ):
             findings.add_all(what, offenders, f"give each one in {file}")
@@ -71,10 +62,5 @@ class Cub(IndexedLoader):
             f"check {LABELS} and {CLASSES}",
         )
         train = numbers <= LAST_TRAINING_CLASS
-        return index_rows(
-            "images/" + images["path"],
-            names,
-            "",
-            np.where(train, "train", "test"),
-            np.where(train, "", "test"),
-        )
+        roles, protocols = np.where(train, "train", "test"), np.where(train, "", "test")
+        return index_rows("images/" + images["path"], names, "", roles, protocols)

@@ -4,11 +4,13 @@
 splits the classes, or a CSV with the columns path, label, split (train or test) and optionally
 category splits the images; its paths are relative to the root and stay inside it. The fingerprint
 covers paths, sizes in bytes, classes, categories and the split, not the pixels. Without a CSV every
-file below the root must be an image of a class (``benchmark.datasets.io.class_folders``). Classes
-with fewer than ``min_images`` images are left out, and counted; otherwise a class with a single
-image, which has nothing to retrieve, is an error.
+file below the root must be an image of a class, or is reported. Classes with fewer than
+``min_images`` images are left out, and counted; otherwise a class with a single image, which has
+nothing to retrieve, is an error.
 """
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,15 +18,12 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.options import option
-from benchmark.core.paths import leaves_root
+from benchmark.core.paths import is_text, leaves_root
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
+from benchmark.datasets.base import Dataset, DatasetLoader, Findings, Protocol, fingerprint_of
 from benchmark.datasets.index import check_uses, image_sets, index_rows
-from benchmark.datasets.io.class_folders import class_images
-from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.images import ReducingOpener
-from benchmark.datasets.io.roots import file_sizes
+from benchmark.datasets.io.images import IMAGE_SUFFIXES, ReducingOpener, is_ignored
 
 SPLIT_COLUMNS = ["path", "label", "split"]
 
@@ -69,29 +68,39 @@ class Folder(DatasetLoader):
             sorted(counts.index[counts < 2]),
             "add images, or set min_images: 2 to leave these classes out",
         )
-        sizes = file_sizes(findings, table["path"].tolist())
+        files = {path: findings.root / path for path in table["path"]}
+        sizes = {path: f.stat().st_size if f.is_file() else -1 for path, f in files.items()}
+        unusable = [
+            f"{path} ({'missing' if sizes[path] < 0 else 'empty'})"
+            for path in table["path"]
+            if sizes[path] <= 0
+        ]
+        findings.add_all(
+            f"images that cannot be used (of {len(table):,})", unusable, "replace them"
+        )
         findings.stop()
         train, test = (
-            image_sets(table[table["role"] == role], self._opener)[role]
+            image_sets(
+                table[table["role"] == role],
+                lambda rows: ReducingOpener(findings.root, rows["path"].tolist()),
+            )[role]
             for role in ("train", "test")
         )
         columns = (table[column].tolist() for column in ("path", "label", "category", "role"))
         lines = "\n".join(map("\t".join, zip(*columns, strict=True)))
-        dataset = Dataset("folder", train, {"test": Protocol(test)}, fingerprint_of(lines, sizes))
+        fingerprint = fingerprint_of(lines, np.array([sizes[path] for path in table["path"]]))
+        dataset = Dataset("folder", train, {"test": Protocol(test)}, fingerprint)
         if len(left_out):
             classes = left_out["label"].nunique()
             dataset.counts["left out"] = {"images": len(left_out), "classes": classes}
         return dataset
 
-    def _opener(self, rows: pd.DataFrame) -> ReducingOpener:
-        return ReducingOpener(Path(self.config.root), rows["path"].tolist())
-
     def _read_folders(self, findings: Findings) -> pd.DataFrame:
         """Return the images of the class folders, without roles."""
         images = class_images(findings, self.config.categories)
         category = [path.parts[0] if self.config.categories else "" for path in images]
-        paths = pd.Series([path.as_posix() for path in images], dtype=object)
-        return index_rows(paths, [path.parent.as_posix() for path in images], category, "", "")
+        labels = [path.parent.as_posix() for path in images]
+        return index_rows([path.as_posix() for path in images], labels, category, "")
 
     def _split(self, findings: Findings, table: pd.DataFrame) -> None:
         """Set the roles: the first classes of a random order train, the others test."""
@@ -133,5 +142,75 @@ class Folder(DatasetLoader):
             findings.add_all(
                 f"images without a category in {file}", blank, "fill in, or set categories: false"
             )
-        paths = pd.Series([PurePosixPath(path).as_posix() for path in rows["path"]], dtype=object)
-        return index_rows(paths, rows["label"], rows["category"], rows["split"], "")
+        paths = [PurePosixPath(path).as_posix() for path in rows["path"]]
+        return index_rows(paths, rows["label"], rows["category"], rows["split"])
+
+
+def class_images(findings: Findings, categories: bool) -> list[Path]:
+    """Return the images below the root, relative to it and sorted.
+
+    They are class/image, or category/class/image. Everything that would otherwise be left out goes
+    into the findings: images at another depth, files with other suffixes, folders without files,
+    names that are not text. Links to folders are followed.
+    """
+    shape = "category/class/image" if categories else "class/image"
+    images, others, empty, unreadable = [], [], [], []
+    root = findings.root
+    for path, is_file in _entries(findings, root, (root.resolve(), *root.resolve().parents)):
+        if not is_text(path.as_posix()):
+            unreadable.append(path.as_posix())
+        elif not is_file:
+            empty.append(path.as_posix())
+        elif path.suffix.lower() in IMAGE_SUFFIXES:
+            images.append(path)
+        else:
+            others.append(path.as_posix())
+    suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
+    if not (images or others or empty or unreadable or findings.problems):
+        findings.problems.append(
+            f"no images; expected {shape} with suffixes {suffixes}: one folder for each class, "
+            "with its images in it"
+        )
+    depth, depths = shape.count("/") + 1, {len(path.parts) for path in images}
+    advice = f"move each to {shape}"
+    if depths == {1}:
+        advice = (
+            f"give each class a folder of its own and {advice}, or name each image's class in a "
+            "split_csv"
+        )
+    elif depths == {2} or depths == {3}:
+        advice += f", or set categories: {'false' if depth == 3 else 'true'}"
+    wrong = [path.as_posix() for path in images if len(path.parts) != depth]
+    findings.add_all("images at another depth", wrong, advice)
+    findings.add_all(
+        "files with other suffixes",
+        others,
+        f"expected {shape}: convert images to one of {suffixes}, move other files out of the root",
+    )
+    findings.add_all("empty folders", empty, "add their images, or remove them")
+    findings.add_all("names that are not UTF-8 text", unreadable, "rename them")
+    return sorted(images)
+
+
+def _entries(
+    findings: Findings, folder: Path, above: tuple[Path, ...]
+) -> Iterator[tuple[Path, bool]]:
+    """Yield (path below the root, True) for each file, (path, False) for each empty folder.
+
+    ``above``: this folder and those that it lies in, without links.
+    """
+    with os.scandir(folder) as listing:  # tells files from folders without asking for each
+        entries = sorted(
+            (each.name, each.is_dir()) for each in listing if not is_ignored(each.name)
+        )
+    if not entries and folder != findings.root:
+        yield folder.relative_to(findings.root), False
+    for name, is_folder in entries:
+        path = folder / name
+        if not is_folder:
+            yield path.relative_to(findings.root), True
+        elif (real := path.resolve()) in above:
+            words = f"{path} is a link to a folder that contains it; remove the link"
+            findings.problems.append(words)
+        else:
+            yield from _entries(findings, path, (*above, real))

@@ -32,14 +32,13 @@ from benchmark.core.files import replacing
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import (
+    Counts,
     Dataset,
     DatasetLoader,
     ImageSet,
     Protocol,
     fingerprint_of,
-    pixel_set,
 )
-from benchmark.datasets.counts import Counts
 
 SPLIT_SEED = 0
 DRAWING_VERSION = 1  # raise when the pixels change
@@ -70,18 +69,15 @@ class GlyphLoader(DatasetLoader):
     def load(self) -> Dataset:
         """Return the dataset."""
         drawn = glyph_images()
-        train, test = (_subset(drawn, codes) for codes in self._split(drawn["codes"]))
-        arrays = (train.pixels, train.labels, test.pixels, test.labels)
-        fingerprint = fingerprint_of(*(array for array in arrays if array is not None))
-        return Dataset(self.name, train, {"test": Protocol(test)}, fingerprint)
-
-    def _split(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        unique, counts = np.unique(codes, return_counts=True)
+        unique, counts = np.unique(drawn["codes"], return_counts=True)
         eligible = unique[counts >= self.min_images]
         order = np.random.default_rng(derive(SPLIT_SEED, "glyph classes")).permutation(eligible)
         chosen = order[: self.classes]
-        half = len(chosen) // 2
-        return np.sort(chosen[:half]), np.sort(chosen[half:])
+        halves = chosen[: len(chosen) // 2], chosen[len(chosen) // 2 :]
+        train, test = (_subset(drawn, np.sort(codes)) for codes in halves)
+        arrays = (train.pixels, train.labels, test.pixels, test.labels)
+        fingerprint = fingerprint_of(*(array for array in arrays if array is not None))
+        return Dataset(self.name, train, {"test": Protocol(test)}, fingerprint)
 
 
 def _subset(drawn: dict[str, np.ndarray], codes: np.ndarray) -> ImageSet:
@@ -93,7 +89,8 @@ def _subset(drawn: dict[str, np.ndarray], codes: np.ndarray) -> ImageSet:
         f"U+{code:04X} {unicodedata.name(chr(code))}, {drawn['font_names'][font]}"
         for code, font in zip(drawn["codes"][rows], drawn["fonts"][rows], strict=True)
     ]
-    return pixel_set(drawn["pixels"][rows][..., None], labels, names, categories)
+    pixels = drawn["pixels"][rows][..., None]
+    return ImageSet(labels.astype(np.int64), names, categories=categories, pixels=pixels)
 
 
 @DATASETS.register("glyphs", display="Glyphs")
@@ -152,33 +149,29 @@ def _draw() -> dict[str, np.ndarray]:
     for font in fonts:
         font.set_size(POINTS, 72)
     charmaps = [font.get_charmap() for font in fonts]
-    pixels, codes, numbers = [], [], []
-    for code in _characters(charmaps):
+    counts = Counter(code for charmap in charmaps for code in charmap)
+    characters = (
+        code
+        for code, count in sorted(counts.items())
+        if count >= MIN_FONTS
+        and unicodedata.category(chr(code))[0] in "LNSP"
+        and unicodedata.name(chr(code), None) is not None
+    )
+    drawn: list[tuple[np.ndarray, int, int]] = []
+    for code in characters:
         seen = set()
         for number, (font, charmap) in enumerate(zip(fonts, charmaps, strict=True)):
             picture = _picture(font, code) if code in charmap else None
             if picture is not None and picture.tobytes() not in seen:
                 seen.add(picture.tobytes())
-                pixels.append(picture)
-                codes.append(code)
-                numbers.append(number)
+                drawn.append((picture, code, number))
+    pixels, codes, numbers = zip(*drawn, strict=True)
     return {
         "pixels": np.stack(pixels),
         "codes": np.array(codes, dtype=np.int64),
         "fonts": np.array(numbers, dtype=np.int64),
         "font_names": np.array([path.stem for path in files]),
     }
-
-
-def _characters(charmaps: list[Any]) -> list[int]:
-    counts = Counter(code for charmap in charmaps for code in charmap)
-    return sorted(
-        code
-        for code, count in counts.items()
-        if count >= MIN_FONTS
-        and unicodedata.category(chr(code))[0] in "LNSP"
-        and unicodedata.name(chr(code), None) is not None
-    )
 
 
 def _picture(font: Any, code: int) -> np.ndarray | None:

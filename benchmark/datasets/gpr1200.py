@@ -15,11 +15,9 @@ import pandas as pd
 from benchmark.core.paths import is_text
 from benchmark.core.plain import whole_number
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive, ImageSet, Protocol
+from benchmark.datasets.base import Archive, Findings, ImageSet, Protocol
 from benchmark.datasets.index import IndexedLoader, index_rows
-from benchmark.datasets.io.class_folders import is_ignored
-from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.images import IMAGE_SUFFIXES
+from benchmark.datasets.io.images import IMAGE_SUFFIXES, is_ignored
 
 FOLDER = "images"
 # where the classes come from, 200 of each, in the order of their numbers (eval/GPR1200.py)
@@ -41,30 +39,24 @@ class Gpr1200(IndexedLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table of the images in the folder, class after class."""
-        names, wrong = [], []
+        found, wrong = [], []
         for name in os.listdir(findings.root / FOLDER):
-            number, _, rest = name.partition("_")
-            known = rest and whole_number(number) in range(CLASSES)
-            if is_ignored(name):
-                continue
-            if known and is_text(name) and os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES:
-                names.append(name)
-            else:
+            text, _, rest = name.partition("_")
+            known = rest and whole_number(text) in range(CLASSES) and is_text(name)
+            if known and os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES:
+                found.append((int(text), name))
+            elif not is_ignored(name):
                 wrong.append(name)
+        found.sort()
         findings.add_all(
             f"files in {FOLDER}/ that are no image of a class",
             sorted(wrong),
             f"expected <class>_<name> with a class of 0 to {CLASSES - 1}; move others away",
         )
-        names.sort(key=lambda name: (int(name.partition("_")[0]), name))
-        numbers = [int(name.partition("_")[0]) for name in names]
-        return index_rows(
-            pd.Series([f"{FOLDER}/{name}" for name in names], dtype=object),
-            [f"{number:04d}" for number in numbers],
-            [ORIGINS[number * len(ORIGINS) // CLASSES] for number in numbers],
-            "test",
-            "test",
-        )
+        labels = [f"{number:04d}" for number, _ in found]
+        origins = [ORIGINS[number * len(ORIGINS) // CLASSES] for number, _ in found]
+        paths = [f"{FOLDER}/{name}" for _, name in found]
+        return index_rows(paths, labels, origins, "test", "test")
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol in which the gallery holds the queries as well."""

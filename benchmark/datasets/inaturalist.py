@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive
+from benchmark.datasets.base import Archive, Findings
 from benchmark.datasets.index import IndexedLoader, index_rows
-from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_rows
 
 TRAIN, TEST = (f"Inat_dataset_splits/Inaturalist_{split}_set1.txt" for split in ("train", "test"))
@@ -41,14 +40,10 @@ class INaturalist(IndexedLoader):
         """Return the index rows of one list."""
         paths = read_rows(findings, file, ["path"])["path"]
         # there are few folders: each is split once
-        index, folders = pd.factorize(
-            np.array([path.rpartition("/")[0] for path in paths], dtype=object)
-        )
+        index, folders = pd.factorize(paths.map(lambda path: path.rpartition("/")[0]))
         parts = [["", "", *folder.split("/")] for folder in folders]
         deep = np.array([len(part) >= 5 for part in parts], dtype=bool)[index]
         form = "each must read <folder>/<category>/<class>/<image>"
         findings.add_all(f"malformed lines in {file}", paths[~deep], form)
-        category, label = (
-            np.array([part[at] for part in parts], dtype=object)[index][deep] for at in (-2, -1)
-        )
-        return index_rows(paths[deep], label, category, role, protocol)
+        ends = np.array([part[-2:] for part in parts], dtype=object).reshape(-1, 2)[index][deep]
+        return index_rows(paths[deep], ends[:, 1], ends[:, 0], role, protocol)

@@ -9,6 +9,7 @@ role      train; test (each image queries the others of its protocol); query or 
 protocol  name of the evaluation that the row belongs to, "" for train
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,15 +28,14 @@ from benchmark.datasets.base import (
     Archive,
     Dataset,
     DatasetLoader,
+    Findings,
     ImageSet,
     Protocol,
+    count_differences,
     fingerprint_of,
 )
-from benchmark.datasets.counts import Counts, count_differences
-from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages
-from benchmark.datasets.io.roots import check_images, check_root, is_there
 
 COLUMNS = ("path", "label", "category", "role", "protocol")
 
@@ -85,11 +85,10 @@ class IndexedLoader(DatasetLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the index table, list after list; what is wrong goes into the findings."""
-        tables = []
-        for part, file in self.lists.items():
-            role, protocol = ("train", "") if part == "train" else ("test", part)
-            tables.append(self.read_list(findings, file, role, protocol))
-        return pd.concat(tables)
+        return pd.concat(
+            self.read_list(findings, file, *(("train", "") if part == "train" else ("test", part)))
+            for part, file in self.lists.items()
+        )
 
     def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
         """Return the index rows of one list."""
@@ -100,25 +99,33 @@ class IndexedLoader(DatasetLoader):
 
         Counts are not compared with the published ones.
         """
-        findings = Findings(self.name, Path(self.config.root))
-        check_root(findings, self.layout(findings.root), images=self._packed_side is None)
+        findings, packed = Findings(self.name, Path(self.config.root)), self._packed_side
+        check_root(findings, self.layout(findings.root), images=packed is None)
         table = self.read(findings)[[*COLUMNS, *self.further]]
         check_uses(findings, table, self.roles, self.unique)
         paths = list(dict.fromkeys(table["path"]))
         outside = [path for path in paths if leaves_root(path) or not is_text(path)]
         findings.add_all("paths that leave the root", outside, "get the lists again")
-        if self._packed_side is None and not outside:
-            check_images(findings, paths)
+        if packed is None and not outside:
+            # each folder is listed once: on a network, asking for 460,000 files takes minutes
+            names: dict[str, set[str]] = {}
+            for folder in {path.rpartition("/")[0] for path in paths}:
+                there = findings.root / folder
+                names[folder] = set(os.listdir(there)) if there.is_dir() else set()
+            parts = ((path, *path.rpartition("/")) for path in paths)
+            missing = [path for path, folder, _, name in parts if name not in names[folder]]
+            advice = "unpack the archive again"
+            findings.add_all(f"images missing (of {len(paths):,})", missing, advice)
         findings.stop()
         return table
 
     def layout(self, root: Path) -> tuple[Archive, ...]:
         """Return the archives of the layout that lies below ``root``; the first one in doubt."""
-        found = [
-            any(is_there(root, path) for archive in archives for path in archive.provides)
+        first, other = (
+            any(len(archive.missing(root)) < len(archive.provides) for archive in archives)
             for archives in (self.archives, self.other_archives)
-        ]
-        return self.other_archives if found == [False, True] else self.archives
+        )
+        return self.other_archives if other and not first else self.archives
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything that is wrong."""
@@ -128,15 +135,25 @@ class IndexedLoader(DatasetLoader):
             missing = self.packed.missing(table["path"].unique().tolist())
             findings.add_all("images not packed", missing, "pack them again")
             findings.stop()
+        train = table["role"] == "train"
         dataset = Dataset(
             self.name,
-            image_sets(table[table["role"] == "train"], self.opener)["train"],
-            self.protocols(table[table["role"] != "train"]),
+            image_sets(table[train], self.opener)["train"],
+            self.protocols(table[~train]),
             self.fingerprint(table),
             self.metrics,
         )
         dataset = replace(dataset, counts=self.counts(table, dataset))
-        self.check_counts(dataset.counts)
+        if not self.config.allow_counts:
+            sources = {**self.lists, **self.sources}
+            differences = count_differences(dataset.counts, self.expected)
+            findings = Findings(self.name, Path(self.config.root))
+            findings.add_all(
+                "counts that are not the published ones",
+                [f"{words}, by {sources[split]}" for split, words in differences],
+                "get the published files, or set allow_counts: true to go on with these",
+            )
+            findings.stop()
         return dataset
 
     @cached_property
@@ -161,9 +178,7 @@ class IndexedLoader(DatasetLoader):
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol of the image sets of its roles: test, or query and gallery."""
-        return (
-            Protocol(sets["test"]) if "test" in sets else Protocol(sets["query"], sets["gallery"])
-        )
+        return Protocol(sets["test"] if "test" in sets else sets["query"], sets.get("gallery"))
 
     def fingerprint(self, table: pd.DataFrame) -> str:
         """Return the digest of the index table and of the bytes of packed images."""
@@ -173,22 +188,6 @@ class IndexedLoader(DatasetLoader):
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
         """Return the counts of the dataset, to be compared with ``expected``."""
         return dataset.counts
-
-    def check_counts(self, counts: Counts) -> None:
-        """Raise DataError with each count that is not the published one, unless allowed."""
-        if self.config.allow_counts:
-            return
-        sources = {**self.lists, **self.sources}
-        findings = Findings(self.name, Path(self.config.root))
-        findings.add_all(
-            "counts that are not the published ones",
-            [
-                f"{difference}, by {sources[difference.split]}"
-                for difference in count_differences(counts, self.expected)
-            ],
-            "get the published files, or set allow_counts: true to go on with these",
-        )
-        findings.stop()
 
     def beside(
         self, names: Iterable[str], parent: str | None = None, **options: Any
@@ -221,13 +220,47 @@ def load_all(loads: Iterable[Callable[[], Dataset]], problems: Sequence[str] = (
 
 
 def index_rows(
-    path: pd.Series, label: Values, category: Values, role: Values, protocol: Values
+    path: Iterable[object],
+    label: Values,
+    category: Values = "",
+    role: Values = "train",
+    protocol: Values = "",
 ) -> pd.DataFrame:
     """Return rows of an index table; each argument is one value for all rows, or one value each."""
     # plain Python text: pandas' own text columns take seconds to walk through with 460,000 rows
+    path = path if isinstance(path, pd.Series) else pd.Series(list(path), dtype=object)
     return pd.DataFrame(
         dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True)), dtype=object
     )
+
+
+def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool) -> None:
+    """Raise DataError unless all that the archives provide is there; ``images``: folders, too."""
+    root = findings.root
+    needed = {
+        path: archive.file
+        for archive in archives
+        for path in archive.provides
+        if images or not path.endswith("/")
+    }
+    whole = Archive("", tuple(needed))
+    missing = whole.missing(root)
+    if not missing:
+        return
+    below = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    for folder in (*below, Path(os.path.abspath(root)).parent):
+        if not whole.missing(folder):
+            findings.fail(f"this is not the dataset's root, but {folder} is; give it as root")
+    if not root.is_dir():
+        findings.fail("no such directory; give the directory that the dataset was unpacked into")
+    state = "only partly unpacked" if len(missing) < len(needed) else "not the dataset's root"
+    findings.add_all(
+        f"files and folders missing (of {len(needed)}, {state})",
+        [f"{path} (of {needed[path]})" for path in missing],
+        f"'python -m benchmark data prepare {findings.dataset} --source ARCHIVE --root {root}' "
+        "unpacks them",
+    )
+    findings.stop()
 
 
 def check_uses(
@@ -239,7 +272,9 @@ def check_uses(
         f"roles without images (of {len(roles)})", empty, "the lists must give some for each"
     )
     train = table["role"] == "train"
-    table = table.assign(path=table["path"].map(_one_spelling))
+    paths = table["path"]  # a//b and ./a/b have one spelling
+    spelt = [PurePosixPath(p).as_posix() if "//" in p or "./" in p else p for p in paths]
+    table = table.assign(path=spelt)
     twice = set(table["path"][table.duplicated(list(unique))])
     twice |= set(table["path"][train]) & set(table["path"][~train])
     findings.add_all("images listed twice", sorted(twice), "each must be listed once")
@@ -250,11 +285,6 @@ def check_uses(
     pairs = table[["label", "category"]].drop_duplicates()
     mixed = sorted(set(pairs["label"][pairs["label"].duplicated()]))
     findings.add_all("classes in several categories", mixed, "each must have one")
-
-
-def _one_spelling(path: str) -> str:
-    """Return the path that ``a//b`` and ``./a/b`` stand for."""
-    return PurePosixPath(path).as_posix() if "//" in path or "./" in path else path
 
 
 def image_sets(

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive, Dataset
+from benchmark.datasets.base import Archive, Dataset, Findings
 from benchmark.datasets.index import IndexedLoader, index_rows
-from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_rows, select
 
 LIST = "list_eval_partition.txt"
@@ -45,25 +44,19 @@ class InShop(IndexedLoader):
                 stated = file.readline().strip()
             if stated != str(len(rows)):
                 problem = f"line 1 is {stated[:40]!r}, but {len(rows):,} rows can be read"
-                findings.add(f"{LIST}: {problem}; unpack it again")
-        valid = rows[FIELDS[2]].isin(self.roles).tolist()
+                findings.problems.append(f"{LIST}: {problem}; unpack it again")
+        valid = rows[FIELDS[2]].isin(self.roles)
         advice = f"{FIELDS[2]} must be one of {', '.join(self.roles)}"
         rows = select(findings, LIST, rows, valid, advice)
-        parts = [path.split("/") for path in rows["path"]]
-        deep = np.array([len(part) >= 4 for part in parts], dtype=bool)
+        parts = rows["path"].map(lambda path: path.split("/"))
+        deep = parts.map(len) >= 4
         form = "each must read img/<group>/<kind>/.../<image>"
         findings.add_all(f"malformed paths in {LIST}", rows["path"][~deep], form)
-        category = pd.Series(["/".join(part[1:3]) for part in parts], rows.index, dtype=object)
-        rows, category = rows[deep], category[deep]
+        path, item, role = (rows[deep][field] for field in FIELDS)
+        category = parts[deep].map(lambda part: "/".join(part[1:3]))
         # an item in two categories counts to the one listed first: every class has one category
-        first = category.groupby(rows["item_id"]).first()
-        return index_rows(
-            rows["path"],
-            rows["item_id"],
-            rows["item_id"].map(first),
-            rows["evaluation_status"],
-            np.where(rows["evaluation_status"] == "train", "", "test"),
-        )
+        first = category.groupby(item).first()
+        return index_rows(path, item, item.map(first), role, np.where(role == "train", "", "test"))
 
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
         """Return the counts of each part, and of all three together."""

@@ -1,4 +1,4 @@
-"""The revisited Oxford and Paris landmark sets: cropped queries; easy, hard and junk images.
+"""Landmarks: revisited Oxford and Paris to evaluate on, training sets, and distractors.
 
 Radenovic et al., CVPR 2018, section 3: for each query, images of the landmark are easy, hard or
 junk. The protocol says which of them are relevant, and which are ignored (removed from the ranking
@@ -8,33 +8,47 @@ easy    relevant: easy; ignored: junk and hard
 medium  relevant: easy and hard; ignored: junk
 hard    relevant: hard; ignored: junk and easy
 
-Queries without relevant images are left out of a protocol.
+Queries are cropped to the landmark; those without relevant images are left out of a protocol. All
+images of a training set train, and the revisited sets that ``landmarks`` names are searched.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from PIL import Image
 
-from benchmark.core.errors import DataError
+from benchmark.core.options import option
 from benchmark.core.paths import leaves_root
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import (
     Archive,
+    Counts,
     Dataset,
+    Findings,
     ImageSet,
     Judgements,
     Protocol,
     fingerprint_of,
 )
-from benchmark.datasets.index import IndexedLoader, RootConfig, image_sets, index_rows
-from benchmark.datasets.io.findings import Findings
-from benchmark.datasets.io.images import Opener
-from benchmark.datasets.io.unpickling import read_plain_pickle
+from benchmark.datasets.index import (
+    IndexConfig,
+    IndexedLoader,
+    RootConfig,
+    image_sets,
+    index_rows,
+    load_all,
+)
+from benchmark.datasets.io.images import CroppedOpener
+from benchmark.datasets.io.lists import read_rows, report_duplicates
+from benchmark.datasets.io.matlab_and_pickle import (
+    read_matlab,
+    read_plain_pickle,
+    texts,
+    whole_numbers,
+)
 
 LEVELS = {  # protocol -> grades that are relevant, grades that are ignored
     "easy": (("easy",), ("junk", "hard")),
@@ -43,6 +57,12 @@ LEVELS = {  # protocol -> grades that are relevant, grades that are ignored
 }
 GRADES = ("easy", "hard", "junk")
 KEYS = ("imlist", "qimlist", "gnd")
+LandmarkSet = Literal["roxford5k", "rparis6k", "roxford_1m", "rparis_1m"]
+BASES = {"roxford_1m": "roxford5k", "rparis_1m": "rparis6k"}  # set with distractors -> set
+DISTRACTORS = "revisitop1m"
+DISTRACTOR_LIST = "revisitop1m.txt"
+CLUSTERS = "retrieval-SfM-120k-imagenames-clusterids.mat"
+ANNOTATIONS = "annotations/annotation_clean_train.txt"
 
 
 @dataclass(frozen=True)
@@ -66,13 +86,8 @@ class Truth:
             np.sort(np.concatenate([entry[grade] for grade in grades])) for entry in self.graded
         ]
 
-    def text(self) -> str:
-        """Return the boxes and grades in writing, for the fingerprint."""
-        grades = [[entry[grade].tolist() for grade in GRADES] for entry in self.graded]
-        return repr((self.boxes.tolist(), grades))
 
-
-class LandmarkLoader(IndexedLoader):
+class RevisitedLoader(IndexedLoader):
     """Loads one revisited landmark set, for evaluation only: its training set is empty.
 
     Protocols are named ``<name>_easy``, ``<name>_medium`` and ``<name>_hard``. Each image's label
@@ -102,15 +117,24 @@ class LandmarkLoader(IndexedLoader):
 
     def protocols(self, table: pd.DataFrame) -> dict[str, Protocol]:
         """Return the three protocols of the same queries and gallery."""
-        sets = image_sets(table, self.opener)
-        return {
-            f"{self.name}_{level}": self._graded(sets["query"], sets["gallery"], *grades)
-            for level, grades in LEVELS.items()
-        }
+        sets, truth, protocols = image_sets(table, self.opener), self.truth, {}
+        queries = sets["query"]
+        for level, grades in LEVELS.items():
+            relevant, ignored = map(truth.indices, grades)
+            used = [number for number, indices in enumerate(relevant) if len(indices)]
+            paths = [queries.names[number] for number in used]
+            opener = CroppedOpener(Path(self.config.root), paths, truth.boxes[used])
+            judgements = Judgements(
+                tuple(relevant[n] for n in used), tuple(ignored[n] for n in used)
+            )
+            query = ImageSet(queries.labels[used], paths, opener)
+            protocols[f"{self.name}_{level}"] = Protocol(query, sets["gallery"], judgements)
+        return protocols
 
     def fingerprint(self, table: pd.DataFrame) -> str:
         """Return the digest of the index table and the ground truth."""
-        return fingerprint_of(super().fingerprint(table), self.truth.text())
+        grades = [[entry[grade].tolist() for grade in GRADES] for entry in self.truth.graded]
+        return fingerprint_of(super().fingerprint(table), repr((self.truth.boxes.tolist(), grades)))
 
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
         """Return the numbers of images, and of the queries of each protocol."""
@@ -118,25 +142,9 @@ class LandmarkLoader(IndexedLoader):
         counts |= {name: len(protocol.query) for name, protocol in dataset.protocols.items()}
         return {part: {"images": number} for part, number in counts.items()}
 
-    def _graded(
-        self,
-        queries: ImageSet,
-        gallery: ImageSet,
-        relevant_grades: Sequence[str],
-        ignored_grades: Sequence[str],
-    ) -> Protocol:
-        """Return the protocol in which images of some grades are relevant and of others ignored."""
-        truth = self.truth
-        relevant, ignored = truth.indices(relevant_grades), truth.indices(ignored_grades)
-        used = [number for number, indices in enumerate(relevant) if len(indices)]
-        paths = [queries.names[number] for number in used]
-        opener = CroppedOpener(Path(self.config.root), paths, truth.boxes[used])
-        judgements = Judgements(tuple(relevant[n] for n in used), tuple(ignored[n] for n in used))
-        return Protocol(ImageSet(queries.labels[used], paths, opener), gallery, judgements)
-
 
 @DATASETS.register("roxford5k", display="ROxford")
-class ROxford5k(LandmarkLoader):
+class ROxford5k(RevisitedLoader):
     """Revisited Oxford: buildings of Oxford, for evaluation only.
 
     Philbin et al., CVPR 2007. Images from https://www.robots.ox.ac.uk/~vgg/data/oxbuildings/, all
@@ -154,7 +162,7 @@ class ROxford5k(LandmarkLoader):
 
 
 @DATASETS.register("rparis6k", display="RParis")
-class RParis6k(LandmarkLoader):
+class RParis6k(RevisitedLoader):
     """Revisited Paris: landmarks of Paris, for evaluation only.
 
     Philbin et al., CVPR 2008. Images from https://www.robots.ox.ac.uk/~vgg/data/parisbuildings/,
@@ -172,48 +180,161 @@ class RParis6k(LandmarkLoader):
     sources: ClassVar = dict.fromkeys(expected, "gnd_rparis6k.pkl")
 
 
-class CroppedOpener(Opener):
-    """Opens image number i cropped to its box: left, top, right, bottom, rounded to whole pixels.
+@DATASETS.register("revisitop1m", display="R1M distractors")
+class RevisitOp1M(IndexedLoader):
+    """Distractors for the revisited landmark sets, for evaluation only.
 
-    The part of a box beyond the edges of the image is left out.
+    R1M: a million photographs without landmarks of Oxford or Paris (Radenovic et al., CVPR 2018,
+    section 3.3); from http://ptak.felk.cvut.cz/revisitop/revisitop1m/. The sets ``roxford_1m`` and
+    ``rparis_1m`` of the training sets add these images to a gallery.
     """
 
-    def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray):
-        super().__init__(root, paths)
-        self.boxes = boxes
+    Config = RootConfig
+    name = "revisitop1m"
+    metrics = ("map",)
+    trains = False
+    roles = ("query",)
+    archives = (
+        *(Archive(f"revisitop1m.{part}.tar.gz", ("jpg/",)) for part in range(1, 101)),
+        Archive(DISTRACTOR_LIST, (DISTRACTOR_LIST,)),
+    )
+    # Radenovic et al., CVPR 2018, section 3.3
+    expected: ClassVar = {"distractors": {"images": 1001001}}
+    sources: ClassVar = {"distractors": DISTRACTOR_LIST}
 
-    def __call__(self, index: int) -> Image.Image:
-        return self._cropped(super().__call__(index), index)
+    def read(self, findings: Findings) -> pd.DataFrame:
+        """Return the distractors, all of them queries, in the order of the list."""
+        rows = read_rows(findings, DISTRACTOR_LIST, ["path"])
+        report_duplicates(findings, DISTRACTOR_LIST, rows["path"])
+        return index_rows("jpg/" + rows["path"], rows["path"], "", "query", self.name)
 
-    def stored(self, index: int) -> Image.Image:
-        """Return image number i as it is stored, cropped to its box."""
-        picture = super().stored(index)
-        whole = Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture
-        return self._cropped(whole, index)
+    def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
+        """Return the number of distractors."""
+        return {"distractors": {"images": len(table)}}
 
-    def _cropped(self, image: Image.Image, index: int) -> Image.Image:
-        box = [round(edge) for edge in self.boxes[index].tolist()]
-        left, top = max(box[0], 0), max(box[1], 0)
-        right, bottom = min(box[2], image.width), min(box[3], image.height)
-        if left >= right or top >= bottom:
-            raise DataError(
-                f"{self.root / self.paths[index]} is {image.width} x {image.height} pixels, and "
-                f"its box {box} lies outside; get the image and the ground truth again"
+
+class LandmarkTrainingLoader(IndexedLoader):
+    """Loads training images, and the landmark sets that ``landmarks`` names for evaluation.
+
+    The protocols of ``roxford_1m`` and ``rparis_1m`` are those of ``roxford5k`` and ``rparis6k``
+    with the images of ``revisitop1m`` as distractors.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(IndexConfig):
+        """The options of indexed datasets (packed: the training images), and the evaluation."""
+
+        landmarks: list[LandmarkSet] = option(
+            ["roxford5k", "rparis6k"], help="landmark sets to evaluate on"
+        )
+        landmarks_root: str | None = option(
+            None,
+            help="directory with a folder for each of them; null: the one that holds the root",
+        )
+
+    metrics = ("map",)
+    roles = ("train",)
+
+    def load(self) -> Dataset:
+        """Return the dataset; raise DataError with everything wrong, landmark sets included."""
+        problems = []
+        if not self.config.landmarks:
+            words = "landmarks names no set to evaluate on"
+            allowed = ", ".join(get_args(LandmarkSet))
+            problems.append(f"dataset '{self.name}': {words}; allowed: {allowed}")
+        loaders = self._landmark_loaders()
+        own, *sets = load_all([super().load, *(one.load for one in loaders.values())], problems)
+        loaded = dict(zip(loaders, sets, strict=True))
+        protocols: dict[str, Protocol] = {}
+        for name in dict.fromkeys(self.config.landmarks):
+            base = loaded[BASES.get(name, name)]
+            for split, protocol in base.protocols.items():
+                if name in BASES:
+                    distractors = loaded[DISTRACTORS].protocols[DISTRACTORS].query
+                    protocol = replace(protocol, distractors=distractors)
+                protocols[split.replace(base.name, name)] = protocol
+        counts = {"train": own.counts["train"]}
+        counts |= {name: {"images": len(protocol.query)} for name, protocol in protocols.items()}
+        for name, loader in loaders.items():
+            counts |= {f"{name} {part}": loaded[name].counts[part] for part in loader.expected}
+        fingerprint = fingerprint_of(own.fingerprint, *(one.fingerprint for one in sets))
+        return Dataset(self.name, own.train, protocols, fingerprint, self.metrics, counts)
+
+    def expected_counts(self) -> Counts:
+        """Return the published counts of the training images and of the landmark sets."""
+        expected = dict(self.expected)
+        for name, loader in self._landmark_loaders().items():
+            expected |= {f"{name} {part}": kinds for part, kinds in loader.expected.items()}
+        return expected
+
+    def _landmark_loaders(self) -> dict[str, IndexedLoader]:
+        """Return the loader of each set of files that the configuration needs."""
+        names = [BASES.get(name, name) for name in self.config.landmarks]
+        if set(self.config.landmarks) & set(BASES):
+            names.append(DISTRACTORS)
+        return self.beside(names, self.config.landmarks_root)
+
+
+@DATASETS.register("sfm120k", display="SfM-120k")
+class Sfm120k(LandmarkTrainingLoader):
+    """Landmarks clustered by 3D reconstruction, evaluated on revisited Oxford and Paris.
+
+    Radenovic et al., PAMI 2019; from http://cmp.felk.cvut.cz/cnnimageretrieval/. Clusters are
+    classes. An image is named by 32 hexadecimal digits and lies in three folders made of its last
+    six, the last two first.
+    """
+
+    name = "sfm120k"
+    archives = (Archive("ims.tar.gz", ("ims/",)), Archive(CLUSTERS, (CLUSTERS,)))
+    expected: ClassVar = {"train": {"images": 117369}}  # of the usual release; no paper states it
+    sources: ClassVar = {"train": CLUSTERS}
+
+    def read(self, findings: Findings) -> pd.DataFrame:
+        """Return the training images, in the order of the file."""
+        with findings.reading(CLUSTERS):
+            cids, cluster = read_matlab(findings.root / CLUSTERS, "cids", "cluster")
+            names, clusters = texts(cids), whole_numbers(cluster)
+        if clusters.shape != (len(names),) or not names:
+            findings.fail(
+                f"{CLUSTERS} has {len(names)} cids and clusters {clusters.shape}; "
+                "needed: one each per image"
             )
-        return image.crop((left, top, right, bottom))
+        malformed = [repr(name)[:80] for name in names if len(name) < 6 or not name.isalnum()]
+        findings.add_all(
+            f"malformed names in {CLUSTERS}",
+            malformed,
+            "each must be six or more letters and digits",
+        )
+        findings.stop()
+        paths = [f"ims/{name[-2:]}/{name[-4:-2]}/{name[-6:-4]}/{name}" for name in names]
+        return index_rows(paths, clusters.astype(str))
+
+
+@DATASETS.register("landmarks_clean", display="Landmarks-clean")
+class LandmarksClean(LandmarkTrainingLoader):
+    """Cleaned photographs of landmarks, evaluated on revisited Oxford and Paris.
+
+    Gordo et al., IJCV 2017, section 3.1, cleaned by matching local features from Babenko et al.,
+    ECCV 2014. The images are no longer distributed: bring your own. Landmarks are classes.
+    """
+
+    name = "landmarks_clean"
+    archives = (Archive("annotation_clean_train.txt", (ANNOTATIONS,)),)
+    # SoftBinAP section 4.1
+    expected: ClassVar = {"train": {"images": 42410, "classes": 586}}
+    sources: ClassVar = {"train": ANNOTATIONS}
+
+    def read(self, findings: Findings) -> pd.DataFrame:
+        """Return the training images, in the order of the list: path below the root, landmark."""
+        rows = read_rows(findings, ANNOTATIONS, ["path", "landmark"])
+        return index_rows(rows["path"], rows["landmark"])
 
 
 def read_truth(findings: Findings, file: str) -> Truth:
     """Return the ground truth in a file below the root; raise DataError with all problems."""
     with findings.reading(file):
         content = read_plain_pickle(findings.root / file)
-    if not isinstance(content, dict) or not all(
-        isinstance(content.get(key), (list, tuple)) for key in KEYS
-    ):
-        findings.fail(
-            f"{file} must hold a dict with the lists {', '.join(KEYS)}; get it from its publishers"
-        )
-    gallery, queries, entries = (tuple(content[key]) for key in KEYS)
+        gallery, queries, entries = (tuple(content[key]) for key in KEYS)
     for key, names in zip(KEYS, (gallery, queries), strict=False):
         findings.add_all(
             f"wrong names in {file}: {key}",
@@ -221,53 +342,32 @@ def read_truth(findings: Findings, file: str) -> Truth:
             "each must be the name of an image below jpg/",
         )
     if len(entries) != len(queries):
-        findings.add(
+        findings.problems.append(
             f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist; "
             "get it again"
         )
-    wrong: list[str] = []
-    checked = [
-        _entry(wrong, f"gnd[{number}]", entry, len(gallery)) for number, entry in enumerate(entries)
-    ]
+    boxes, graded, wrong = [], [], []
+    for number, entry in enumerate(entries):
+        where = f"gnd[{number}]"
+        try:
+            box = [float(edge) for edge in entry["bbx"]]
+            left, top, right, bottom = box
+            grades = {grade: whole_numbers(entry[grade]) for grade in GRADES}
+            every = np.concatenate(list(grades.values()))
+        except Exception as error:  # a wrong value makes it raise anything
+            words = f"{where} needs bbx of four numbers and the lists {', '.join(GRADES)}"
+            wrong.append(f"{words} ({error!r:.80})")
+            continue
+        if not (left < right and top < bottom and np.isfinite(box).all()):
+            wrong.append(f"{where}['bbx'] is not left, top, right, bottom: {box}")
+        if not ((every >= 0) & (every < len(gallery))).all():
+            wrong.append(f"{where} must grade images of imlist, 0 to {len(gallery) - 1}")
+        if len(np.unique(every)) < len(every):
+            wrong.append(f"{where} grades an image twice")
+        boxes.append(box)
+        graded.append(grades)
     findings.add_all(
         f"wrong values in {file}", wrong, "it must be the revisited ground truth; get it again"
     )
     findings.stop()
-    boxes = np.array([box for box, _ in checked]).reshape(-1, 4)
-    return Truth(gallery, queries, boxes, tuple(graded for _, graded in checked))
-
-
-def _entry(
-    wrong: list[str], where: str, entry: Any, images: int
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return (box, indices of each grade) of one query; report what is wrong to ``wrong``."""
-    missing = [key for key in ("bbx", *GRADES) if not isinstance(entry, dict) or key not in entry]
-    if missing:
-        wrong.append(f"{where} has no {', '.join(missing)}")
-        return np.zeros(4), {}
-    box = _numbers(entry["bbx"])
-    if box is None or box.shape != (4,) or not (box[0] < box[2] and box[1] < box[3]):
-        wrong.append(f"{where}['bbx'] is not left, top, right, bottom: {entry['bbx']!r:.80}")
-        box = np.zeros(4)
-    graded = {}
-    for grade in GRADES:
-        indices = _numbers(entry[grade])
-        whole = indices is not None and (not indices.size or indices.dtype.kind in "iu")
-        if indices is None or not whole or not np.all((indices >= 0) & (indices < images)):
-            wrong.append(f"{where}['{grade}'] must list indices into imlist, 0 to {images - 1}")
-            indices = np.empty(0)
-        graded[grade] = indices.astype(np.int64)
-    every = np.concatenate(list(graded.values()))
-    if len(np.unique(every)) < len(every):
-        wrong.append(f"{where} grades an image twice")
-    return box, graded
-
-
-def _numbers(values: Any) -> np.ndarray | None:
-    """Return an array (N,), or None when the values are not a list of finite numbers."""
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    sound = array.ndim == 1 and array.dtype.kind in "iuf"
-    return array if sound and np.isfinite(array).all() else None
+    return Truth(gallery, queries, np.array(boxes).reshape(-1, 4), tuple(graded))

@@ -9,9 +9,8 @@ from typing import ClassVar
 import pandas as pd
 
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive
+from benchmark.datasets.base import Archive, Findings
 from benchmark.datasets.index import IndexedLoader, index_rows
-from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_rows
 
 FIELDS = ("image_id", "class_id", "super_class_id", "path")

@@ -8,7 +8,6 @@ vehicles), else ``unknown``, which is numbered after all models.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,9 +16,8 @@ import pandas as pd
 from benchmark.core.options import option
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Archive, Dataset, ImageSet, Protocol
+from benchmark.datasets.base import Archive, Dataset, Findings, ImageSet, Protocol
 from benchmark.datasets.index import IndexConfig, IndexedLoader, index_rows
-from benchmark.datasets.io.findings import Findings
 from benchmark.datasets.io.lists import read_rows, report_duplicates
 
 MODELS = "attribute/model_attr.txt"
@@ -64,9 +62,11 @@ class VehicleId(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of the four lists, with the models as categories."""
         table = super().read(findings)
-        models = self._models(findings)
-        model = [models.get(vehicle, UNKNOWN) for vehicle in table["label"]]
-        return index_rows(table["path"], table["label"], model, table["role"], table["protocol"])
+        rows = read_rows(findings, MODELS, ["vehicle", "model"])
+        report_duplicates(findings, MODELS, rows["vehicle"])
+        models = dict(zip(rows["vehicle"], rows["model"], strict=True))
+        self.models = len(set(models.values()))  # used or not
+        return table.assign(category=[models.get(vehicle, UNKNOWN) for vehicle in table["label"]])
 
     def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
         """Return the index rows of one list, without categories."""
@@ -75,8 +75,7 @@ class VehicleId(IndexedLoader):
 
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
         """Return the counts, and that of the models in the attribute file, used or not."""
-        models = self._models(Findings(self.name, Path(self.config.root)))
-        return {**dataset.counts, "models": {"categories": len(set(models.values()))}}
+        return {**dataset.counts, "models": {"categories": self.models}}
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol of a subset: each image queries the others, or random galleries."""
@@ -85,12 +84,6 @@ class VehicleId(IndexedLoader):
         labels = sets["test"].labels
         seeds = [derive(GALLERY_SEED, "vehicleid gallery", name, n) for n in range(REPEATS)]
         return Protocol(sets["test"], repeats=tuple(random_gallery(labels, seed) for seed in seeds))
-
-    def _models(self, findings: Findings) -> dict[str, str]:
-        """Return the model of each vehicle that has one."""
-        rows = read_rows(findings, MODELS, ["vehicle", "model"])
-        report_duplicates(findings, MODELS, rows["vehicle"])
-        return dict(zip(rows["vehicle"], rows["model"], strict=True))
 
 
 def random_gallery(labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:

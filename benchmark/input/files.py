@@ -6,6 +6,7 @@ process as uint8 through shared memory and become floats directly in the batch.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -145,7 +146,7 @@ class _Views(Dataset):
 
     def _view(self, job: Job, offset: int) -> torch.Tensor:
         """Return the view of one image, decoded as the recipe wants it."""
-        number, opener = job.numbers[offset], self.image_set.opener
+        number, opener = job.numbers[offset], cast(Any, self.image_set.opener)
         choice = _Choice(job, job.offset + offset, self.config)
         if self.config.decoding == "reduced" and hasattr(opener, "reduced"):
             image = opener.reduced(number, choice)

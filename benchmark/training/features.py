@@ -82,7 +82,7 @@ class FrozenFeatures:
 
     def __call__(self, image_set: ImageSet) -> FeatureInput:
         """Return the input of ``image_set``; a part of a set takes its rows of the whole set's."""
-        whole, numbers = image_set.origin()
+        whole, numbers = image_set.origin or (image_set, np.arange(len(image_set)))
         if id(whole) not in self._known:
             self._known[id(whole)] = self._features(whole)
         return FeatureInput(self._known[id(whole)][torch.from_numpy(numbers)])

@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.prepare.fetch import unpack
+from benchmark.datasets.io.sources import unpack
 
 FILES = {
     f"set/images/{number}.jpg": random.Random(number).randbytes(3000 + number)

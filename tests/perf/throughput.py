@@ -37,8 +37,7 @@ from benchmark.core.records import (
 )
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import ReducingOpener
-from benchmark.datasets.io.packed import PackedImages
-from benchmark.datasets.prepare.pack import pack
+from benchmark.datasets.io.packed import PackedImages, pack
 from benchmark.input.create import create_input
 from benchmark.losses import create_loss
 from benchmark.models.vision_ops import prepare_torchvision

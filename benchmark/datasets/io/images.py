@@ -22,6 +22,7 @@ warnings.filterwarnings("ignore", module=r"PIL\.")
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened as JPEG
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
+IGNORED = frozenset({"thumbs.db", "desktop.ini"})
 UPRIGHT = 1  # EXIF orientation
 SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 
@@ -29,79 +30,13 @@ Divisor = Callable[[tuple[int, int]], int]  # (width, height) of an upright imag
 Picture = Image.Image | np.ndarray  # as Pillow has it, or uint8 (height, width, 3) in RGB
 
 
-def open_image(
-    source: Path | BinaryIO, name: str | None = None, divisor: Divisor | None = None
-) -> Image.Image:
-    """Return the decoded image in a file, upright by its EXIF tag, in mode L or RGB.
-
-    Transparency becomes white; 16-bit grey is scaled to 8 bits. ``divisor`` maps the image's size
-    to the number by which its sides may be divided, rounded up; only upright JPEGs are reduced.
-    Raise DataError, with ``name`` or the path, for anything that cannot be decoded.
-    """
-    with _opened(source, name) as image:
-        if divisor is not None:
-            _reduce(image, divisor)
-        return _upright(image)
-
-
-def open_pixels(path: Path, divisor: Divisor | None = None, *, stored: bool = False) -> Picture:
-    """Return what ``open_image`` does; with ``stored``, not turned and in the stored mode.
-
-    A JPEG that is shown whole comes as its pixels: libjpeg-turbo decodes it to the same bits in two
-    thirds of the time, without Pillow's copies. Raise DataError as ``open_image`` does.
-    """
-    with _opened(path, None) as image:
-        reduced = divisor is not None and _reduce(image, divisor)
-        if not reduced and (stored or _orientation(image) == UPRIGHT):
-            pixels = _jpeg_pixels(image)
-            if pixels is not None:
-                return pixels
-        if stored:
-            image.load()
-            return image.convert("RGB") if image.mode == "LAB" else image  # Pillow has no LAB to L
-        return _upright(image)
-
-
-def _jpeg_pixels(image: Image.Image) -> np.ndarray | None:
-    """Return the pixels of a whole JPEG in RGB; None for what Pillow has to look at."""
-    if not isinstance(image, JpegImageFile) or image.mode != "RGB" or image.fp is None:
-        return None
-    import simplejpeg  # what opens no such files does without
-
-    image.fp.seek(0)
-    data = image.fp.read()
-    try:
-        # A second frame may have another size than the one that Pillow has compared with its limit.
-        if simplejpeg.decode_jpeg_header(data)[:2] == image.size[::-1]:
-            return simplejpeg.decode_jpeg(data)
-    except ValueError:  # damaged: Pillow reads some of these, and says what is wrong with others
-        pass
-    return None
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    """Return an image turned by its EXIF tag, in mode L or RGB."""
-    ImageOps.exif_transpose(image, in_place=True)
-    if image.mode == "L" or (image.mode == "RGB" and not image.has_transparency_data):
-        return image
-    if image.mode == "F" or image.mode.startswith("I"):
-        return _eight_bits(image)
-    if image.has_transparency_data:
-        layer = image.convert("RGBA")
-        white = Image.new("RGBA", layer.size, "white")
-        return Image.alpha_composite(white, layer).convert("RGB")
-    return image.convert("RGB")
-
-
-def image_format(source: Path | BinaryIO, name: str | None = None) -> tuple[str, bool]:
-    """Return the format of an image file, and whether ``open_image`` shows it as it is stored."""
-    with _opened(source, name) as image:
-        as_stored = _orientation(image) == UPRIGHT and image.mode in ("L", "RGB")
-        return str(image.format), as_stored
+def is_ignored(name: str) -> bool:
+    """Say whether a file is one that systems leave beside images."""
+    return name.startswith(".") or name.lower() in IGNORED
 
 
 @contextlib.contextmanager
-def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
+def opened(source: Path | BinaryIO, name: str | None = None) -> Iterator[Image.Image]:
     """Open an image; whatever its decoder raises, also while the caller decodes, is a DataError."""
     try:
         with Image.open(source, formats=FORMATS) as image:
@@ -115,8 +50,62 @@ def _opened(source: Path | BinaryIO, name: str | None) -> Iterator[Image.Image]:
         ) from error
 
 
-def _orientation(image: Image.Image) -> int:
+def orientation(image: Image.Image) -> int:
+    """Return the EXIF orientation of an opened image."""
     return image.getexif().get(ExifTags.Base.Orientation, UPRIGHT)
+
+
+def open_image(
+    source: Path | BinaryIO, name: str | None = None, divisor: Divisor | None = None
+) -> Image.Image:
+    """Return the decoded image in a file, upright by its EXIF tag, in mode L or RGB.
+
+    Transparency becomes white; 16-bit grey is scaled to 8 bits. ``divisor`` maps the image's size
+    to the number by which its sides may be divided, rounded up; only upright JPEGs are reduced.
+    Raise DataError, with ``name`` or the path, for anything that cannot be decoded.
+    """
+    with opened(source, name) as image:
+        if divisor is not None:
+            _reduce(image, divisor)
+        return upright(image)
+
+
+def open_pixels(path: Path, divisor: Divisor | None = None, *, stored: bool = False) -> Picture:
+    """Return what ``open_image`` does; with ``stored``, not turned and in the stored mode.
+
+    A JPEG that is shown whole comes as its pixels: libjpeg-turbo decodes it to the same bits in two
+    thirds of the time, without Pillow's copies. Raise DataError as ``open_image`` does.
+    """
+    with opened(path) as image:
+        reduced = divisor is not None and _reduce(image, divisor)
+        if not reduced and (stored or orientation(image) == UPRIGHT):
+            pixels = _jpeg_pixels(image)
+            if pixels is not None:
+                return pixels
+        if stored:
+            image.load()
+            return image.convert("RGB") if image.mode == "LAB" else image  # Pillow has no LAB to L
+        return upright(image)
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """Return an image turned by its EXIF tag, in mode L or RGB."""
+    ImageOps.exif_transpose(image, in_place=True)
+    if image.mode == "L" or (image.mode == "RGB" and not image.has_transparency_data):
+        return image
+    if image.mode == "F" or image.mode.startswith("I"):
+        # 16-bit grey: 0..65535 becomes 0..255, where PIL's own conversion clips at 255
+        values = np.asarray(image)
+        if values.dtype.kind == "f" or values.min() < 0 or values.max() > 65535:
+            raise ValueError(
+                f"its grey values (mode {image.mode}) do not fit 16 bits; save it with 8 or 16"
+            )
+        return Image.fromarray(((values.astype(np.uint32) * 255 + 32767) // 65535).astype(np.uint8))
+    if image.has_transparency_data:
+        layer = image.convert("RGBA")
+        white = Image.new("RGBA", layer.size, "white")
+        return Image.alpha_composite(white, layer).convert("RGB")
+    return image.convert("RGB")
 
 
 def _reduce(image: Image.Image, divisor: Divisor) -> bool:
@@ -125,22 +114,28 @@ def _reduce(image: Image.Image, divisor: Divisor) -> bool:
     A rotated one stays whole: what rounding adds to its sides would end up on the left or top.
     """
     width, height = image.size
-    orientation = _orientation(image)
-    number = divisor((height, width) if orientation in SIDEWAYS else (width, height))
-    if number == 1 or orientation != UPRIGHT or not isinstance(image, JpegImageFile):
+    turn = orientation(image)
+    number = divisor((height, width) if turn in SIDEWAYS else (width, height))
+    if number == 1 or turn != UPRIGHT or not isinstance(image, JpegImageFile):
         return False
     image.draft(None, (width // number, height // number))
     return True
 
 
-def _eight_bits(image: Image.Image) -> Image.Image:
-    """Return 16-bit grey as L: 0..65535 becomes 0..255, where PIL's own conversion clips at 255."""
-    values = np.asarray(image)
-    if values.dtype.kind == "f" or values.min() < 0 or values.max() > 65535:
-        raise ValueError(
-            f"its grey values (mode {image.mode}) do not fit 16 bits; save it with 8 or 16"
-        )
-    return Image.fromarray(((values.astype(np.uint32) * 255 + 32767) // 65535).astype(np.uint8))
+def _jpeg_pixels(image: Image.Image) -> np.ndarray | None:
+    """Return the pixels of a whole JPEG in RGB; None for what Pillow has to look at."""
+    if not isinstance(image, JpegImageFile) or image.mode != "RGB" or image.fp is None:
+        return None
+    import simplejpeg  # what opens no such files does without
+
+    image.fp.seek(0)
+    data = image.fp.read()
+    # damaged: Pillow reads some of these, and says what is wrong with others
+    with contextlib.suppress(ValueError):
+        # A second frame may have another size than the one that Pillow has compared with its limit.
+        if simplejpeg.decode_jpeg_header(data)[:2] == image.size[::-1]:
+            return simplejpeg.decode_jpeg(data)
+    return None
 
 
 class Opener:
@@ -163,3 +158,34 @@ class ReducingOpener(Opener):
     def reduced(self, index: int, divisor: Divisor) -> Picture:
         """Return image number i; see ``open_pixels``."""
         return open_pixels(self.root / self.paths[index], divisor)
+
+
+class CroppedOpener(Opener):
+    """Opens image number i cropped to its box: left, top, right, bottom, rounded to whole pixels.
+
+    The part of a box beyond the edges of the image is left out.
+    """
+
+    def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray):
+        super().__init__(root, paths)
+        self.boxes = boxes
+
+    def __call__(self, index: int) -> Image.Image:
+        return self._cropped(super().__call__(index), index)
+
+    def stored(self, index: int) -> Image.Image:
+        """Return image number i as it is stored, cropped to its box."""
+        picture = super().stored(index)
+        whole = Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture
+        return self._cropped(whole, index)
+
+    def _cropped(self, image: Image.Image, index: int) -> Image.Image:
+        box = [round(edge) for edge in self.boxes[index].tolist()]
+        left, top = max(box[0], 0), max(box[1], 0)
+        right, bottom = min(box[2], image.width), min(box[3], image.height)
+        if left >= right or top >= bottom:
+            raise DataError(
+                f"{self.root / self.paths[index]} is {image.width} x {image.height} pixels, and "
+                f"its box {box} lies outside; get the image and the ground truth again"
+            )
+        return image.crop((left, top, right, bottom))

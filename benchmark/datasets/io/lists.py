@@ -7,7 +7,7 @@ import pandas as pd
 
 from benchmark.core.paths import leaves_root
 from benchmark.core.plain import whole_number
-from benchmark.datasets.io.findings import Findings
+from benchmark.datasets.base import Findings
 
 LARGEST = 2**53  # of a table's numbers: pixels
 
@@ -29,12 +29,12 @@ def read_rows(
     try:
         lines = (findings.root / file).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, ValueError) as error:
-        findings.add(f"cannot read {file}: {error}; unpack it again")
+        findings.problems.append(f"cannot read {file}: {error}; unpack it again")
         return pd.DataFrame(columns=list(columns), dtype=object)
     if header is not None:
-        first = " ".join(lines[skip].split()) if len(lines) > skip else ""
+        first = " ".join(" ".join(lines[skip : skip + 1]).split())
         if first != header:
-            findings.add(
+            findings.problems.append(
                 f"{file}: line {skip + 1} is {first!r:.80}; expected the header {header!r}"
             )
         skip += 1
@@ -51,27 +51,25 @@ def read_rows(
     advice = f"each must read {shape}, with paths below the root"
     findings.add_all(f"malformed lines in {file}", malformed, advice)
     if not flat and not malformed:
-        findings.add(f"{file} lists nothing; unpack it again")
-    return pd.DataFrame(
-        {column: flat[at :: len(columns)] for at, column in enumerate(columns)}, dtype=object
-    )
+        findings.problems.append(f"{file} lists nothing; unpack it again")
+    table = {column: flat[at :: len(columns)] for at, column in enumerate(columns)}
+    return pd.DataFrame(table, dtype=object)
 
 
 def select_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return the rows whose ``column`` is a whole number, as int64; report the others."""
-    valid = [whole_number(text) is not None for text in table[column]]
+    valid = table[column].map(whole_number).notna()
     rows = select(findings, file, table, valid, f"{column} must be a whole number")
     return rows.astype({column: "int64"})
 
 
 def select(
-    findings: Findings, file: str, table: pd.DataFrame, valid: Sequence[bool], advice: str
+    findings: Findings, file: str, table: pd.DataFrame, valid: pd.Series, advice: str
 ) -> pd.DataFrame:
     """Return the rows that are valid; report the others."""
-    mask = np.array(valid, dtype=bool)
-    wrong = [repr(" ".join(row)[:100]) for row in table[~mask].itertuples(index=False)]
+    wrong = [repr(" ".join(row)[:100]) for row in table[~valid].itertuples(index=False)]
     findings.add_all(f"malformed lines in {file}", wrong, advice)
-    return table[mask]
+    return table[valid]
 
 
 def report_duplicates(findings: Findings, file: str, values: pd.Series) -> None:
@@ -96,7 +94,8 @@ def read_table(
         if not len(table):
             raise ValueError("it lists nothing")
     except (OSError, ValueError) as error:  # pandas raises ValueError for any other table
-        findings.add(f"cannot read {file}: {error}; get it from its publishers again")
+        words = f"cannot read {file}: {error}; get it from its publishers again"
+        findings.problems.append(words)
         return pd.DataFrame({name: np.empty(0, object) for name in wanted})
     values = table[list(numbers)].apply(pd.to_numeric, errors="coerce")
     # a comparison with NaN is false

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app as whole_app
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.datasets import DATASETS
-from benchmark.datasets.counts import count_differences, counts_table
 
 
 @pytest.fixture
@@ -166,23 +165,6 @@ def test_a_pickle_that_wants_to_run_code_is_refused_unread(app, tmp_path):
             catch_exceptions=False,
         )
     assert not trace.exists()
-
-
-def test_the_table_shows_every_count_and_its_difference():
-    found = {"train": {"images": 1200, "classes": 3}, "test": {"images": 5}}
-    expected = {"train": {"images": 1201, "classes": 3}, "all": {"categories": 2}}
-    rows = [line.split() for line in counts_table(found, expected).splitlines()]
-    assert rows == [
-        ["split", "what", "found", "expected", "difference"],
-        ["train", "images", "1,200", "1,201", "-1"],
-        ["train", "classes", "3", "3", "-"],
-        ["test", "images", "5", "-", "-"],
-        ["all", "categories", "0", "2", "-2"],
-    ]
-    assert list(map(str, count_differences(found, expected))) == [
-        "train images: 1,200 instead of 1,201 (1 fewer)",
-        "all categories: 0 instead of 2 (2 fewer)",
-    ]
 
 
 def test_the_published_counts_alone_give_exit_status_zero(app, tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ from archives import SIZE
 
 from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.faces import extended
 from benchmark.training.evaluate import EmbeddedProtocol
 
 TABLES = {"vggface2": "bb_landmark/loose_bb_test.csv", "ijbc": "protocols/ijbc_metadata.csv"}
@@ -50,8 +49,6 @@ def test_faces_are_cropped_to_their_box_and_a_margin(folder):
     assert dataset.train.image(0).size == (26, 20)  # 20 x 16 grown by 0.3: 7 to 33, 5.6 to 26.4
     assert load(folder, "vggface2", margin=0.0).train.image(0).size == (20, 16)
     assert load(folder, "vggface2", margin=0.0).fingerprint != dataset.fingerprint
-    box = extended(np.array([[10.0, 8.0, 20.0, 16.0]]), 0.5)
-    np.testing.assert_allclose(box, [[5.0, 4.0, 35.0, 28.0]])
 
 
 def test_other_boxes_are_other_images(folder):

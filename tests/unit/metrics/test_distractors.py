@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.core.errors import DataError
 from benchmark.core.recipe import EvaluationConfig, QueryExpansionConfig
-from benchmark.datasets.base import Judgements, Protocol, pixel_set
+from benchmark.datasets.base import ImageSet, Judgements, Protocol
 from benchmark.metrics import expand_queries, landmark_map, nearest_neighbours, search
 from benchmark.training.evaluate import EmbeddedProtocol
 
@@ -33,9 +33,8 @@ def made():
 
 def protocol_of(judgements) -> Protocol:
     def images(count):
-        return pixel_set(
-            np.zeros((count, 8, 8, 1), np.uint8), np.arange(count), [str(n) for n in range(count)]
-        )
+        pixels = np.zeros((count, 8, 8, 1), np.uint8)
+        return ImageSet(np.arange(count), list(map(str, range(count))), pixels=pixels)
 
     return Protocol(images(QUERIES), images(ITEMS), judgements, (), images(OTHERS))
 

@@ -16,7 +16,7 @@ from tiny_runs import tiny_spec, write_spec_in
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import EvaluationConfig, InputConfig, QueryExpansionConfig
 from benchmark.core.records import NEIGHBOURS, DatasetChoice
-from benchmark.datasets.base import Dataset, Judgements, Protocol, pixel_set
+from benchmark.datasets.base import Dataset, ImageSet, Judgements, Protocol
 from benchmark.input.create import create_input
 from benchmark.metrics import (
     device,
@@ -51,11 +51,8 @@ class Flatten(torch.nn.Module):
 def images(count: int, seed: int, classes: int = 4, side: int = SIDE):
     rng = np.random.default_rng(seed)
     names = [f"{seed}/{i}" for i in range(count)]
-    return pixel_set(
-        rng.integers(0, 256, (count, side, side, 1), dtype=np.uint8),
-        np.arange(count) % classes,
-        names,
-    )
+    pixels = rng.integers(0, 256, (count, side, side, 1), dtype=np.uint8)
+    return ImageSet(np.arange(count) % classes, names, pixels=pixels)
 
 
 def judged(queries: int, items: int, seed: int) -> Judgements:

@@ -96,7 +96,7 @@ def test_held_out_classes_share_the_features_of_the_training_images(dataset, cac
     fold = load_dataset("class_folds", {"of": "glyphs_tiny", "folds": 2, "fold": 1})
     made = make(dataset, said := [])
     for part in (fold.train, fold.protocols["held_out"].query):
-        assert torch.equal(rows(made, part), expected[part.origin()[1]])
+        assert torch.equal(rows(made, part), expected[part.origin[1]])
     assert said == [] and fold.images_fingerprint == dataset.fingerprint != fold.fingerprint
 
 

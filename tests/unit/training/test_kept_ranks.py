@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.datasets.base import Judgements, Protocol, pixel_set
+from benchmark.datasets.base import ImageSet, Judgements, Protocol
 from benchmark.metrics import retrieval_metrics
 from benchmark.training.evaluate import EmbeddedProtocol
 
@@ -13,11 +13,8 @@ RNG = np.random.default_rng(0)
 
 
 def labelled(count: int, classes: int = 4):
-    return pixel_set(
-        np.zeros((count, 2, 2, 1), np.uint8),
-        np.arange(count) % classes,
-        [str(i) for i in range(count)],
-    )
+    pixels = np.zeros((count, 2, 2, 1), np.uint8)
+    return ImageSet(np.arange(count) % classes, list(map(str, range(count))), pixels=pixels)
 
 
 def unit(count: int) -> np.ndarray:
@@ -57,6 +54,6 @@ def test_ranks_of_judged_queries_leave_out_what_is_ignored_and_agree_with_the_ne
 
 
 def test_a_query_that_has_nothing_to_find_has_no_ranks():
-    query = pixel_set(np.zeros((3, 2, 2, 1), np.uint8), np.array([0, 0, 1]), list("abc"))
+    query = ImageSet(np.array([0, 0, 1]), list("abc"), pixels=np.zeros((3, 2, 2, 1), np.uint8))
     found = EmbeddedProtocol(Protocol(query), unit(3), None).positive_ranks(np.arange(3))
     assert [len(row) for row in found] == [1, 1, 0]

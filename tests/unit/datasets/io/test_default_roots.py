@@ -8,12 +8,11 @@ import pytest
 
 from benchmark.core.environment import DATA
 from benchmark.core.errors import DataError
-from benchmark.datasets import DATASETS, check_dataset_params, load_dataset
-from benchmark.datasets.io.roots import with_root
+from benchmark.datasets import check_dataset_params, load_dataset, with_root
 
 
 def root(name, **params):
-    return with_root(name, DATASETS[name].target, params).get("root")
+    return with_root(name, params).get("root")
 
 
 def test_the_variable_comes_before_the_folder_data_and_a_given_root_before_both(monkeypatch):
@@ -26,7 +25,7 @@ def test_the_variable_comes_before_the_folder_data_and_a_given_root_before_both(
 
 @pytest.mark.parametrize("name", ["folder", "glyphs_tiny"])
 def test_datasets_that_are_not_unpacked_from_archives_keep_their_parameters(name):
-    assert with_root(name, DATASETS[name].target, {}) == {}
+    assert with_root(name) == {}
 
 
 def test_a_published_dataset_needs_no_parameter_to_be_valid_and_says_where_it_was_looked_for(

@@ -14,7 +14,7 @@ from picture_files import save
 from PIL import EpsImagePlugin, Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.images import FORMATS, Opener, image_format, open_image
+from benchmark.datasets.io.images import FORMATS, Opener, open_image
 
 TURNED = Image.Exif()
 TURNED[0x0112] = 6  # by 90 degrees
@@ -56,13 +56,6 @@ def test_grey_beyond_sixteen_bits_is_refused(tmp_path, values):
     Image.fromarray(values).save(tmp_path / "x.tif")
     with pytest.raises(DataError, match="do not fit 16 bits"):
         open_image(tmp_path / "x.tif")
-
-
-def test_the_stored_format_is_told(tmp_path):
-    save(tmp_path / "x.png")
-    save(tmp_path / "turned.jpg", exif=TURNED)
-    assert image_format(tmp_path / "x.png") == ("PNG", True)
-    assert image_format(tmp_path / "turned.jpg") == ("JPEG", False)
 
 
 @pytest.mark.parametrize("name", ["x.jpg", "x.eps"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from benchmark.datasets.io.matlab import read_matlab, texts, whole_numbers
+from benchmark.datasets.io.matlab_and_pickle import read_matlab, texts, whole_numbers
 
 
 def write(path, compressed=False, dtype=np.float64):

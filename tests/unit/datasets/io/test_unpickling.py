@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from benchmark.datasets.io.unpickling import read_plain_pickle
+from benchmark.datasets.io.matlab_and_pickle import read_plain_pickle
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 

@@ -79,7 +79,7 @@ def test_an_archive_is_fetched_over_a_breaking_connection_and_from_a_file_addres
 ):
     (path,) = files("sop")
     with serving(path.read_bytes()) as server:
-        monkeypatch.setattr("benchmark.datasets.prepare.fetch.FIRST_WAIT", 0.0)
+        monkeypatch.setattr("benchmark.datasets.io.sources.FIRST_WAIT", 0.0)
         server.hang_up = len(server.content) // 2 + 1
         address = f"{server.address}data/{path.name}"
         command("prepare", "sop", "--source", address, "--root", tmp_path / "a", "--allow-counts")

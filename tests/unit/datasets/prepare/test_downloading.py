@@ -8,16 +8,15 @@ import pytest
 from file_servers import serving
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.prepare import fetch
-from benchmark.datasets.prepare.fetch import check_digests, download, public_url
-from benchmark.datasets.prepare.install import parse_source
+from benchmark.datasets.io import sources
+from benchmark.datasets.io.sources import check_digests, download, parse_source, public_url
 
 CONTENT = random.Random(0).randbytes(300_000)
 
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    monkeypatch.setattr(fetch, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(sources, "FIRST_WAIT", 0.0)
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_a_part_that_is_whole_already_is_taken(server, target):
 
 def test_a_server_that_stays_away_ends_with_what_to_do_and_keeps_what_arrived(server, target):
     leave_part(target, CONTENT[:120_000])
-    server.states = [503] * fetch.ATTEMPTS
+    server.states = [503] * sources.ATTEMPTS
     with pytest.raises(
         DataError,
         match=r"HTTP 503 .* gave up after 5 .* 120,000 bytes are kept: start the same command",

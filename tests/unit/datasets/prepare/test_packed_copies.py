@@ -16,10 +16,9 @@ from PIL import Image
 
 from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
+from benchmark.datasets.io import packed as packing
 from benchmark.datasets.io.images import open_image
-from benchmark.datasets.io.packed import PackedImages
-from benchmark.datasets.prepare import pack as packing
-from benchmark.datasets.prepare.pack import Encoder, pack
+from benchmark.datasets.io.packed import PackedImages, encode, pack
 
 SIDE = 16
 
@@ -37,7 +36,7 @@ PATHS = [f"{number}.jpg" for number in (3, 1, 4, 0, 5, 9, 2, 6, 8, 7, 10, 11)]
 
 
 def stored(root, name, side=SIDE):
-    content = Encoder(root, side)(name)
+    content = encode(root / name, side, True)
     assert isinstance(content, bytes), content
     return content, Image.open(io.BytesIO(content))
 
@@ -132,26 +131,23 @@ def test_a_kill_loses_at_most_one_shard_and_nothing_half_written_counts(root, mo
     code = """
 import os, signal, sys
 from pathlib import Path
-from benchmark.datasets.prepare import pack
-pack.SHARD_BYTES, pack.BLOCK = 1500, 1
-call = pack.Encoder.__call__
-def killed(self, path):
-    if path == "8.jpg":
+from benchmark.datasets.io import packed
+packed.SHARD_BYTES, packed.BLOCK = 1500, 1
+call = packed.encode
+def killed(file, *options):
+    if file.name == "8.jpg":
         os.kill(os.getpid(), signal.SIGKILL)
-    return call(self, path)
-pack.Encoder.__call__ = killed
-pack.pack(Path(sys.argv[1]), 16, sys.argv[2:], workers=1)
+    return call(file, *options)
+packed.encode = killed
+packed.pack(Path(sys.argv[1]), 16, sys.argv[2:], workers=1)
 """
     done = subprocess.run([sys.executable, "-c", code, str(root), *PATHS], check=False)
     assert done.returncode == -signal.SIGKILL
     with pytest.raises(DataError, match="no complete packed images"):
         PackedImages(root, SIDE)
-    finished = len(list((root / ".packing-16").glob("*.csv")))
-    assert finished > 0
     encoded = []
-    call = Encoder.__call__
     monkeypatch.setattr(
-        Encoder, "__call__", lambda self, path: encoded.append(path) or call(self, path)
+        packing, "encode", lambda file, *more: encoded.append(file.name) or encode(file, *more)
     )
     monkeypatch.setattr(packing, "SHARD_BYTES", 1500)
     folder = pack(root, SIDE, PATHS, workers=1)
@@ -205,6 +201,6 @@ def test_a_dataset_is_read_from_its_packed_copy_with_the_same_labels(command, tm
 
 def test_several_threads_give_the_same_results_in_the_same_order(root, monkeypatch):
     monkeypatch.setattr(packing, "BLOCK", 50)
-    encoder = Encoder(root, SIDE)
-    many = PATHS * 10
-    assert list(packing.ordered_map(encoder, many, 2)) == [encoder(path) for path in many]
+    many = [root / path for path in PATHS * 10]
+    encoded = list(packing.ordered_map(lambda file: encode(file, SIDE, True), many, 2))
+    assert encoded == [encode(file, SIDE, True) for file in many]

@@ -15,7 +15,7 @@ from filelock import FileLock
 from published_files import content, given, leftovers
 
 from benchmark.core.errors import BenchmarkError
-from benchmark.datasets.prepare.install import parse_source
+from benchmark.datasets.io.sources import parse_source
 
 
 def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path):

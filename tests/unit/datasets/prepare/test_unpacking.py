@@ -10,7 +10,7 @@ import tarfile
 import pytest
 from archive_files import FILES, FORMATS, made, refused, tar_file
 
-from benchmark.datasets.prepare.fetch import unpack
+from benchmark.datasets.io.sources import unpack
 
 
 @pytest.mark.parametrize("form", FORMATS)

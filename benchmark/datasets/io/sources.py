@@ -1,11 +1,14 @@
-"""Downloads a file over a connection that may break, checks its digest, and unpacks an archive.
+"""Sources of a dataset: downloads, digests, archives, files and directories that become its root.
 
-The file grows as ``NAME.part``. ``NAME.version`` records the server's mark of this version
+A download grows as ``NAME.part``. ``NAME.version`` records the server's mark of this version
 (ETag or date), which goes back as If-Range: a server that has another version by now, or does not
-resume, sends the whole file again.
+resume, sends the whole file again. A source is unpacked into ``root/.unpacking``, and moved into
+the root when it is whole. Whatever stops a step, the same command continues it.
 """
 
+import filecmp
 import hashlib
+import os
 import re
 import shutil
 import stat
@@ -13,9 +16,11 @@ import sys
 import tarfile
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NoReturn
+from urllib.request import url2pathname
 
 import requests
 from tqdm import tqdm
@@ -23,8 +28,9 @@ from urllib3.exceptions import HTTPError
 
 from benchmark import __version__
 from benchmark.core.errors import DataError
-from benchmark.core.files import write_text
+from benchmark.core.files import begin_folder, write_text
 from benchmark.core.paths import leaves_root
+from benchmark.datasets.base import Archive
 
 CHUNK = 1 << 20  # bytes read at a time
 TIMEOUT = 60.0  # seconds without a byte
@@ -33,10 +39,26 @@ FIRST_WAIT = 1.0  # seconds before the next attempt; doubled each time
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # HTTP states after which to try again
 BAR: dict[str, Any] = {"disable": None, "leave": False}
 HEADERS = {"User-Agent": f"ranking-loss-benchmark/{__version__}", "Accept-Encoding": "identity"}
+WRAPPING = 3  # folders that an archive may wrap a dataset in
 
 
 class DamagedError(DataError):
     """A file that is not what was published, and must be fetched again."""
+
+
+def parse_source(text: str) -> tuple[Path, str]:
+    """Return the path of a local source and "", or the name of a remote one and its address."""
+    scheme, is_address, rest = text.partition("://")
+    if not is_address:
+        return Path(os.path.expanduser(text)), ""  # Path.expanduser raises for a nobody
+    host, _, place = public_url(rest).partition("/")
+    path = Path("/", url2pathname(place))
+    if scheme == "file" and not host:
+        return path, ""
+    if scheme not in ("http", "https"):
+        raise DataError(f"'{public_url(text)}' is neither http://, https:// nor file:///")
+    unusable = leaves_root(path.name) or path.name.startswith(".")
+    return Path("download" if unusable else path.name), text
 
 
 def public_url(url: str) -> str:
@@ -182,3 +204,129 @@ def _is_wanted(name: str, is_plain: bool) -> bool:
         raise ValueError(f"member {name!r} {reason}")
     parts = PurePosixPath(name).parts
     return not any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+@dataclass(frozen=True)
+class Installer:
+    """Installs the sources of one dataset into ``root``."""
+
+    name: str
+    archives: Sequence[Archive]
+    root: Path
+
+    def install(
+        self, path: Path, url: str, digests: Mapping[str, str], link: bool
+    ) -> dict[str, str]:
+        """Put the content of a source into the root; return where it is from, and its sha256.
+
+        digests: expected md5 or sha256; ``link`` links a directory's content instead of copying it.
+        """
+        file = path.name
+        if url:  # of which two may end alike
+            digest = hashlib.sha256(url.encode()).hexdigest()[:8]
+            path = download(url, self.root / "downloads" / f"{digest}-{file}")
+        elif not path.exists():
+            raise DataError(f"no file or directory {path}; give a path or address as --source")
+        facts = {"from": public_url(url) or file}
+        tree = self.root / ".unpacking" / "tree"
+        begin_folder(tree.parent)
+        tree.mkdir()
+        try:
+            if path.is_dir():
+                base = self._base(path) or self._refuse(path)
+                if base.resolve() == self.root.resolve():
+                    return facts
+                _bring(base, tree, link)
+                base = tree
+            else:
+                published = {a.file: {"md5": a.md5} for a in self.archives if a.md5}
+                facts["sha256"] = check_digests(path, digests or published.get(file, {}))
+                if file in self._alone():
+                    shutil.copyfile(path, tree / file)
+                else:
+                    unpack(path, tree)
+                base = self._base(tree) or self._arranged(tree, file) or self._refuse(path)
+            _move(base, self.root)
+            return facts
+        except DamagedError:
+            if url:  # else the same command would take the damaged file for complete
+                path.unlink()
+            raise
+        finally:
+            shutil.rmtree(tree.parent)
+
+    def holds(self, file: str) -> bool:
+        """Say whether what a source of this name provides lies below the root, as far as known."""
+        archive = self._archive(file)
+        return archive is None or not archive.missing(self.root)
+
+    def _archive(self, file: str) -> Archive | None:
+        named = [archive for archive in self.archives if archive.file == file]
+        alike = [a for a in self.archives if file.startswith(a.file.partition(".")[0])]
+        return next(iter(named or alike), None)  # ims-v2 is as ims
+
+    def _base(self, tree: Path) -> Path | None:
+        """Return the folder in ``tree``, or up to three below it, that is a dataset's root."""
+        for depth in range(WRAPPING + 1):
+            for folder in sorted(tree.glob("*/" * depth)) if depth else [tree]:
+                if not all(archive.missing(folder) for archive in self.archives):
+                    return folder
+        return None
+
+    def _arranged(self, tree: Path, file: str) -> Path | None:
+        """Return a folder with the layout of the root, made of ``tree``; None if that fails."""
+        archive = self._archive(file)
+        files = [path for path in tree.rglob("*") if path.is_file()]
+        if archive and len(archive.provides) == 1 and archive.provides[0].endswith("/"):
+            folder = Path(archive.provides[0])  # which the archive does not contain itself
+            flat = archive.flat
+            places = {p: folder / (p.name if flat else p.relative_to(tree)) for p in files}
+        else:
+            alone = self._alone()  # somebody may have put all lists into one archive
+            places = {path: alone[path.name] for path in files if path.name in alone}
+        base = tree.with_name("base")
+        for path, place in places.items():
+            if (base / place).exists():
+                raise DataError(f"the source holds two files named {path.name}; give one of them")
+            (base / place).parent.mkdir(parents=True, exist_ok=True)
+            path.rename(base / place)
+        return base if places else None
+
+    def _alone(self) -> dict[str, Path]:
+        """Return the place of each file that an archive of its own provides, by its name."""
+        alone = (archive.provides[0] for archive in self.archives if len(archive.provides) == 1)
+        return {Path(place).name: Path(place) for place in alone if not place.endswith("/")}
+
+    def _refuse(self, path: Path) -> NoReturn:
+        files = (f"{archive.file} with {', '.join(archive.provides)}" for archive in self.archives)
+        raise DataError(f"{path} is not of dataset '{self.name}'; expected: {'; '.join(files)}")
+
+
+def _bring(base: Path, tree: Path, link: bool) -> None:
+    """Link or copy the content of a directory; raise DataError when its links lead out of it."""
+    if link:
+        for path in base.glob("[!.]*"):
+            (tree / path.name).symlink_to(path.resolve())
+        return
+    ignored = shutil.ignore_patterns(".*", "__MACOSX")
+    shutil.copytree(base, tree, symlinks=True, ignore=ignored, dirs_exist_ok=True)
+    for copy in tree.rglob("*"):
+        if copy.is_symlink() and not copy.resolve().is_relative_to(tree.resolve()):
+            raise DataError(
+                f"{base}: link '{copy.relative_to(tree)}' leads out of it; put what belongs there "
+                "in the place of the link"
+            )
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move the content of a folder into another; raise DataError before a file would change."""
+    for path in source.iterdir():
+        place = target / path.name
+        if path.is_dir() and place.is_dir() and not (path.is_symlink() or place.is_symlink()):
+            _move(path, place)
+        elif os.path.lexists(place) and not filecmp.cmp(path, place):
+            raise DataError(
+                f"{place} is not what the source holds there; remove it, or choose an empty --root"
+            )
+        else:
+            path.replace(place)

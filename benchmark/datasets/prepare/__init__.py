@@ -1,1 +1,0 @@
-"""Puts datasets onto the disk; whatever stops a step, the same command continues it."""
