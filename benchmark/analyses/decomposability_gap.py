@@ -12,7 +12,7 @@ from benchmark.analyses.context import Context, Recording, doubled
 from benchmark.analyses.gap import Batch, calibrated_bounds, draw_batches, gap, mean_ap, plain_bound
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
-from benchmark.papers.printed.gap import CALIBRATED, GAP, PLAIN
+from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
 from benchmark.report.drawing import DOUBLE, FAINT, Drawing, legend_below, line, new_figure, styled
 from benchmark.report.labels import loss_name
 from benchmark.report.panels import Series, batch_axis, by_batch_size

@@ -38,13 +38,12 @@ def explain(
     Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
     from benchmark.core.errors import ConfigError
-    from benchmark.papers.claims.judge import judge_study_claims
-    from benchmark.papers.claims.text import explain_claim
-    from benchmark.papers.library import claims_of
-    from benchmark.papers.printed.gap import gap_decreases
-    from benchmark.papers.verdicts.explain import explain as explain_verdict
-    from benchmark.papers.verdicts.explain import find_verdicts, key_of
-    from benchmark.papers.verdicts.judge import judge_study
+    from benchmark.papers.claim_verdicts import explain_claim, judge_study_claims
+    from benchmark.papers.judging import judge_study
+    from benchmark.papers.paper import claims_of
+    from benchmark.papers.quantities import gap_decreases
+    from benchmark.papers.verdicts import explain as explain_verdict
+    from benchmark.papers.verdicts import find_verdicts, key_of
     from benchmark.runs.table import RunTable
 
     loaded = load(study, results)

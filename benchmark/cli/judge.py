@@ -54,13 +54,12 @@ def judge(
     """
     import json
 
-    from benchmark.papers.margins import load_margins, margin_of
+    from benchmark.papers.vocabulary import margin_of
     from benchmark.stats.judgement import as_text, question, record
     from benchmark.stats.judgement import judge as answer
 
-    margins = load_margins()
     asked = question(
-        default_margin=lambda name, score: margin_of(name, margins, score),
+        default_margin=margin_of,
         ours=ours or [],
         n=n,
         published=published,

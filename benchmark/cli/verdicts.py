@@ -23,7 +23,7 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark verdicts embedded
     """
-    from benchmark.papers.verdicts.judge import frozen_path
+    from benchmark.papers.judging import frozen_path
     from benchmark.report.build import write_verdicts
     from benchmark.runs.table import RunTable
 
@@ -43,11 +43,9 @@ def check(study: StudyName, results: Results = RESULTS, selection: Selection = "
 
     Example: python -m benchmark check embedded
     """
+    from benchmark.papers.judging import judge_study
     from benchmark.papers.registration import registration_state
-    from benchmark.papers.verdicts.judge import judge_study
-    from benchmark.papers.verdicts.records import table_of
-    from benchmark.papers.verdicts.vocabulary import DRIFTED
-    from benchmark.papers.verdicts.words import summary_text
+    from benchmark.papers.verdicts import DRIFTED, summary_text, table_of
     from benchmark.runs.table import RunTable
 
     loaded = load(study, results)
@@ -72,8 +70,8 @@ def claims(
 
     Example: python -m benchmark claims sweeps
     """
-    from benchmark.papers.claims.text import list_text, summary_text
-    from benchmark.papers.library import all_claims
+    from benchmark.papers.claim_verdicts import list_text, summary_text
+    from benchmark.papers.paper import all_claims
     from benchmark.report.build import write_claims
     from benchmark.runs.table import RunTable
 
@@ -106,8 +104,8 @@ def freeze(
 
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
     """
-    from benchmark.papers.frozen import freeze as freeze_runs
-    from benchmark.papers.verdicts.judge import frozen_path
+    from benchmark.papers.judging import freeze as freeze_runs
+    from benchmark.papers.judging import frozen_path
     from benchmark.runs.collect import freeze_field
     from benchmark.runs.table import RunTable
 

@@ -14,18 +14,17 @@ from benchmark.core.options import options_of
 from benchmark.core.registry import registered_names
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.names import check_metric
-from benchmark.papers.arrangements import BATCH_SIZE, NEEDED, Figure
-from benchmark.papers.claims.model import (
+from benchmark.papers.claims import (
     COST_METRICS,
     KEYS,
     MOST_POINTS,
     PRINTED,
+    Arm,
     Claim,
-    rival_problems,
+    printed_numbers,
 )
-from benchmark.papers.margins import load_margins, margin_of
-from benchmark.papers.numbers import COLUMNS, PublishedNumber
-from benchmark.papers.vocabulary import Vocabulary
+from benchmark.papers.numbers import BATCH_SIZE, COLUMNS, NEEDED, Figure, PublishedNumber
+from benchmark.papers.vocabulary import Vocabulary, margin_of
 from benchmark.study.data_files import PAPER
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 LARGEST_BATCH = 10**6
 _TWICE = [name for name in COLUMNS if name not in ("value", "std", "n_runs", "unit")]
+Lines = Iterator[str]
 
 
 def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
@@ -40,38 +40,52 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
 
     ``papers`` are all by key: names are shared, and footnotes name the tables of others.
     """
-    lines = {
-        PAPER: version_problems(paper, papers),
-        "results.csv": number_problems(paper),
-        "implied.yaml": meaning_problems(paper),
-        "outside.yaml": row_problems(paper, "outside", [each.rows for each in paper.outside]),
-        "tables.yaml": table_problems(paper),
-        "footnotes.yaml": footnote_problems(paper, papers),
-        "claims.yaml": claims_problems(paper, papers),
-        "figures.yaml": figures_problems(paper),
+    others = {key: other for key, other in papers.items() if key != paper.key}
+    tables = {each.table for each in paper.numbers}
+    lines: dict[str, Iterable[str]] = {
+        PAPER: (
+            f"'{source}' is a version of {key}, too; rename the folder"
+            for key, other in others.items()
+            for source in set(paper.names) & set(other.names)
+        ),
+        "results.csv": _number_problems(paper),
+        "implied.yaml": _meaning_problems(paper),
+        "outside.yaml": _row_problems(paper, "outside", [each.rows for each in paper.outside]),
+        "tables.yaml": _table_problems(paper),
+        "footnotes.yaml": _footnote_problems(paper, papers),
+        "claims.yaml": _claims_problems(paper, others),
+        "figures.yaml": (
+            f"{figure.name.removeprefix(f'{paper.source}_')}.{line}"
+            for figure in paper.figures
+            for line in figure_problems(figure, paper.vocabulary, tables)
+        ),
     }
     found = [
         f"{paper.folder / name}{',' if name.endswith('csv') else ':'} {line}"
         for name, part in lines.items()
         for line in part
     ]
-    return found + list(shared_file_problems(paper, papers))
+    for kind in ("table", "figure"):  # whose files others make, too: one would replace the other
+        names = registered_names(f"{kind.upper()}S", f"report/{kind}s")
+        owners = dict.fromkeys(names, "this suite")
+        for other in others.values():
+            owners |= dict.fromkeys(other.files(kind), other.key)
+        found += [
+            f"{paper.folder}/{kind}s.yaml: {name.removeprefix(f'{paper.source}_')}  is written to "
+            f"{name}, as a {kind} of {owners[name]} is; rename one of the folders"
+            for name in paper.files(kind)
+            if name in owners
+        ]
+    return found
 
 
-def unknown(place: str, kind: str, names: Iterable[Any], known: Iterable[str]) -> Iterator[str]:
+def _unknown(place: str, kind: str, names: Iterable[Any], known: Iterable[str]) -> Lines:
     """Yield each of ``names`` that is not ``known``, with the nearest one that is."""
     known = list(known)
     yield from (f"{place}{unknown_name(kind, name, known)}" for name in names if name not in known)
 
 
-def version_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
-    """Yield versions that have the name of another paper, or of a version of it."""
-    for key, other in papers.items():
-        for source in set(paper.names) & set(other.names) if key != paper.key else ():
-            yield f"'{source}' is a version of {key}, too; rename the folder"
-
-
-def number_problems(paper: Paper) -> Iterator[str]:
+def _number_problems(paper: Paper) -> Lines:
     """Yield scores out of range, rows that stand twice, and what no run can ever have."""
     first: dict[tuple[Any, ...], int] = {}
     losses, words = load_catalogue(), paper.vocabulary
@@ -88,79 +102,72 @@ def number_problems(paper: Paper) -> Iterator[str]:
         key = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
         if first.setdefault(key, each.line) != each.line:
             yield f"line {each.line} repeats line {first[key]} in every fact; keep one of the two"
-        yield from unknown(
-            f"{place} version: ", "version", [each.version], paper.about.versions or [""]
-        )
+        versions = paper.about.versions or [""]
+        yield from _unknown(f"{place} version: ", "version", [each.version], versions)
         if each.countable and not each.outside:  # no study could ever cover it
             named = each.method in words.methods
             known = losses if named else {*losses, *words.methods}
-            for line in unknown("", "loss" if named else "method", [each.loss], known):
+            for line in _unknown("", "loss" if named else "method", [each.loss], known):
                 yield f"{place} method: {line}; name its loss under 'methods' of {PAPER}, {advice}"
             problem = check_metric(each.metric)
             if problem and each.metric not in words.quantities:
                 yield f"{place} metric: {problem}, {', '.join(words.quantities)}; use one, {advice}"
         if each.reproducible:
-            yield from condition_problems(
-                f"{place} conditions: ", each.loss, each.conditions, words
-            )
+            place = f"{place} conditions: "
+            yield from _condition_problems(place, each.loss, each.conditions, words)
 
 
-def condition_problems(
+def _condition_problems(
     place: str, loss: str, conditions: Iterable[str], words: Vocabulary
-) -> Iterator[str]:
+) -> Lines:
     """Yield what is neither a condition of the vocabulary nor a hyperparameter of the loss."""
     losses = load_catalogue()
     if loss in losses:
         known = {*words.conditions, *options_of(losses[loss].config)}
-        yield from unknown(place, "condition", conditions, known)
+        yield from _unknown(place, "condition", conditions, known)
 
 
-def row_problems(paper: Paper, name: str, entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _row_problems(paper: Paper, name: str, entries: Iterable[Mapping[str, Any]]) -> Lines:
     """Yield unknown columns, and entries that choose no row at all."""
     for number, rows in enumerate(entries):
-        lines = chosen_problems(rows, paper.numbers, "results.csv", COLUMNS)
-        yield from (f"{name}.{number}.rows  {line}" for line in lines)
+        for line in _chosen_problems(rows, paper.numbers, "results.csv", COLUMNS):
+            yield f"{name}.{number}.rows  {line}"
 
 
-def meaning_problems(paper: Paper) -> Iterator[str]:
+def _meaning_problems(paper: Paper) -> Lines:
     """Yield what rows cannot mean: no condition of any run, and batch sizes that are none."""
-    yield from row_problems(paper, "implied", [each.rows for each in paper.implied])
+    yield from _row_problems(paper, "implied", [each.rows for each in paper.implied])
     options = {key for each in load_catalogue().values() for key in options_of(each.config)}
     known = {*paper.vocabulary.conditions, *options, BATCH_SIZE}
     for number, entry in enumerate(paper.implied):
         place = f"implied.{number}.means"
-        yield from unknown(f"{place}  ", "condition", entry.means, known)
+        yield from _unknown(f"{place}  ", "condition", entry.means, known)
         size = entry.means.get(BATCH_SIZE, 1)
         if type(size) is not int or not 1 <= size <= LARGEST_BATCH:
             yield f"{place}.{BATCH_SIZE}  is {size!r}; give a whole number of images"
 
 
-def chosen_problems(
+def _chosen_problems(
     rows: Mapping[str, Any], numbers: Iterable[PublishedNumber], place: str, known: Iterable[str]
-) -> Iterator[str]:
+) -> Lines:
     """Yield columns of ``rows`` that are not ``known``, or that no number of ``place`` fits."""
-    lines = list(unknown("", "column", rows, known))
+    lines = list(_unknown("", "column", rows, known))
     yield from lines
     if not lines and not any(each.fits(rows) for each in numbers):
         yield f"chooses no row of {place}; check its values"
 
 
-def table_problems(paper: Paper) -> Iterator[str]:
+def _table_problems(paper: Paper) -> Lines:
     """Yield unknown tables, and columns that the table does not have."""
     printed = {each.table for each in paper.numbers if each.source == paper.source}
     for name, table in paper.tables.items():
-        yield from unknown(f"{name}  ", "table", [name], printed)
-        numbers = paper.table(name)
-        if not numbers:
-            continue
-        known = arrangeable(numbers)
-        columns = (*table.sections, *table.rows, *table.columns)
-        yield from unknown(f"{name}  ", "column", (*columns, *table.read_as), known)
-        if set(columns) <= known:
-            cells = Counter(
-                tuple(table.read(each, column) for column in columns) for each in numbers
-            )
-            for cell, count in cells.items():
+        yield from _unknown(f"{name}  ", "table", [name], printed)
+        if numbers := paper.table(name):
+            known = _arrangeable(numbers)
+            columns = (*table.sections, *table.rows, *table.columns)
+            yield from _unknown(f"{name}  ", "column", (*columns, *table.read_as), known)
+            cells = Counter(tuple(table.read(each, key) for key in columns) for each in numbers)
+            for cell, count in cells.items() if set(columns) <= known else ():
                 if count > 1:
                     yield (
                         f"{name}  {count} numbers share the cell {', '.join(filter(None, cell))}; "
@@ -168,12 +175,12 @@ def table_problems(paper: Paper) -> Iterator[str]:
                     )
 
 
-def arrangeable(numbers: Iterable[PublishedNumber]) -> set[str]:
+def _arrangeable(numbers: Iterable[PublishedNumber]) -> set[str]:
     """Return the columns of some rows of a table, and the conditions that they state."""
     return {*COLUMNS, *(key for each in numbers for key in each.conditions)}
 
 
-def footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
+def _footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Lines:
     """Yield footnotes at or about tables that are not there, or at none of their rows."""
     tables: dict[str, list[PublishedNumber]] = {}
     for each in papers.values():
@@ -181,76 +188,45 @@ def footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str
             tables.setdefault(f"{row.source}/{row.table}", []).append(row)
     for number, rule in enumerate(paper.footnotes):
         place = f"footnotes.{number}."
-        yield from unknown(f"{place}at  ", "table", [rule.at], paper.tables)
-        yield from unknown(f"{place}also  ", "published table", [rule.also], tables)
+        yield from _unknown(f"{place}at  ", "table", [rule.at], paper.tables)
+        yield from _unknown(f"{place}also  ", "published table", [rule.also], tables)
         at = paper.table(rule.at) if rule.at in paper.tables else []
         also = tables.get(rule.also, [])
         sides = (("", rule.at, rule.where, at), ("also_", rule.also, rule.also_where, also))
         for side, table, where, there in sides:
-            lines = chosen_problems(where, there, table, arrangeable(there)) if there else ()
+            lines = _chosen_problems(where, there, table, _arrangeable(there)) if there else ()
             yield from (f"{place}{side}where  {line}" for line in lines)
 
 
-def shared_file_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
-    """Yield tables and figures whose files others make, too: one would replace the other."""
-    for kind in ("table", "figure"):
-        names = registered_names(f"{kind.upper()}S", f"report/{kind}s")
-        owners = dict.fromkeys(names, "this suite")
-        for other in papers.values():
-            if other.key != paper.key:
-                owners |= dict.fromkeys(other.files(kind), other.key)
-        for name in paper.files(kind):
-            if owner := owners.get(name):
-                place = f"{paper.folder}/{kind}s.yaml: {name.removeprefix(f'{paper.source}_')}"
-                words = f"is written to {name}, as a {kind} of {owner} is"
-                yield f"{place}  {words}; rename one of the folders"
-
-
-def claims_problems(paper: Paper, papers: Mapping[str, Paper]) -> Iterator[str]:
+def _claims_problems(paper: Paper, others: Mapping[str, Paper]) -> Lines:
     """Yield what is wrong with each claim, and names that claims of other papers have."""
-    owners = {
-        each.name: key for key, other in papers.items() if key != paper.key for each in other.claims
-    }
+    owners = {each.name: key for key, other in others.items() for each in other.claims}
     for claim in paper.claims:
         yield from claim_problems(claim, paper.vocabulary, paper.numbers)
         if owner := owners.get(claim.name):
             yield f"{claim.name}  is the name of a claim of {owner}, too"
 
 
-def figures_problems(paper: Paper) -> Iterator[str]:
-    """Yield what is wrong with each figure."""
-    tables = {each.table for each in paper.numbers}
-    for figure in paper.figures:
-        name = figure.name.removeprefix(f"{paper.source}_")
-        for line in figure_problems(figure, paper.vocabulary, tables):
-            yield f"{name}.{line}"
-
-
-def claim_problems(
-    claim: Claim, words: Vocabulary, numbers: Iterable[PublishedNumber]
-) -> Iterator[str]:
+def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedNumber]) -> Lines:
     """Yield keys that do not belong to the kind, and unknown losses, metrics and levels.
 
     ``numbers``: those that its arms may be held against.
     """
     needed, allowed = KEYS[claim.kind]
-    optional = {key for keys in KEYS.values() for part in keys for key in part}
-    for key in sorted(optional):
-        value = getattr(claim, key)
-        given = value is not None and value != () and value != 0.0
+    for key in sorted({key for keys in KEYS.values() for part in keys for key in part}):
+        given = getattr(claim, key) not in (None, (), 0.0)
         if key in needed and not given:
             yield f"{claim.name}.{key}  is missing; the kind '{claim.kind}' needs it"
         elif given and key not in (*needed, *allowed):
             kinds = [kind for kind, keys in KEYS.items() if key in (*keys[0], *keys[1])]
             yield f"{claim.name}.{key}  is only for the kinds {', '.join(kinds)}"
-    losses = load_catalogue()
+    place = f"{claim.name}  "
     for arm in claim.arms:
         if PRINTED in arm.where:
-            yield from rival_problems(claim, arm, numbers)
+            yield from _rival_problems(claim, arm, list(numbers))
             continue
-        place, named = f"{claim.name}  ", [*arm.where, *arm.prefer]
-        yield from unknown(place, "loss", [arm.loss], losses)
-        yield from condition_problems(place, arm.loss, named, words)
+        yield from _unknown(place, "loss", [arm.loss], load_catalogue())
+        yield from _condition_problems(place, arm.loss, [*arm.where, *arm.prefer], words)
     for metric in claim.metrics:
         problem = check_metric(metric)
         if claim.kind == "cost_ratio" or metric in COST_METRICS:
@@ -258,29 +234,54 @@ def claim_problems(
             problem = None if known else unknown_name("cost", metric, COST_METRICS)
             if claim.kind == "monotone" and claim.margin is None:
                 problem = f"'{metric}' has no margin; state one with the key 'margin'"
-        elif claim.margin is None and problem is None and margin_of(metric, load_margins()) is None:
+        elif claim.margin is None and problem is None and margin_of(metric) is None:
             problem = f"'{metric}' has no margin; state one in points with the key 'margin'"
         if problem:
             yield f"{claim.name}.metrics  {problem}"
-    scores = [metric for metric in claim.metrics if metric not in COST_METRICS]
+    scores = not set(claim.metrics) <= set(COST_METRICS)
     if scores and claim.margin is not None and claim.margin > MOST_POINTS:
         yield f"{claim.name}.margin  is of scores; write at most {MOST_POINTS} points"
     # by their text, as their arms are found
     levels = [str(value) for value in (claim.levels.values if claim.levels else ())]
     named = [str(each) for each in (claim.best, *claim.near) if each is not None]
-    yield from unknown(f"{claim.name}  ", "level", named, levels)
+    yield from _unknown(place, "level", named, levels)
 
 
-def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) -> Iterator[str]:
+def _rival_problems(claim: Claim, arm: Arm, numbers: list[PublishedNumber]) -> Lines:
+    """Yield what is wrong with an arm of a printed table; ``numbers`` are those of the paper."""
+    tables = {f"{each.source}/{each.table}" for each in numbers}
+    table = str(arm.where[PRINTED])
+    if claim.kind != "beats" or arm not in claim.second:
+        yield f"{claim.name}  a printed number can only be the second of the kind 'beats'"
+    if table not in tables:
+        yield f"{claim.name}  {unknown_name('printed table', table, tables)}"
+        return
+    rows = [each for each in numbers if f"{each.source}/{each.table}" == table]
+    places = [
+        (dataset, scope.protocol, metric)
+        for scope in claim.published
+        for dataset in scope.datasets
+        for metric in claim.metrics
+    ]
+    for place in places:
+        found = printed_numbers(arm, *place, rows)
+        if len(found) != 1:
+            yield (
+                f"{claim.name}  {table} prints {len(found)} numbers of {arm.loss} for "
+                f"{' '.join(filter(None, place))}; an arm needs one (embedding_dim tells several "
+                "apart)"
+            )
+
+
+def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) -> Lines:
     """Yield missing keys of panels, and unknown losses, metrics, conditions and tables."""
-    losses, tables = load_catalogue(), set(tables)
     for number, panel in enumerate(figure.panels):
         place = f"panels.{number}"
         for key in NEEDED[figure.kind]:
             if not getattr(panel, key):
                 yield f"{place}.{key}  is missing; a figure of kind '{figure.kind}' needs it"
         named = filter(None, (panel.loss, panel.baseline, panel.loss_against))
-        yield from unknown(f"{place}  ", "loss", named, losses)
+        yield from _unknown(f"{place}  ", "loss", named, load_catalogue())
         for key in ("baseline", "loss_against"):
             if getattr(panel, key) == panel.loss:
                 yield f"{place}.{key}  is the loss of the panel; name another, or leave it out"
@@ -288,9 +289,9 @@ def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) ->
             yield f"{place}.second  is '{panel.first}', as the first; name another word"
         if problem := check_metric(panel.metric):
             yield f"{place}.metric  {problem}"
-        axis = [name for name in (*panel.x.split(" - "), panel.parameter) if name]
-        names = [name for name in axis if name != BATCH_SIZE]
-        yield from condition_problems(f"{place}.x  ", panel.loss, names, words)
+        axis = (*panel.x.split(" - "), panel.parameter)
+        names = [name for name in axis if name not in ("", BATCH_SIZE)]
+        yield from _condition_problems(f"{place}.x  ", panel.loss, names, words)
         if panel.published:
             printed = [panel.published.table]
-            yield from unknown(f"{place}.published.table  ", "table", printed, tables)
+            yield from _unknown(f"{place}.published.table  ", "table", printed, tables)

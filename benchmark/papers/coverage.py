@@ -8,100 +8,77 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import pandas as pd
 
 from benchmark.datasets import dataset_metrics
 from benchmark.metrics.names import metric_of
-from benchmark.papers.candidates import Candidate, candidates
-from benchmark.papers.library import countable_numbers, vocabulary_of
-from benchmark.papers.matching import fits, match, stated_by
+from benchmark.papers.matching import Candidate, candidates, fits, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.printed.gap import GAP, gap_decreases
+from benchmark.papers.paper import countable_numbers, vocabulary_of
+from benchmark.papers.quantities import GAP, gap_decreases
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.runs.folders import status_of
 from benchmark.study import Study
 from benchmark.study.grid import expand
 
-FINISHED, PLANNED, OUTSIDE, MISSING = "finished", "planned", "outside", "missing"
-STATES = (FINISHED, PLANNED, OUTSIDE, MISSING)
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """The state of one published number: its run, or the reason why there is none."""
-
-    paper: str
-    table: str
-    row_label: str
-    dataset: str
-    protocol: str
-    metric: str
-    value: float
-    line: int
-    state: str
-    study: str = ""
-    run: str = ""
-    reason: str = ""
+STATES = FINISHED, PLANNED, OUTSIDE, MISSING = "finished", "planned", "outside", "missing"
+COLUMNS = (
+    *("paper", "table", "row_label", "dataset", "protocol", "metric", "value", "line"),
+    *("state", "study", "run", "reason"),
+)
 
 
 def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
-    """Return one row per countable number, with the fields of ``Coverage``.
+    """Return one row per countable number (``COLUMNS``): its run, or the reason why it has none.
 
     A number is covered by studies that name its paper or table.
     """
     grids = [(study, list(candidates(study).values())) for study in studies]
-    rows = [asdict(_covered(number, grids, results)) for number in countable_numbers()]
-    return pd.DataFrame(rows, columns=[item.name for item in fields(Coverage)])
+    rows = []
+    for each in countable_numbers():
+        printed = (each.source, each.table, each.row_label, each.dataset, each.protocol)
+        state = (OUTSIDE, "", "", each.outside) if each.outside else _state(each, grids, results)
+        rows.append([*printed, each.metric, float(each.value), each.line, *state])
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _covered(
+def _state(
     number: PublishedNumber, grids: Iterable[tuple[Study, list[Candidate]]], results: Path
-) -> Coverage:
-    printed = (number.source, number.table, number.row_label, number.dataset, number.protocol)
-    row = Coverage(*printed, number.metric, float(number.value), number.line, MISSING)
-    if number.outside:
-        return replace(row, state=OUTSIDE, reason=number.outside)
-    reasons = ["there is no study"]
+) -> tuple[str, str, str, str]:
+    """Return state, study, run and reason of a number that is not outside."""
+    reasons = []
     for study, grid in grids:
         if not {number.source, f"{number.source}/{number.table}"} & set(study.references.published):
             continue
         candidate, words = _candidate(number, grid)
-        if candidate is None:
-            reasons.append(words)
-            continue
-        state = FINISHED if _finished(number, candidate, study, results) else PLANNED
-        run = candidate.cell.label
-        return replace(row, state=state, study=study.name, run=run, reason=words)
+        if candidate is not None:
+            state = FINISHED if _finished(number, candidate, study, results) else PLANNED
+            return state, study.name, candidate.cell.label, words
+        reasons.append(words)
     # the study of the paper's own datasets knows best what is missing: its reason is the longest
-    return replace(row, reason=max(reasons[1:] or reasons, key=len))
+    return MISSING, "", "", max(reasons or ["there is no study"], key=len)
 
 
 def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidate | None, str]:
     """Return the candidate that a number belongs to with a remark, or None and the reason."""
-    stated = stated_by(number, vocabulary_of(number.source))
+    stated, metric = stated_by(number, vocabulary_of(number.source)), number.metric
     if not number.is_score:
-        quantity = load_vocabulary().quantities.get(number.metric)
+        quantity = load_vocabulary().quantities.get(metric)
         fitting = [each for each in grid if fits(stated, each)] if quantity else []
         if quantity is None or not fitting:
-            return None, f"'{number.metric}' is not measured by any run"
+            return None, f"'{metric}' is not measured by any run"
         return fitting[0], f"no score: measured by {quantity.source}, not judged"
     found = match(stated, grid)
     if found.candidate is None:
         return None, found.reason
-    if not _measures(found.candidate, number.metric):
-        return None, f"'{number.metric}' is not measured in {found.candidate.cell.setting}"
-    return found.candidate, ""
-
-
-def _measures(candidate: Candidate, metric: str) -> bool:
-    family = metric_of(metric)
-    if family is None or family.family not in dataset_metrics(candidate.settings["dataset.name"]):
-        return False
+    family, dataset = metric_of(metric), found.candidate.settings["dataset.name"]
     k = metric.removeprefix("recall_at_")
-    return k == metric or int(k) in candidate.recall_at
+    measured = family is not None and family.family in dataset_metrics(dataset)
+    if not measured or (k != metric and int(k) not in found.candidate.recall_at):
+        return None, f"'{metric}' is not measured in {found.candidate.cell.setting}"
+    return found.candidate, ""
 
 
 def _finished(number: PublishedNumber, candidate: Candidate, study: Study, results: Path) -> bool:
@@ -115,26 +92,23 @@ def _finished(number: PublishedNumber, candidate: Candidate, study: Study, resul
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
     """Return the count of each state per paper and table, with their sum as ``numbers``."""
+
+    def in_print_order(names: pd.Series[str]) -> pd.Series[str]:
+        """Return keys that sort table2 before table10, and both before tableS1."""
+        return names.map(lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(4), name))
+
     states = pd.crosstab([table["paper"], table["table"]], table["state"])
     states = states.reindex(columns=list(STATES), fill_value=0).rename_axis(columns=None)
     states.insert(0, "numbers", states.sum(axis=1))
     order = ["paper", "table"]
-    return states.reset_index().sort_values(order, key=_in_print_order, ignore_index=True)
-
-
-def _in_print_order(names: pd.Series[str]) -> pd.Series[str]:
-    """Return keys that sort table2 before table10, and both before tableS1."""
-    return names.map(lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(4), name))
+    return states.reset_index().sort_values(order, key=in_print_order, ignore_index=True)
 
 
 def as_text(table: pd.DataFrame) -> str:
     """Return the coverage for a terminal, and why some numbers have no run."""
     shown = counts(table)
-    shown.loc[len(shown)] = {
-        "paper": "all",
-        "table": "",
-        **shown.drop(columns=["paper", "table"]).sum(),
-    }
+    sums = shown.drop(columns=["paper", "table"]).sum()
+    shown.loc[len(shown)] = {"paper": "all", "table": "", **sums}
     shown.insert(3, "in a study", shown[FINISHED] + shown[PLANNED])
     text = [shown.drop(columns=PLANNED).to_string(index=False)]
     for state, head in ((OUTSIDE, "outside of the studies"), (MISSING, "missing")):

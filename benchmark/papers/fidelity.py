@@ -15,15 +15,14 @@ from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
 from benchmark.core.plain import parse_yaml
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.facts import FACTS, LARGE, Effect, Fact, common_facts
-from benchmark.papers.paper import load_papers
+from benchmark.papers.paper import Effect, Fact, load_papers, read_facts
 from benchmark.study import Study
+from benchmark.study.data_files import FIDELITY, PACKAGE
 from benchmark.study.recipes import overlay, read_recipe
 
 OTHER_ITEMS = ("dataset",)  # what a fact may be about besides the values of a recipe
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
-Equal = Literal["yes", "no", "not stated"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Row:
     stated_in: str
     code: str
     ours: str
-    equal: Equal
+    equal: Literal["yes", "no", "not stated"]
     effect: Effect
     reason: str
 
@@ -51,7 +50,19 @@ class Row:
     @property
     def large(self) -> bool:
         """Return whether the expected effect is above 0.3 points."""
-        return self.effect in LARGE
+        return self.effect in ("0.3 to 1", "above 1")
+
+    @classmethod
+    def of(cls, recipe: str, item: str, fact: Fact, value: Any) -> "Row":
+        """Return what a fact says beside the ``value`` of a recipe."""
+        stated = fact.code or fact.paper
+        equal: Literal["yes", "no", "not stated"] = "not stated"
+        if stated:
+            equal = "yes" if parse_yaml(stated)[0] == value else "no"
+        ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
+        ours = ours.removesuffix("...\n").strip()
+        papers = (fact.paper, fact.stated_in, fact.code)
+        return cls(recipe, item, *papers, ours, equal, fact.effect, fact.reason)
 
 
 def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> list[Row]:
@@ -68,30 +79,29 @@ def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> lis
     }
     if missing := [item for item, fact in last.items() if fact is None]:
         raise ReferenceDataError(
-            f"recipe '{recipe}': no row of any {FACTS} is about {', '.join(missing)}; add what the "
-            "paper and its authors' code say, or that they do not"
+            f"recipe '{recipe}': no row of any {FIDELITY} is about {', '.join(missing)}; add what "
+            "the paper and its authors' code say, or that they do not"
         )
-    rows = [_row(recipe, item, fact, values[item]) for item, fact in last.items() if fact]
+    rows = [Row.of(recipe, item, fact, values[item]) for item, fact in last.items() if fact]
     others = [each for each in own if each.item in OTHER_ITEMS]
-    return rows + [_row(recipe, each.item, each, None) for each in others]
+    return rows + [Row.of(recipe, each.item, each, None) for each in others]
 
 
 def study_ledger(study: Study) -> list[Row]:
     """Return the ledgers of the recipes of a study; raise ReferenceDataError."""
     papers = load_papers().values()
-    facts = [*common_facts(), *(fact for paper in papers for fact in paper.facts)]
+    facts = [*read_facts(PACKAGE, []), *(fact for paper in papers for fact in paper.facts)]
     names = dict.fromkeys(block.recipe_name for block in study.blocks if block.recipe_name)
-    return [row for name in names for row in ledger(name, recipe_values(study, name), facts)]
+    return [row for name in names for row in ledger(name, _recipe_values(study, name), facts)]
 
 
-def recipe_values(study: Study, recipe: str) -> dict[str, Any]:
+def _recipe_values(study: Study, recipe: str) -> dict[str, Any]:
     """Return all values of a recipe by key, with those of the losses that it trains in a study.
 
     What a study itself varies, such as the temperatures of a sweep, is not the recipe's.
     """
     file = read_recipe(recipe, study.path)
-    complete = overlay(file, {})
-    losses = load_catalogue()
+    complete, losses = overlay(file, {}), load_catalogue()
     values: dict[str, Any] = {}
     for block in study.blocks:
         if block.recipe_name != recipe:
@@ -99,8 +109,7 @@ def recipe_values(study: Study, recipe: str) -> dict[str, Any]:
         if not block.overrides:
             complete = block.recipe
         for loss in block.losses:
-            defaults = defaults_of(losses[loss.name].config)
-            plain = {**defaults, **file.losses.get(loss.name, {})}
+            plain = {**defaults_of(losses[loss.name].config), **file.losses.get(loss.name, {})}
             values |= {f"losses.{loss.name}.{name}": value for name, value in plain.items()}
     more = {"loss_precision": file.loss_precision, "options": file.options}
     return dict(_flat({**asdict(complete), **more})) | values
@@ -114,18 +123,6 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield f"{prefix}{key}", value
 
 
-def _row(recipe: str, item: str, fact: Fact, value: Any) -> Row:
-    stated = fact.code or fact.paper
-    equal: Equal = "not stated"
-    if stated:
-        equal = "yes" if parse_yaml(stated)[0] == value else "no"
-    ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
-    ours = ours.removesuffix("...\n").strip()
-    return Row(
-        recipe, item, fact.paper, fact.stated_in, fact.code, ours, equal, fact.effect, fact.reason
-    )
-
-
 def as_table(rows: Iterable[Row]) -> pd.DataFrame:
     """Return the ledger with one row for each value."""
     return pd.DataFrame([asdict(row) for row in rows], columns=[item.name for item in fields(Row)])
@@ -135,17 +132,15 @@ def as_text(rows: Iterable[Row], shown: Iterable[Row]) -> str:
     """Return ``shown`` for a terminal, by recipe, and how many of all ``rows`` deviate."""
     rows, lines = list(rows), []
     for recipe, group in as_table(shown).groupby("recipe", sort=False):
-        part = group.drop(columns=["recipe", "stated_in", "reason"]).to_dict("records")
+        part = group.to_dict("records")
         widths = {
             name: min(34, max(len(name), *(len(row[name]) for row in part))) for name in COLUMNS
         }
-        lines += [
-            f"{recipe}",
-            "  " + "  ".join(f"{name:{widths[name]}}" for name in COLUMNS) + "  reason",
-        ]
-        for row, reason in zip(part, group["reason"], strict=True):
+        head = "  ".join(f"{name:{widths[name]}}" for name in COLUMNS)
+        lines += [f"{recipe}", f"  {head}  reason"]
+        for row in part:
             cells = "  ".join(f"{row[name] or '-':{widths[name]}}" for name in COLUMNS)
-            lines.append(f"  {cells}  {reason}".rstrip())
+            lines.append(f"  {cells}  {row['reason']}".rstrip())
         lines.append("")
     recipes = len({row.recipe for row in rows})
     large = sum(row.large for row in rows)

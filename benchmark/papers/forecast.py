@@ -8,11 +8,10 @@ import pandas as pd
 
 from benchmark.core.records import Cell
 from benchmark.metrics.names import display_name
-from benchmark.papers.candidates import candidates
-from benchmark.papers.library import asked_numbers, vocabulary_of
-from benchmark.papers.margins import load_margins, margin_of
-from benchmark.papers.matching import match, stated_by
+from benchmark.papers.matching import candidates, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.paper import asked_numbers, vocabulary_of
+from benchmark.papers.vocabulary import margin_of
 from benchmark.stats.looks import level_of
 from benchmark.stats.planning import POWER, Design, chance_to_confirm, seeds_needed, smallest_drift
 from benchmark.study import Study
@@ -57,7 +56,7 @@ def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[Design, list[
     found = {}
     for key, members in groups.items():
         numbers, cells = map(list, zip(*members, strict=True))
-        margins = [margin_of(each.metric, load_margins(), each.points) for each in numbers]
+        margins = [margin_of(each.metric, each.points) for each in numbers]
         design = Design(
             seeds=min(seeds[cell] for cell in cells),
             spread=max(spreads[key[2:]], default=math.nan),

@@ -18,14 +18,106 @@ ambiguous and is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
-from benchmark.core.records import Cell
-from benchmark.papers.candidates import Candidate
-from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.vocabulary import SPLIT, Requirement, Vocabulary, load_vocabulary
+from benchmark.core.options import defaults_of
+from benchmark.core.records import Cell, RunSpec, settings_of
+from benchmark.datasets import DATASETS
+from benchmark.papers.numbers import BATCH_SIZE, PublishedNumber
+from benchmark.papers.vocabulary import (
+    EMBEDDING_DIM,
+    OPTIONS,
+    SPLIT,
+    Requirement,
+    Vocabulary,
+    load_vocabulary,
+)
+from benchmark.study import Study
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cell of a study's grid.
+
+    settings      the columns of ``runs.csv`` that its runs share, and the options by name
+    by_option     the columns that options of the recipe change
+    by_variant    the hyperparameters that the study itself sets
+    backbone      in the papers' words
+    evaluated_on  the datasets that its scores are measured on
+    recall_at     the K that are measured
+    """
+
+    cell: Cell
+    settings: Mapping[str, Any]
+    by_option: frozenset[str]
+    by_variant: frozenset[str]
+    backbone: str
+    evaluated_on: tuple[str, ...]
+    recall_at: tuple[int, ...]
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """The columns in which it differs from its recipe and loss as they stand."""
+        return self.by_option | self.by_variant
+
+    @property
+    def reading(self) -> int:
+        """0 for runs that are no other reading of their rows, else the place of their reading."""
+        readings = enumerate(load_vocabulary().readings, 1)
+        return next((at for at, each in readings if each in self.cell.setting.options), 0)
+
+    @property
+    def runs(self) -> tuple[str, int, Mapping[str, Any]]:
+        """What candidates that differ in their name alone have in common."""
+        return self.cell.dataset, self.cell.batch_size, {**self.settings, OPTIONS: ()}
+
+
+Candidates = Mapping[Cell, Candidate]
+
+
+def candidates(study: Study) -> Candidates:
+    """Return the candidates of a study by their cells, in the order of the study."""
+    found: dict[Cell, Candidate] = {}
+    for block in study.blocks:
+        own = {loss.label: frozenset(f"loss.{name}" for name in loss.own) for loss in block.losses}
+        for spec in block.specs():
+            if spec.cell not in found:
+                columns = _overridden(block.overrides, spec.loss.name)
+                found[spec.cell] = _candidate(spec, columns, own[spec.loss.label])
+    return found
+
+
+def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[str]) -> Candidate:
+    words, settings, dataset = load_vocabulary(), settings_of(spec), spec.dataset
+    backbone = words.backbone(spec.recipe.model.backbone)
+    width = words.conditions[EMBEDDING_DIM].column
+    if settings.get(width) is None:
+        settings[width] = words.widths.get(backbone)
+    also: dict[str, Any] = {}  # the other datasets that protocols of a training set are named after
+    if dataset.name in DATASETS.names():
+        also = {**defaults_of(DATASETS[dataset.name].target.Config), **dataset.params}
+    return Candidate(
+        spec.cell,
+        {**settings, OPTIONS: spec.setting.options},
+        by_option,
+        by_variant,
+        backbone,
+        (dataset.label, *also.get("landmarks", ()), *also.get("evaluated_on", ())),
+        tuple(spec.recipe.evaluation.recall_at),
+    )
+
+
+def _overridden(overrides: Mapping[str, Any], loss: str) -> frozenset[str]:
+    """Return the columns that are laid over a recipe for a loss (registry name)."""
+    found = {f"loss.{name}" for name in overrides.get("losses", {}).get(loss, {})}
+    for section, values in overrides.items():
+        if section != "losses":
+            flat = {**values, **(values.get("params") or {} if section == "sampler" else {})}
+            found |= {f"recipe.{section}.{name}" for name in flat if name != "params"}
+    return frozenset(found)
 
 
 @dataclass(frozen=True)
@@ -68,8 +160,8 @@ class Match:
 def stated_by(number: PublishedNumber, words: Vocabulary) -> Stated:
     """Return what a published number states and means of its runs."""
     means = dict(number.means)
-    implied_size = means.pop("batch_size", None)
-    dim = {"embedding_dim": number.embedding_dim} if number.embedding_dim else {}
+    implied_size = means.pop(BATCH_SIZE, None)
+    dim = {EMBEDDING_DIM: number.embedding_dim} if number.embedding_dim else {}
     size = number.batch_size if number.batch_size is not None else implied_size
     return Stated(
         number.dataset,
@@ -100,52 +192,34 @@ def match(
     fitting = [each for each in here if fits(stated, each)]
     if not fitting:
         return Match(None, reason=f"{words} with {stated.text}")
-    readings = load_vocabulary().readings
-    rank = min(_rank(each, readings) for each in fitting)
-    group = [each for each in fitting if _rank(each, readings) == rank]
+    reading = min(each.reading for each in fitting)
+    group = [each for each in fitting if each.reading == reading]
     first = max(group, key=lambda each: len(each.cell.setting.options))
-    if not all(each.same_runs(first) for each in group):
+    if any(each.runs != first.runs for each in group):
         names = ", ".join(each.cell.label for each in group)
         return Match(None, reason=f"ambiguous: only {stated.text} is stated; fitting are {names}")
-    return Match(first, split_of(stated, first, splits.get(first.cell, frozenset())))
+    asked = [each for each in stated.requirements if each.condition.column == SPLIT]
+    suffix = "".join(str(end) for each in asked for end in each.condition.values.get(each.word, ()))
+    if stated.dataset != first.cell.dataset:
+        named = "_".join(filter(None, (stated.dataset, stated.protocol)))
+        return Match(first, f"{named}{suffix}")
+    scored = splits.get(first.cell, frozenset())
+    only = "test" if "test" in scored or len(scored) != 1 else next(iter(scored))
+    return Match(first, f"{stated.protocol or only}{suffix}")
 
 
 def fits(stated: Stated, candidate: Candidate) -> bool:
     """Return whether rules 1 to 3 hold."""
     cell = candidate.cell
+    changed = candidate.by_variant if candidate.reading else candidate.changed
     return (
         stated.dataset in candidate.evaluated_on
         and stated.loss == cell.base_loss
         and stated.backbone in ("", candidate.backbone)
         and stated.batch_size in (None, cell.batch_size)
         and all(each.met(candidate.settings) for each in stated.requirements)
-        and not unstated(stated, candidate)
+        and all(
+            any(each.condition.covers(column) for each in stated.requirements)
+            for column in changed - set(stated.free)
+        )
     )
-
-
-def unstated(stated: Stated, candidate: Candidate) -> set[str]:
-    """Return the changed settings of a candidate that nothing stated covers."""
-    options = candidate.cell.setting.options
-    reading = any(each in options for each in load_vocabulary().readings)
-    changed = candidate.by_variant if reading else candidate.changed
-    return {
-        column
-        for column in changed - set(stated.free)
-        if not any(each.condition.covers(column) for each in stated.requirements)
-    }
-
-
-def _rank(candidate: Candidate, readings: Sequence[str]) -> int:
-    """Return 0 for runs that are no other reading of the row, else the place of their reading."""
-    options = candidate.cell.setting.options
-    return next((at for at, each in enumerate(readings, 1) if each in options), 0)
-
-
-def split_of(stated: Stated, candidate: Candidate, splits: Set[str]) -> str:
-    """Return the split that rule 4 means."""
-    asked = [each for each in stated.requirements if each.condition.column == SPLIT]
-    suffix = "".join(str(end) for each in asked for end in each.condition.values.get(each.word, ()))
-    if stated.dataset != candidate.cell.dataset:
-        return "_".join(filter(None, (stated.dataset, stated.protocol))) + suffix
-    only = "test" if "test" in splits or len(splits) != 1 else next(iter(splits))
-    return f"{stated.protocol or only}{suffix}"

@@ -1,4 +1,6 @@
-"""A published number: one row of a paper's ``results.csv``, in the suite's own names."""
+"""What papers print: numbers (``results.csv``), and how tables and figures follow from them."""
+
+from __future__ import annotations
 
 import re
 from collections.abc import Mapping
@@ -9,16 +11,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from benchmark.core.plain import whole_number
+from benchmark.papers.reading import Closed, Distinct
 from benchmark.stats.judgement import NUMBER
 
 # Factor from the printed unit to percentage points; other units are no scores.
 SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
-_SCORE = re.compile(r"recall_at_\d+|map_at_r|map")
+BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
 
 
-def empty_as_none(value: Any) -> Any:
-    """Return None for an empty field of a CSV file."""
+def _empty_as_none(value: Any) -> Any:
     return None if value == "" else value
 
 
@@ -46,8 +48,7 @@ def _counted(value: Any) -> Any:
     return value
 
 
-def embedding_sizes(value: Any) -> Any:
-    """Return the text of an embedding's size as papers print it: one, or several as 512/64."""
+def _embedding_sizes(value: Any) -> Any:
     if value and not re.fullmatch(r"[1-9]\d{0,5}(/[1-9]\d{0,5})*", value, re.ASCII):
         raise ValueError("a size is a whole number from 1 to 999999, or several such as 512/64")
     return value
@@ -56,15 +57,14 @@ def embedding_sizes(value: Any) -> Any:
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # A table, figure or version of a paper: part of the names of files.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}$")]
-Number = Annotated[float, Field(ge=0, lt=1e12)]
-Count = Annotated[int, Field(ge=0, lt=10**9)]
 Size = Annotated[int, Field(ge=1, lt=10**9, strict=True)]  # of a batch, of an embedding
 MaybeNumber = Annotated[
-    Annotated[Number, BeforeValidator(_printed)] | None, BeforeValidator(empty_as_none)
+    Annotated[float, Field(ge=0, lt=1e12), BeforeValidator(_printed)] | None,
+    BeforeValidator(_empty_as_none),
 ]
 MaybeCount = Annotated[
     Annotated[int, Field(ge=1, lt=10**9), BeforeValidator(_counted)] | None,
-    BeforeValidator(empty_as_none),
+    BeforeValidator(_empty_as_none),
 ]
 
 
@@ -73,7 +73,7 @@ class PublishedNumber:
     """The columns of ``results.csv``; from ``line`` on, what follows from them and the folder.
 
     provenance  who obtained it: the paper's method, another one trained by its authors, another
-    paper
+                paper
     conditions  what the row states beyond its columns; {condition: word} of the vocabulary
     line        in the file
     source      the paper and its version: "roadmap2021v2"
@@ -89,7 +89,7 @@ class PublishedNumber:
     dataset: str
     protocol: str
     backbone: str
-    embedding_dim: Annotated[str, BeforeValidator(embedding_sizes)]
+    embedding_dim: Annotated[str, BeforeValidator(_embedding_sizes)]
     batch_size: MaybeCount
     conditions: Annotated[Mapping[str, str], BeforeValidator(_conditions)]
     metric: Text
@@ -111,7 +111,8 @@ class PublishedNumber:
     @property
     def is_score(self) -> bool:
         """Whether it is a recall or (m)AP of a whole test set, which a verdict can judge."""
-        return self.unit in SCORE_UNITS and _SCORE.fullmatch(self.metric) is not None
+        known = re.fullmatch(r"recall_at_\d+|map_at_r|map", self.metric)
+        return self.unit in SCORE_UNITS and known is not None
 
     @property
     def reproducible(self) -> bool:
@@ -167,3 +168,109 @@ class PublishedNumber:
 # What chooses and arranges rows, besides the conditions that they state.
 _FOLLOWING = ("line", "means", "outside", "conditions")
 COLUMNS = tuple(each.name for each in fields(PublishedNumber) if each.name not in _FOLLOWING)
+Columns = Annotated[tuple[str, ...], Field(min_length=1), Distinct]
+
+
+@dataclass(frozen=True)
+class PrintedTable(Closed):
+    """One printed table: the columns of ``results.csv`` that make its sections, rows and columns.
+
+    read_as     {column: {printed value: the value it is arranged under}}
+    """
+
+    title: str
+    rows: Columns
+    columns: Columns
+    sections: Annotated[tuple[str, ...], Distinct] = ()
+    read_as: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def read(self, number: PublishedNumber, column: str) -> str:
+        """Return the value of a column that a number is arranged under."""
+        value = number.field(column)
+        return self.read_as.get(column, {}).get(value, value)
+
+
+@dataclass(frozen=True)
+class FootnoteRule(Closed):
+    """Rows of the table ``at`` that another table, "paper/table", prints with other values."""
+
+    at: str
+    also: str
+    where: Mapping[str, str] = field(default_factory=dict)
+    also_where: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class TestSet(Closed):
+    """Where a line of a figure is measured.
+
+    dataset   label of our runs
+    split     of our runs; empty means the only test split
+    printed   dataset of the published numbers beside it, where it is not ``dataset``
+    protocol  of the published numbers
+    """
+
+    __test__ = False  # not a test of pytest's
+    dataset: str
+    split: str = ""
+    printed: str = ""
+    protocol: str = ""
+
+
+@dataclass(frozen=True)
+class PrintedValues(Closed):
+    """Published numbers beside a panel: their table, and their x where it is a hyperparameter."""
+
+    table: str
+    at: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+@dataclass(frozen=True)
+class Panel(Closed):
+    """One panel; which fields count depends on the kind of its figure.
+
+    x           "batch_size", a condition of the vocabulary, a hyperparameter, or the difference of
+                two
+    words       names of the places on an axis of words, in order
+    default     the x that the others are compared with; None: recipe and loss as they stand
+    """
+
+    title: str
+    loss: str
+    metric: str
+    backbone: str
+    test_sets: Annotated[tuple[TestSet, ...], Field(min_length=1), Distinct]
+    x: str = ""
+    label: str = ""
+    scale: Literal["linear", "log"] = "linear"
+    batch_size: Size | None = None
+    baseline: str = ""
+    published: PrintedValues | None = None
+    loss_against: str = ""
+    parameter: str = ""
+    first: str = ""
+    second: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Figure(Closed):
+    """One figure. ``name`` is that of its files, ``source`` the paper that prints it, or ""."""
+
+    title: str
+    kind: Literal["sweep", "gain", "convergence", "effect"]
+    studies: tuple[str, ...]
+    panels: Annotated[tuple[Panel, ...], Field(min_length=1)]
+    name: str = ""
+    source: str = ""
+
+
+NEEDED = {  # keys of a panel by kind of figure
+    "sweep": ("x",),
+    "gain": ("loss_against",),
+    "convergence": (),
+    "effect": ("parameter", "first", "second"),
+}

@@ -1,28 +1,40 @@
-"""One folder a paper: everything that is known of it as data, read and checked as a whole.
+"""One folder a paper: all that is known of it as data, checked; and what all papers together know.
 
 ``docs/papers.md`` describes the files. Papers are the folders with a ``paper.yaml`` in this
 package and in the folders named by ``BENCHMARK_PLUGINS``.
 """
 
 import functools
-from collections.abc import Mapping
+import itertools
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.arrangements import Figure, FootnoteRule, PrintedTable
+from benchmark.core.errors import ReferenceDataError, unknown_name
+from benchmark.core.plain import YamlError, parse_yaml
 from benchmark.papers.checks import paper_problems
-from benchmark.papers.claims.model import Claim
-from benchmark.papers.facts import Fact, read_facts
-from benchmark.papers.numbers import Name, PublishedNumber, Text
-from benchmark.papers.reading import Closed, read_csv, read_yaml
+from benchmark.papers.claims import Claim
+from benchmark.papers.numbers import (
+    Figure,
+    FootnoteRule,
+    Name,
+    PrintedTable,
+    PublishedNumber,
+    Text,
+)
+from benchmark.papers.reading import Closed, read_csv, read_own, read_yaml
 from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
-from benchmark.study.data_files import PACKAGE, PAPER, paper_folders
+from benchmark.study.data_files import FIDELITY, PACKAGE, PAPER, paper_folders, published_names
+from benchmark.study.documents import JOINT
 
-T = TypeVar("T")
+THIS_SUITE = "this suite"  # where the source of an own claim begins
+# The change of a score that a deviation is expected to make, in points; judged, not measured.
+Effect = Literal["none", "below 0.3", "0.3 to 1", "above 1"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,57 @@ class Outside(Closed):
 
     rows: Mapping[str, Any]
     reason: Text
+
+
+def _as_in_recipes(value: str) -> str:
+    """Return a text that is empty or a value as recipes have them, with which it is compared."""
+    try:
+        if not value or parse_yaml(value).lines:
+            return value
+        problem = "blank or a comment"
+    except YamlError as error:
+        problem = str(error)
+    raise ValueError(f"is no value of a recipe ({problem}); put a text into quotes")
+
+
+Stated = Annotated[str, BeforeValidator(_as_in_recipes)]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A row of ``fidelity.csv``: what a paper and its authors' code say about a recipe's value.
+
+    The file lies in a paper's folder. The one beside this module holds values of no paper.
+
+    recipe     names of recipes, with * for any part; several are separated by spaces
+    item       keys such as optimizer.lr, losses.roadmap.delta or options.sota.input.resize
+    paper      what the paper states, and ``stated_in`` where; empty: it does not
+    code       what the authors' code does; empty: it does not say, or there is none
+    effect     of the difference on a score, in points
+    """
+
+    recipe: Text
+    item: Text
+    paper: Stated
+    stated_in: str
+    code: Stated
+    effect: Effect
+    reason: str
+    line: int = 0
+
+    def is_of(self, recipe: str) -> bool:
+        """Return whether the row holds for this recipe."""
+        return any(fnmatch(recipe, each) for each in self.recipe.split())
+
+    def is_about(self, item: str) -> bool:
+        """Return whether the row holds for this value."""
+        return any(fnmatch(item, each) for each in self.item.split())
+
+
+def read_facts(folder: Path, problems: list[str]) -> tuple[Fact, ...]:
+    """Return the facts of a folder, none without a file; add what is wrong to ``problems``."""
+    path = folder / FIDELITY
+    return tuple(read_csv(path, Fact, problems)) if path.exists() else ()
 
 
 @dataclass(frozen=True)
@@ -143,9 +206,11 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
     """Return the paper in ``folder``, adding what is wrong with it to ``problems``."""
     before = len(problems)
     about = read_yaml(folder / PAPER, PaperFile, problems)
-    implied = _listed(folder, "implied", Implied, problems)
-    outside = _listed(folder, "outside", Outside, problems)
-    footnotes = _listed(folder, "footnotes", FootnoteRule, problems)
+    listed: dict[str, tuple[Any, ...]] = {}  # files that hold one list, under their own name
+    for name, kind in (("implied", Implied), ("outside", Outside), ("footnotes", FootnoteRule)):
+        file = make_dataclass(name, [(name, tuple[kind, ...])], bases=(Closed,), frozen=True)  # type: ignore[valid-type]
+        found = read_yaml(folder / f"{name}.yaml", file, problems)
+        listed[name] = () if found is None else getattr(found, name)
     claims = read_yaml(folder / "claims.yaml", dict[Name, Claim], problems) or {}
     tables = read_yaml(folder / "tables.yaml", dict[str, PrintedTable], problems) or {}
     figures = read_yaml(folder / "figures.yaml", dict[Name, Figure], problems) or {}
@@ -155,44 +220,171 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
     if about is None or len(problems) > before:
         return None
     words = load_vocabulary().extended(about.methods, about.conditions, about.names)
-    source = folder.name + (list(about.versions) or [""])[-1]
-    paper = Paper(
-        folder.name, folder, about, words, (), (), tables, (), footnotes, facts, implied, outside
-    )
+    paper = Paper(folder.name, folder, about, words, (), (), tables, (), facts=facts, **listed)
     return replace(
         paper,
         numbers=tuple(_completed(each, paper) for each in numbers),
         claims=tuple(each.resolved(name, paper.source, words) for name, each in claims.items()),
-        figures=named_figures(figures, source),
+        figures=tuple(
+            replace(each, name=f"{paper.source}_{name}", source=paper.source)
+            for name, each in figures.items()
+        ),
     )
-
-
-def named_figures(figures: Mapping[str, Figure], source: str) -> tuple[Figure, ...]:
-    """Return figures with their names; ``source`` is the paper that prints them."""
-    prefix = f"{source}_" if source else ""
-    return tuple(
-        replace(each, name=f"{prefix}{name}", source=source) for name, each in figures.items()
-    )
-
-
-def _listed(folder: Path, name: str, kind: type[T], problems: list[str]) -> tuple[T, ...]:
-    """Return the entries of a file that holds one list, under its own name."""
-    file = make_dataclass(name, [(name, tuple[kind, ...])], bases=(Closed,), frozen=True)  # type: ignore[valid-type]
-    found = read_yaml(folder / f"{name}.yaml", file, problems)
-    return () if found is None else getattr(found, name)
 
 
 def _completed(number: PublishedNumber, paper: Paper) -> PublishedNumber:
     """Return a number with what the folder and the vocabulary say about it."""
-    method = paper.vocabulary.methods.get(number.method, Method(number.method))
-    dataset = paper.vocabulary.datasets.get(number.dataset, number.dataset)
-    number = replace(number, source=paper.key + number.version, loss=method.loss, dataset=dataset)
+    words, source = paper.vocabulary, paper.key + number.version
+    method = words.methods.get(number.method, Method(number.method))
+    dataset = words.datasets.get(number.dataset, number.dataset)
+    number = replace(number, source=source, loss=method.loss, dataset=dataset)
     means = {**method.means}
     for entry in paper.implied:
         if number.fits(entry.rows):
             means |= {key: str(word) for key, word in entry.means.items()}
-    reason = next((entry for entry in paper.outside if number.fits(entry.rows)), None)
-    if reason is None:
-        return replace(number, means=means)
-    words = " ".join(reason.reason.split())
-    return replace(number, means=means, outside=words)
+    reasons = (entry.reason for entry in paper.outside if number.fits(entry.rows))
+    return replace(number, means=means, outside=" ".join(next(reasons, "").split()))
+
+
+# What all papers together know.
+
+
+def paper_of(source: str) -> Paper | None:
+    """Return the paper that a source such as "roadmap2021v2" is a version of."""
+    return next((paper for paper in load_papers().values() if source in paper.names), None)
+
+
+def _countable() -> list[tuple[Paper, PublishedNumber]]:
+    papers = load_papers().values()
+    return [(paper, number) for paper in papers for number in paper.numbers if number.countable]
+
+
+def asked_numbers(names: Iterable[str]) -> list[PublishedNumber]:
+    """Return the reproducible numbers of the tables in ``names`` ("paper" or "paper/table").
+
+    Figures and running text repeat the tables and are left out. Raise ReferenceDataError for an
+    unknown name.
+    """
+    asked, known = list(names), published_names()
+    for name in asked:
+        if name not in known:
+            words = unknown_name("published table", name, known)
+            raise ReferenceDataError(f"references.published: {words}")
+    return [
+        number
+        for _, number in _countable()
+        if number.source in asked or f"{number.source}/{number.table}" in asked
+    ]
+
+
+def countable_numbers() -> list[PublishedNumber]:
+    """Return the numbers that studies are to cover: of the version of each paper that counts."""
+    return [number for paper, number in _countable() if number.source == paper.source]
+
+
+def arranged_tables(names: Iterable[str]) -> list[tuple[Paper, str]]:
+    """Return the arranged tables, as (paper, table), among ``names`` ("paper" or "paper/table")."""
+    names = set(names)
+    return [
+        (paper, table)
+        for paper in load_papers().values()
+        for table in paper.tables
+        if names & {paper.source, f"{paper.source}/{table}"}
+    ]
+
+
+def paper_claims() -> tuple[Claim, ...]:
+    """Return the claims of all papers."""
+    return tuple(claim for paper in load_papers().values() for claim in paper.claims)
+
+
+@functools.cache
+def own_claims() -> Mapping[str, tuple[Claim, ...]]:
+    """Return the claims of ``claims.yaml``, which no paper prints, by study."""
+    words = load_vocabulary()
+    read = read_own(PACKAGE / "claims.yaml", dict[str, dict[Name, Claim]])
+    return {
+        study: tuple(
+            claim.resolved(name, f"{THIS_SUITE}, study {study}", words)
+            for name, claim in claims.items()
+        )
+        for study, claims in read.items()
+    }
+
+
+def claims_of(study: str) -> tuple[Claim, ...]:
+    """Return the claims that a study is asked: those of all papers, and its own."""
+    return (*paper_claims(), *own_claims().get(study.partition(JOINT)[0], ()))
+
+
+def all_claims() -> tuple[Claim, ...]:
+    """Return the claims of all papers, then those that no paper prints."""
+    return (*paper_claims(), *itertools.chain.from_iterable(own_claims().values()))
+
+
+@functools.cache
+def sweep_figures() -> tuple[Figure, ...]:
+    """Return the figures of ``sweeps.yaml``, which no paper prints."""
+    read = read_own(PACKAGE / "sweeps.yaml", dict[Name, Figure])
+    return tuple(replace(each, name=name) for name, each in read.items())
+
+
+def all_figures() -> tuple[Figure, ...]:
+    """Return the figures of all papers, then those that no paper prints."""
+    return (*(each for paper in load_papers().values() for each in paper.figures), *sweep_figures())
+
+
+def vocabulary_of(source: str) -> Vocabulary:
+    """Return the vocabulary of a paper: the shared one with the paper's own words."""
+    paper = paper_of(source)
+    return paper.vocabulary if paper else load_vocabulary()
+
+
+def cite(source: str, table: str) -> str:
+    """Return a printed table, figure or section for people: "ROADMAP, table 1"."""
+    words = {"table": "table", "fig": "figure", "text_": "section"}
+    prefix = next((each for each in words if table.startswith(each)), "")
+    return f"{paper_name(source)}, {words.get(prefix, 'table')} {table.removeprefix(prefix)}"
+
+
+def cite_statement(source: str, stated_in: str) -> str:
+    """Return where a claim is stated: "section 6.4, table 5" becomes "Smooth-AP, table 5"."""
+    printed = re.search(r"(table|figure)s? .*", stated_in)
+    return f"{paper_name(source)}, {printed.group() if printed else stated_in}"
+
+
+def paper_name(source: str) -> str:
+    """Return a paper, in one of its versions, for people: "ROADMAP (first version)"."""
+    paper = paper_of(source)
+    return paper.names[source] if paper else source
+
+
+@dataclass(frozen=True)
+class Footnote:
+    """Another printed value of the same quantity, and where it stands."""
+
+    value: str
+    text: str
+
+
+def footnotes(paper: Paper, table: str) -> dict[int, Footnote]:
+    """Return {line of a published number: its footnote} for one printed table."""
+
+    def quantity(number: PublishedNumber) -> tuple[str, str, str, str]:
+        return number.dataset, number.protocol, number.metric, number.loss
+
+    found: dict[int, Footnote] = {}
+    for rule in paper.footnotes:
+        if rule.at != table:
+            continue
+        source, _, other_table = rule.also.partition("/")
+        other = paper_of(source)
+        others = other.table(other_table, source) if other else []
+        there = [each for each in others if each.fits(rule.also_where)]
+        for number in paper.table(table):
+            same = [each for each in there if quantity(each) == quantity(number)]
+            if number.fits(rule.where) and len(same) == 1 and same[0].value != number.value:
+                more = f": {rule.text}" if rule.text else ""
+                text = f"The second value stands in {cite(source, other_table)}{more}."
+                found[number.line] = Footnote(same[0].text, text)
+    return found

@@ -3,7 +3,7 @@
 import csv
 import dataclasses
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,7 @@ class Closed:
 
 
 def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return values none of which comes twice; numbers are told apart by value."""
-    seen = set()
+    seen: set[str | float] = set()
     for value in values:
         text = str(value)
         try:
@@ -36,7 +35,7 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-Distinct = AfterValidator(_distinct)
+Distinct = AfterValidator(_distinct)  # numbers are told apart by value
 
 
 def read_yaml(path: Path, kind: Any, problems: list[str]) -> Any:
@@ -74,7 +73,18 @@ def read_csv(path: Path, kind: Any, problems: list[str], optional: Sequence[str]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         problems.append(f"{path} cannot be read as CSV ({error})")
         return []
-    found = list(_header_problems(header, kind, optional))
+    required = [
+        item.name
+        for item in dataclasses.fields(kind)
+        if item.default is item.default_factory is dataclasses.MISSING and item.name != "line"
+    ]
+    words = {0: "is missing", 2: "comes twice; keep one"}
+    counts = {name: min(2, header.count(name)) for name in required}
+    found = [f"line 1: column '{name}' {words[n]}" for name, n in counts.items() if n != 1]
+    known = [*required, *optional]
+    found += [
+        f"line 1: {unknown_name('column', name, known)}" for name in header if name not in known
+    ]
     records = []
     for row in rows:
         place = f"line {row['line']}"
@@ -84,24 +94,10 @@ def read_csv(path: Path, kind: Any, problems: list[str], optional: Sequence[str]
         try:
             records.append(adapter(kind).validate_python(row))
         except ValidationError as error:
-            for problem in worded(kind, row, error):
-                if problem.key in header:
-                    found.append(f"{place}, column {problem.key}: {problem.message}")
+            found += [
+                f"{place}, column {problem.key}: {problem.message}"
+                for problem in worded(kind, row, error)
+                if problem.key in header
+            ]
     problems += [f"{path}, {line}" for line in found]
     return records
-
-
-def _header_problems(header: Sequence[str], kind: Any, optional: Sequence[str]) -> Iterator[str]:
-    required = [
-        item.name
-        for item in dataclasses.fields(kind)
-        if item.default is item.default_factory is dataclasses.MISSING and item.name != "line"
-    ]
-    for name in required:
-        if name not in header:
-            yield f"line 1: column '{name}' is missing"
-        elif header.count(name) > 1:
-            yield f"line 1: column '{name}' comes twice; keep one"
-    for name in header:
-        if name not in (*required, *optional):
-            yield f"line 1: {unknown_name('column', name, [*required, *optional])}"

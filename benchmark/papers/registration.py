@@ -19,8 +19,8 @@ from typing import Any
 from benchmark.core.files import write_json
 from benchmark.core.records import RESULT
 from benchmark.papers.forecast import reached_numbers
-from benchmark.papers.library import claims_of
-from benchmark.papers.margins import load_margins
+from benchmark.papers.paper import claims_of
+from benchmark.papers.vocabulary import load_margins
 from benchmark.stats import moderation
 from benchmark.stats.divergence import TOLERATED
 from benchmark.stats.reproduction import ALPHA
@@ -50,21 +50,6 @@ class Registration:
     parts: Parts
 
     @classmethod
-    def of(cls, study: Study, results: Path) -> Registration:
-        """Return the registration of ``study`` as it is now."""
-        runs = expand(study).values()
-        ended = sum((Path(results) / run.spec.folder / RESULT).is_file() for run in runs)
-        parts = analysis_of(study)
-        today = datetime.now(UTC).date().isoformat()
-        said: dict[str, Any] = {
-            "study": study.name,
-            "registered": today,
-            "runs_before": ended,
-            "parts": parts,
-        }
-        return cls(schema=SCHEMA, digest=_digest(said), **said)
-
-    @classmethod
     def read(cls, folder: Path) -> Registration | None:
         """Return the registration in a study's folder, or None."""
         path = Path(folder) / FILE
@@ -76,14 +61,21 @@ def register(study: Study, results: Path) -> Registration:
     folder = study.folder(results)
     found = Registration.read(folder)
     if found is None:
-        found = Registration.of(study, results)
+        runs = [Path(results) / run.spec.folder / RESULT for run in expand(study).values()]
+        said: dict[str, Any] = {
+            "study": study.name,
+            "registered": datetime.now(UTC).date().isoformat(),
+            "runs_before": sum(path.is_file() for path in runs),
+            "parts": analysis_of(study),
+        }
+        found = Registration(schema=SCHEMA, digest=_digest(said), **said)
         write_json(folder / FILE, asdict(found))
     return found
 
 
 @dataclass(frozen=True)
 class RegistrationState:
-    """What a reader is told: one sentence, and every change since the registration."""
+    """One sentence for a reader, and every change since the registration."""
 
     words: str
     changes: tuple[str, ...] = ()

@@ -1,19 +1,26 @@
-"""The papers' words beside the data of our runs (``vocabulary.yaml``, and a paper's own)."""
+"""The words of papers beside the data of our runs, and the equivalence margins of metrics.
+
+Both are data: ``vocabulary.yaml``, a paper's own words, and ``margins.yaml``.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
 
 from benchmark.metrics.names import display_name
 from benchmark.papers.reading import Closed, read_own
 
-FILE = Path(__file__).parent / "vocabulary.yaml"
+FOLDER = Path(__file__).parent
 # Columns of conditions that are no settings of a run.
-OPTIONS, SPLIT, PRINT = "options", "split", "print"
+OPTIONS, SPLIT = "options", "split"
 EMBEDDING_DIM = "embedding_dim"
 
 
@@ -62,7 +69,11 @@ class Requirement:
             return self.word in (value or ())
         if self.condition.column == SPLIT:
             return self.word in self.condition.values
-        return equal(self.condition.word(value), self.word)
+        ours = self.condition.word(value)
+        try:
+            return float(ours) == float(self.word)
+        except ValueError:
+            return ours == self.word
 
     @property
     def text(self) -> str:
@@ -131,16 +142,42 @@ class Vocabulary(Closed):
         return named or (display_name(value) if column == "metric" else value)
 
 
-def equal(first: str, second: str) -> bool:
-    """Return whether two texts are the same word or the same number."""
-    try:
-        return float(first) == float(second)
-    except ValueError:
-        return first == second
-
-
 @functools.cache
 def load_vocabulary() -> Vocabulary:
     """Return the shared vocabulary."""
-    found: Vocabulary = read_own(FILE, Vocabulary)
+    found: Vocabulary = read_own(FOLDER / "vocabulary.yaml", Vocabulary)
     return found
+
+
+Margin = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]  # percentage points
+Height = Annotated[float, Field(ge=0, lt=100)]  # score in percent
+
+
+def _steps(value: Any) -> Any:
+    return value if isinstance(value, list) else [(0, value)]
+
+
+Steps = Annotated[list[tuple[Height, Margin]], BeforeValidator(_steps)]
+
+
+@functools.cache
+def load_margins() -> Mapping[str, Mapping[float, float]]:
+    """Return {metric name or pattern: {score from which on: margin}}.
+
+    The file has a list of [score, margin] for each metric, or one margin for every score.
+    """
+    read = read_own(FOLDER / "margins.yaml", dict[str, Steps])
+    return {name: dict(steps) for name, steps in read.items()}
+
+
+def margin_of(metric: str, score: float = math.nan) -> float | None:
+    """Return the margin of ``metric`` for a reference of ``score`` percent (NaN: as for 0).
+
+    None for a metric without one; a name goes before a pattern.
+    """
+    margins = load_margins()
+    for name in (metric, *margins):
+        if name in margins and re.fullmatch(re.escape(name).replace(r"\*", r"\d+"), metric):
+            steps = margins[name]
+            return steps[max((height for height in steps if height <= score), default=0.0)]
+    return None

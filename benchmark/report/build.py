@@ -17,12 +17,12 @@ import pandas as pd
 from benchmark.core.files import begin_folder, write_csv, write_text
 from benchmark.core.paths import public, without_paths
 from benchmark.core.registry import Registry
-from benchmark.papers.claims.judge import judge_study_claims
-from benchmark.papers.printed.gap import gap_decreases
-from benchmark.papers.printed.study import Printed, printed_of
+from benchmark.papers.claim_verdicts import judge_study_claims
+from benchmark.papers.judging import judge_study
+from benchmark.papers.printed import Printed, printed_of
+from benchmark.papers.quantities import gap_decreases
 from benchmark.papers.registration import registration_state
-from benchmark.papers.verdicts.judge import judge_study
-from benchmark.papers.verdicts.records import table_of
+from benchmark.papers.verdicts import table_of
 from benchmark.report.drawing import save
 from benchmark.report.figures import FIGURES
 from benchmark.report.gallery import Choice, write_gallery

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.core.paths import without_paths
-from benchmark.papers.printed.study import Printed
+from benchmark.papers.printed import Printed
 from benchmark.papers.registration import RegistrationState
 from benchmark.report.table import NothingToShow
 from benchmark.runs.table import RunTable

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark.core.errors import BenchmarkError
 from benchmark.core.files import guess_csv
 from benchmark.core.records import STATE, STATUSES
-from benchmark.papers.verdicts.words import summary_text
+from benchmark.papers.verdicts import summary_text
 from benchmark.runs.folders import end_of_log, status_of
 from benchmark.runs.plan import plan
 from benchmark.study import Study

@@ -8,10 +8,9 @@ from typing import get_type_hints
 
 import pytest
 
-import benchmark.papers
 from benchmark.core.recipe import Recipe
-from benchmark.papers.facts import common_facts, read_facts
-from benchmark.study.data_files import paper_folders
+from benchmark.papers.paper import read_facts
+from benchmark.study.data_files import PACKAGE, paper_folders
 
 RECIPES = Path(__file__).parents[2] / "workflow" / "config" / "recipes"
 OPEN = ("sampler.params",)  # its keys are the sampler's
@@ -25,7 +24,7 @@ def own_facts():
 
 
 def without_row(recipe, items):
-    facts = [fact for fact in (*common_facts(), *own_facts()) if fact.is_of(recipe)]
+    facts = [fact for fact in (*read_facts(PACKAGE, []), *own_facts()) if fact.is_of(recipe)]
     return [item for item in items if not any(fact.is_about(item) for fact in facts)]
 
 
@@ -45,7 +44,7 @@ OF_PAPERS = sorted(
 @pytest.mark.parametrize("recipe", OF_PAPERS)
 def test_every_field_of_a_recipe_has_a_row_in_a_ledger(recipe):
     missing = without_row(recipe, ITEMS)
-    folder = Path(benchmark.papers.__file__).parent
+    folder = PACKAGE
     assert not missing, f"{', '.join(missing)}: add a row to {folder / 'fidelity.csv'}"
 
 

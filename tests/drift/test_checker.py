@@ -15,8 +15,8 @@ from long_tables import long_table, run_table
 from made_up_candidates import candidates_of
 from reference_checks import drift_report
 
-from benchmark.papers.frozen import freeze, load_frozen
-from benchmark.papers.library import asked_numbers
+from benchmark.papers.judging import freeze, load_frozen
+from benchmark.papers.paper import asked_numbers
 from benchmark.runs.table import RunTable
 from benchmark.study import load_study
 from benchmark.study.grid import expand

@@ -15,11 +15,10 @@ import yaml
 from error_rates.rule import Rate, share, table_of
 
 from benchmark.core.seeding import derive
-from benchmark.papers.claims.kinds import parts_of
-from benchmark.papers.claims.measurements import Condition, Measured
-from benchmark.papers.claims.model import Arm, Claim, Scope
-from benchmark.papers.claims.parts import AGAINST, decide
-from benchmark.papers.verdicts.vocabulary import CONTRADICTED, SUPPORTED
+from benchmark.papers.claim_tests import Condition, Measured, parts_of
+from benchmark.papers.claim_verdicts import AGAINST, decide
+from benchmark.papers.claims import Arm, Claim, Scope
+from benchmark.papers.verdicts import CONTRADICTED, SUPPORTED
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text())
 SD = 0.5  # of a run's own part: half a point, half a margin

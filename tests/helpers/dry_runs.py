@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-NEEDED = ("snakemake.cli", "benchmark.study.workflow", "benchmark.papers.printed.study")
+NEEDED = ("snakemake.cli", "benchmark.study.workflow", "benchmark.papers.printed")
 
 
 class DryRuns:

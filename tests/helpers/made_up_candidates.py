@@ -8,7 +8,7 @@ import pandas as pd
 from long_tables import run_table
 
 from benchmark.core.records import Cell, Setting
-from benchmark.papers.candidates import Candidate, Candidates
+from benchmark.papers.matching import Candidate, Candidates
 from benchmark.papers.vocabulary import OPTIONS
 
 

@@ -15,13 +15,11 @@ from made_up_budgets import made_up_budgets
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.files import write_json
-from benchmark.papers.candidates import candidates
-from benchmark.papers.frozen import FrozenRuns
-from benchmark.papers.library import asked_numbers
-from benchmark.papers.margins import load_margins
-from benchmark.papers.printed.study import Printed, printed_of
-from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
-from benchmark.papers.verdicts.records import table_of
+from benchmark.papers.judging import FrozenRuns, judge_frozen, judge_numbers
+from benchmark.papers.matching import candidates
+from benchmark.papers.paper import asked_numbers
+from benchmark.papers.printed import Printed, printed_of
+from benchmark.papers.verdicts import table_of
 from benchmark.report.build import Attempts, write_figures, write_tables
 from benchmark.report.inputs import Inputs
 from benchmark.report.page import Built, build_page, load_analysis
@@ -51,14 +49,14 @@ def made_up_inputs(
 
 def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inputs:
     """Return the inputs that the steps before would have left for ``runs``."""
-    table, margins = run_table(runs), load_margins()
+    table = run_table(runs)
     stats = analyse(table, study.comparison, study.metrics)
     last, best = (
-        judge_numbers(asked_numbers(asked), Samples(table, each), candidates(study), margins)
+        judge_numbers(asked_numbers(asked), Samples(table, each), candidates(study))
         for each in ("last", "best")
     )
     if frozen:
-        last += judge_frozen(_frozen(table), Samples(table), margins)
+        last += judge_frozen(_frozen(table), Samples(table))
     stats["verdicts"] = table_of(last)
     printed = printed_of(study, table, stats["verdicts"], table_of(best))
     return Inputs.of(study, table, stats, printed, made_up_provenance())

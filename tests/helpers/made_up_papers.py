@@ -10,7 +10,7 @@ from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.library import paper_of
+from benchmark.papers.paper import paper_of
 from benchmark.report.inputs import Inputs
 from benchmark.study.model import Comparison, References, Variant
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmark.papers.candidates import Candidates
-from benchmark.papers.frozen import FrozenRuns
-from benchmark.papers.margins import load_margins
+from benchmark.papers.judging import FrozenRuns, judge_frozen, judge_numbers
+from benchmark.papers.matching import Candidates
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
-from benchmark.papers.verdicts.records import table_of
-from benchmark.papers.verdicts.words import drifted_messages, rule
+from benchmark.papers.verdicts import drifted_messages, rule, table_of
 from benchmark.runs.table import RunTable
 from benchmark.stats.samples import Samples
 
@@ -23,9 +20,9 @@ def drift_report(
     frozen: FrozenRuns | None = None,
 ) -> str:
     """Return "" when nothing drifted, else a message with every drifted number and the rule."""
-    samples, margins = Samples(table), load_margins()
-    verdicts = judge_numbers(published, samples, candidates or {}, margins)
-    judged = table_of(verdicts + judge_frozen(frozen or {}, samples, margins))
+    samples = Samples(table)
+    verdicts = judge_numbers(published, samples, candidates or {})
+    judged = table_of(verdicts + judge_frozen(frozen or {}, samples))
     messages = drifted_messages(judged)
     words = [f"{len(messages)} drifted:", *messages, f"rule: {rule(judged['level'].min())}"]
     return "\n".join(words) if messages else ""

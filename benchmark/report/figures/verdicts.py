@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from benchmark.papers.library import cite
-from benchmark.papers.verdicts.words import rule
+from benchmark.papers.paper import cite
+from benchmark.papers.verdicts import rule
 from benchmark.report.drawing import (
     BAND,
     COLOURS,

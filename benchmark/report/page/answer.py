@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.papers.library import THIS_SUITE
-from benchmark.papers.printed.sweeps import SweptValue
-from benchmark.papers.verdicts.vocabulary import (
+from benchmark.papers.marks import SweptValue
+from benchmark.papers.paper import THIS_SUITE
+from benchmark.papers.verdicts import (
     CLAIM_VERDICTS,
     NOT_ASKED,
     NOT_RUN,

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from benchmark.papers.verdicts.vocabulary import NOT_RUN
+from benchmark.papers.verdicts import NOT_RUN
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_name, loss_label, metric_label
 from benchmark.report.numbers import count, listed

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from benchmark import __version__
 from benchmark.metrics.names import metric_of
-from benchmark.papers.verdicts.vocabulary import NOT_ASKED, NOT_RUN, VERDICTS
-from benchmark.papers.verdicts.words import rule
+from benchmark.papers.verdicts import NOT_ASKED, NOT_RUN, VERDICTS, rule
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import REASONS, TABLE
 from benchmark.report.inputs import Inputs

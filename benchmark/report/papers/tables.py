@@ -11,20 +11,18 @@ from itertools import groupby
 
 import pandas as pd
 
-from benchmark.papers.costs import BACKBONE_TIME, COUNTS, TIMES
-from benchmark.papers.library import Footnote, arranged_tables, cite, footnotes
+from benchmark.papers.marks import SweptValue
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.paper import Paper
-from benchmark.papers.printed.cells import (
+from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
+from benchmark.papers.printed import (
     NO_SCORE,
     OTHER_DATA,
     QUOTED,
     TIME,
     PrintedCell,
 )
-from benchmark.papers.printed.gap import GAP
-from benchmark.papers.printed.sweeps import SweptValue
-from benchmark.papers.verdicts.vocabulary import DRIFTED, EPOCHS
+from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
+from benchmark.papers.verdicts import DRIFTED, EPOCHS
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, loss_label, metric_label
 from benchmark.report.numbers import DASH, count, interval, mean_sd, signed, words_of

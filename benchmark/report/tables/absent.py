@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from benchmark.papers.library import cite, countable_numbers
+from benchmark.papers.paper import cite, countable_numbers
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label
 from benchmark.report.numbers import count

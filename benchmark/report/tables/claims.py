@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark.papers.claims.text import luck
-from benchmark.papers.library import paper_name
+from benchmark.papers.claim_verdicts import luck
+from benchmark.papers.paper import paper_name
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.numbers import DASH, count, finite, interval, p_value, plain, words_of
 from benchmark.report.table import (

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmark.papers.verdicts.words import rule
+from benchmark.papers.verdicts import rule
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, loss_label, metric_label
 from benchmark.report.numbers import DASH, finite, interval, p_value, plain, signed, whole, words_of

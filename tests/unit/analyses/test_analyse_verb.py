@@ -15,8 +15,8 @@ from benchmark.analyses import ANALYSES, context, decomposability_gap
 from benchmark.analyses.analysis import make
 from benchmark.analyses.context import Context, Recording, doubled
 from benchmark.core.errors import ConfigError
-from benchmark.papers.printed.gap import gap_decreases
-from benchmark.papers.verdicts.vocabulary import CLAIM_VERDICTS
+from benchmark.papers.quantities import gap_decreases
+from benchmark.papers.verdicts import CLAIM_VERDICTS
 from benchmark.study import load_study
 
 KEYS = {

@@ -11,8 +11,8 @@ import pytest
 from paper_folders import write_paper
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.facts import Fact, read_facts
 from benchmark.papers.fidelity import Row, as_text, ledger, study_ledger
+from benchmark.papers.paper import Fact, read_facts
 from benchmark.study import load_study
 from benchmark.study.model import ROOT
 

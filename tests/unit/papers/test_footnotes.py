@@ -9,8 +9,7 @@ import pytest
 from paper_folders import changed, problems, write_paper
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.library import cite, footnotes
-from benchmark.papers.paper import load_papers
+from benchmark.papers.paper import cite, footnotes, load_papers
 
 
 def test_every_footnote_rule_finds_two_values_that_differ():

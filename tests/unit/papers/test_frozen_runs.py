@@ -6,7 +6,7 @@ import pytest
 from long_tables import long_table, run_table, without_number
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.frozen import freeze, load_frozen
+from benchmark.papers.judging import freeze, load_frozen
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 from paper_folders import FILES, METHODS, changed, load_paper, problems, write_paper
 
 from benchmark.core.errors import ConfigError, ReferenceDataError
-from benchmark.papers.library import arranged_tables, asked_numbers, cite, cite_statement
-from benchmark.papers.paper import load_papers
+from benchmark.papers.paper import arranged_tables, asked_numbers, cite, cite_statement, load_papers
 from benchmark.study.data_files import paper_folders, published_names
 from benchmark.study.model import ROOT
 

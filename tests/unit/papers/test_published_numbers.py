@@ -9,23 +9,24 @@ import pytest
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.papers import vocabulary
 from benchmark.papers.checks import claim_problems, figure_problems
-from benchmark.papers.claims.kinds import KINDS
-from benchmark.papers.claims.text import list_text
-from benchmark.papers.library import (
+from benchmark.papers.claim_tests import KINDS
+from benchmark.papers.claim_verdicts import list_text
+from benchmark.papers.paper import (
     all_claims,
     all_figures,
     arranged_tables,
     asked_numbers,
+    check_papers,
     claims_of,
     countable_numbers,
+    load_papers,
     own_claims,
     paper_claims,
     sweep_figures,
 )
-from benchmark.papers.margins import load_margins, margin_of
-from benchmark.papers.paper import check_papers, load_papers
-from benchmark.papers.vocabulary import load_vocabulary
+from benchmark.papers.vocabulary import load_margins, load_vocabulary, margin_of
 from benchmark.study.data_files import published_names
 
 SOURCES = {"fastap2019", "listwise2019", "roadmap2021v2", "smoothap2020"}
@@ -117,15 +118,15 @@ def test_the_papers_own_statements_are_there():
 
 
 def test_every_judged_published_metric_has_a_margin(numbers):
-    margins = load_margins()
-    assert all(margin_of(each.metric, margins) for each in numbers if each.is_score)
+    assert all(margin_of(each.metric) for each in numbers if each.is_score)
 
 
-def test_margins_are_found_by_exact_name_first_and_then_by_pattern():
-    margins = {"recall_at_*": {0.0: 1.0}, "recall_at_1": {0.0: 0.5}}
-    found = [margin_of(name, margins) for name in ("recall_at_1", "recall_at_10", "map")]
-    assert found == [0.5, 1.0, None]
+def test_margins_are_found_by_exact_name_first_and_then_by_pattern(monkeypatch):
     assert all(0 in heights for heights in load_margins().values())
+    margins = {"recall_at_*": {0.0: 1.0}, "recall_at_1": {0.0: 0.5}}
+    monkeypatch.setattr(vocabulary, "load_margins", lambda: margins)
+    found = [margin_of(name) for name in ("recall_at_1", "recall_at_10", "map")]
+    assert found == [0.5, 1.0, None]
 
 
 def test_what_the_repository_says_of_papers_is_right():

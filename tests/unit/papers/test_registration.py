@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.records import RESULT
 from benchmark.papers import registration
-from benchmark.papers.library import paper_claims
+from benchmark.papers.paper import paper_claims
 from benchmark.papers.registration import FILE, Registration, register, registration_state
 from benchmark.report.page.notices import notices
 from benchmark.stats import moderation

@@ -9,8 +9,7 @@ import pytest
 from paper_folders import FILES, changed, problems, write_paper
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.library import all_figures
-from benchmark.papers.paper import load_papers
+from benchmark.papers.paper import all_figures, load_papers
 
 PANELS = FILES["figures.yaml"].partition("  panels:")
 

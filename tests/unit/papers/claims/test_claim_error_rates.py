@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from error_rates.claims import SCENARIOS, beyond_limits, claim_table
 
-from benchmark.papers.claims.kinds import KINDS
+from benchmark.papers.claim_tests import KINDS
 
 
 @pytest.fixture(scope="module")

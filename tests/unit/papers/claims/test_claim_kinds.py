@@ -10,9 +10,9 @@ import pytest
 from long_tables import long_table, run_table, without_number
 from made_up_candidates import candidates_of
 
-from benchmark.papers.claims.judge import judge_claims
-from benchmark.papers.claims.model import Arm, Claim, Scope
-from benchmark.papers.printed.gap import GapDecrease
+from benchmark.papers.claim_verdicts import judge_claims
+from benchmark.papers.claims import Arm, Claim, Scope
+from benchmark.papers.quantities import GapDecrease
 
 A, B, C = (Arm(name) for name in ("smooth_ap", "sup_ap", "roadmap"))
 

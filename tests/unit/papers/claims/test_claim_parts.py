@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmark.papers.claims.parts import RATIO, Part, TestedPart, decide
+from benchmark.papers.claim_tests import RATIO, Part
+from benchmark.papers.claim_verdicts import decide
 from benchmark.stats.range_test import RangeTest, range_test
 
 
@@ -98,7 +99,7 @@ def test_a_stricter_level_asks_for_more_evidence():
 
 def test_ratios_are_shown_as_ratios():
     part = Part("a", np.log([2.9, 3.0, 3.1]), low=np.log(2.5), high=np.log(3.5), unit=RATIO)
-    tested = TestedPart.of(part, 0.05)
+    tested = part.tested(0.05)
     assert (tested.estimate, tested.low) == pytest.approx((3.0, 2.5), abs=0.01)
-    assert np.isnan(TestedPart.of(replace(part, high=np.inf), 0.05).high)
+    assert np.isnan(replace(part, high=np.inf).tested(0.05).high)
     assert "3.00 [" in tested.text

@@ -15,11 +15,10 @@ from typer.testing import CliRunner
 import benchmark.study
 from benchmark.__main__ import app
 from benchmark.core.errors import RunError
-from benchmark.papers.candidates import candidates
-from benchmark.papers.claims.judge import COLUMNS, PART_COLUMNS, judge_claims
-from benchmark.papers.claims.model import Arm, Claim, Scope
-from benchmark.papers.claims.text import summary_text
-from benchmark.papers.library import all_claims
+from benchmark.papers.claim_verdicts import COLUMNS, PART_COLUMNS, judge_claims, summary_text
+from benchmark.papers.claims import Arm, Claim, Scope
+from benchmark.papers.matching import candidates
+from benchmark.papers.paper import all_claims
 from benchmark.papers.vocabulary import load_vocabulary
 
 AP_LOSSES = ("fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap")

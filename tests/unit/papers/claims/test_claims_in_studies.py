@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from long_tables import LONG_COLUMNS, run_table
 
-from benchmark.papers.candidates import candidates
-from benchmark.papers.claims.judge import judge_claims
-from benchmark.papers.library import all_claims
-from benchmark.papers.printed.gap import GapDecrease
+from benchmark.papers.claim_verdicts import judge_claims
+from benchmark.papers.matching import candidates
+from benchmark.papers.paper import all_claims
+from benchmark.papers.quantities import GapDecrease
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 

@@ -6,8 +6,8 @@ import numpy as np
 from long_tables import long_table, run_table
 from made_up_candidates import candidates_of
 
-from benchmark.papers.claims.judge import judge_claims
-from benchmark.papers.claims.model import Arm, Claim, Scope
+from benchmark.papers.claim_verdicts import judge_claims
+from benchmark.papers.claims import Arm, Claim, Scope
 
 
 def test_false_contradictions_are_controlled_over_all_claims_of_a_reading():

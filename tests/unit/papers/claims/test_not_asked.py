@@ -7,9 +7,8 @@ import pandas as pd
 from long_tables import long_table, run_table
 from made_up_candidates import candidates_of
 
-from benchmark.papers.claims.judge import judge_claims
-from benchmark.papers.claims.model import Arm, Claim, Scope
-from benchmark.papers.claims.text import summary_text
+from benchmark.papers.claim_verdicts import judge_claims, summary_text
+from benchmark.papers.claims import Arm, Claim, Scope
 
 
 def claim(published):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from paper_folders import FILES, changed, load_paper, problems, write_paper
 
-from benchmark.papers.claims.parts import Part, decide
+from benchmark.papers.claim_tests import Part
+from benchmark.papers.claim_verdicts import decide
 
 SWEEP = (
     FILES["claims.yaml"].replace("kind: beats", "kind: best_at").partition("  first")[0]

@@ -11,10 +11,9 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.records import RESULT
-from benchmark.papers.costs import COUNTS, TIMES
 from benchmark.papers.coverage import FINISHED, MISSING, OUTSIDE, PLANNED, as_text, counts, coverage
-from benchmark.papers.library import countable_numbers
-from benchmark.papers.printed.gap import GAP
+from benchmark.papers.paper import countable_numbers
+from benchmark.papers.quantities import COUNTS, GAP, TIMES
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 

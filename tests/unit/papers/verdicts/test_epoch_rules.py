@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from long_tables import long_table, run_table
 
-from benchmark.papers.library import asked_numbers
-from benchmark.papers.paper import load_papers
-from benchmark.papers.verdicts.judge import judge_study, rule_of
-from benchmark.papers.verdicts.records import table_of
+from benchmark.papers.judging import judge_study, rule_of
+from benchmark.papers.paper import asked_numbers, load_papers
+from benchmark.papers.verdicts import table_of
 from benchmark.study import load_study
 
 RULES = {

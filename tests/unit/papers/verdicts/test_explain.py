@@ -12,11 +12,9 @@ from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.core.errors import ConfigError
-from benchmark.papers.frozen import freeze, load_frozen
-from benchmark.papers.library import asked_numbers
-from benchmark.papers.margins import load_margins
-from benchmark.papers.verdicts.explain import explain, find_verdicts, key_of
-from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
+from benchmark.papers.judging import freeze, judge_frozen, judge_numbers, load_frozen
+from benchmark.papers.paper import asked_numbers
+from benchmark.papers.verdicts import explain, find_verdicts, key_of
 from benchmark.stats.samples import Samples
 
 STUDY = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32, 128), seeds=(0, 1, 2))
@@ -33,12 +31,12 @@ def published(**changes):
         for each in asked_numbers(["roadmap2021v2/table3"])
         if each.dataset == "cub"
     ]
-    return judge_numbers(numbers, SAMPLES, candidates_of(RUNS), load_margins())
+    return judge_numbers(numbers, SAMPLES, candidates_of(RUNS))
 
 
 @pytest.fixture(scope="module")
 def verdicts():
-    return published() + judge_frozen(made_up_frozen(), SAMPLES, load_margins())
+    return published() + judge_frozen(made_up_frozen(), SAMPLES)
 
 
 def made_up_frozen(seeds=(0, 1, 2)) -> Mapping:
@@ -125,7 +123,7 @@ def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
         key: dataclasses.replace(then, by_seed={seed + 7: at for seed, at in then.by_seed.items()})
         for key, then in made_up_frozen((0, 1)).items()
     }
-    table = judge_frozen(frozen, SAMPLES, load_margins())
+    table = judge_frozen(frozen, SAMPLES)
     verdict = find_verdicts(table, "frozen/sup_ap/bs128/map")[0]
     text = explain(verdict, table, TABLE)
     assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 7, 8" in text
@@ -188,5 +186,5 @@ def test_a_study_without_references_has_nothing_to_explain():
 
 def test_frozen_runs_on_disk_are_explained_like_those_in_memory(tmp_path):
     freeze(TABLE, tmp_path / "frozen.csv")
-    table = judge_frozen(load_frozen(tmp_path / "frozen.csv"), SAMPLES, load_margins())
+    table = judge_frozen(load_frozen(tmp_path / "frozen.csv"), SAMPLES)
     assert "code version 1.0+abc1234" in explain(table[0], table, TABLE)

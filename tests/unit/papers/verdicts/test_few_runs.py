@@ -7,11 +7,10 @@ import pytest
 from long_tables import long_table, run_table, without_number
 from made_up_candidates import candidates_of
 
-from benchmark.papers.frozen import freeze, load_frozen
-from benchmark.papers.library import asked_numbers
-from benchmark.papers.margins import load_margins, margin_of
-from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
-from benchmark.papers.verdicts.records import table_of
+from benchmark.papers.judging import freeze, judge_frozen, judge_numbers, load_frozen
+from benchmark.papers.paper import asked_numbers
+from benchmark.papers.verdicts import table_of
+from benchmark.papers.vocabulary import margin_of
 from benchmark.stats.samples import Samples
 
 TABLE = "roadmap2021v2/table5"
@@ -27,10 +26,10 @@ def cub(means, **options):
     return long_table(means, **options)
 
 
-def judged(runs, published=(TABLE,), frozen=None, selection="last", margins=None):
-    samples, margins = Samples(run_table(runs), selection), margins or load_margins()
-    verdicts = judge_numbers(asked_numbers(published), samples, candidates_of(runs), margins)
-    return table_of(verdicts + judge_frozen(frozen or {}, samples, margins))
+def judged(runs, published=(TABLE,), frozen=None, selection="last"):
+    samples = Samples(run_table(runs), selection)
+    verdicts = judge_numbers(asked_numbers(published), samples, candidates_of(runs))
+    return table_of(verdicts + judge_frozen(frozen or {}, samples))
 
 
 def row(table, loss="fast_ap", metric="recall_at_1", backbone="resnet50"):
@@ -112,10 +111,9 @@ def test_finished_runs_without_a_finite_score_are_named():
 
 
 def test_the_margin_is_that_of_the_metric_and_of_the_references_height():
-    margins = load_margins()
-    found = [margin_of("recall_at_1", margins, score) for score in (62, 84.9, 85, 98)]
+    found = [margin_of("recall_at_1", score) for score in (62, 84.9, 85, 98)]
     assert found == [1.0, 1.0, 0.7, 0.4]
-    assert margin_of("map_at_r", margins, 98) == 0.5 and margin_of("ndcg", margins, 5) is None
+    assert margin_of("map_at_r", 98) == 0.5 and margin_of("ndcg", 5) is None
     frozen = [
         row(judged(cub({"fast_ap": 0.6128})), metric=name) for name in ("map_at_r", "recall_at_1")
     ]

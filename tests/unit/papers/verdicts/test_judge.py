@@ -8,12 +8,10 @@ import pytest
 from long_tables import long_table, run_table, without_number
 from made_up_candidates import candidates_of
 
-from benchmark.papers.frozen import freeze, load_frozen
-from benchmark.papers.library import asked_numbers
-from benchmark.papers.margins import load_margins
-from benchmark.papers.verdicts.judge import judge_frozen, judge_numbers
-from benchmark.papers.verdicts.records import COLUMNS, table_of
-from benchmark.papers.verdicts.words import drifted_messages, summary_text
+from benchmark.papers import vocabulary
+from benchmark.papers.judging import freeze, judge_frozen, judge_numbers, load_frozen
+from benchmark.papers.paper import asked_numbers
+from benchmark.papers.verdicts import COLUMNS, drifted_messages, summary_text, table_of
 from benchmark.stats.samples import Samples
 
 TABLE = (
@@ -32,10 +30,10 @@ def cub(means, **options):
     return long_table(means, **options)
 
 
-def judged(runs, published=(TABLE,), frozen=None, selection="last", margins=None):
-    samples, margins = Samples(run_table(runs), selection), margins or load_margins()
-    verdicts = judge_numbers(asked_numbers(published), samples, candidates_of(runs), margins)
-    return table_of(verdicts + judge_frozen(frozen or {}, samples, margins))
+def judged(runs, published=(TABLE,), frozen=None, selection="last"):
+    samples = Samples(run_table(runs), selection)
+    verdicts = judge_numbers(asked_numbers(published), samples, candidates_of(runs))
+    return table_of(verdicts + judge_frozen(frozen or {}, samples))
 
 
 def reseeded(runs, change):
@@ -185,8 +183,9 @@ def test_costs_and_other_numbers_that_are_no_scores_are_not_judged():
     }
 
 
-def test_a_metric_without_a_margin_is_inconclusive():
-    found = row(judged(cub({"fast_ap": 0.6128}), margins={"map_at_r": {0: 1.0}}))
+def test_a_metric_without_a_margin_is_inconclusive(monkeypatch):
+    monkeypatch.setattr(vocabulary, "load_margins", lambda: {"map_at_r": {0: 1.0}})
+    found = row(judged(cub({"fast_ap": 0.6128})))
     assert found["verdict"] == "inconclusive" and "margins name none" in found["reason"]
 
 

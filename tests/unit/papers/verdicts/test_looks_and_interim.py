@@ -5,12 +5,9 @@ from __future__ import annotations
 from long_tables import long_table, run_table, without_number
 from made_up_candidates import candidates_of
 
-from benchmark.papers.library import asked_numbers
-from benchmark.papers.margins import load_margins
-from benchmark.papers.verdicts.explain import explain
-from benchmark.papers.verdicts.judge import judge_numbers
-from benchmark.papers.verdicts.records import table_of
-from benchmark.papers.verdicts.words import summary_text
+from benchmark.papers.judging import judge_numbers
+from benchmark.papers.paper import asked_numbers
+from benchmark.papers.verdicts import explain, summary_text, table_of
 from benchmark.stats.looks import pocock
 from benchmark.stats.samples import Samples
 
@@ -20,7 +17,7 @@ LEVEL = pocock((3, 5, 10))
 def judged(runs, level=0.05):
     runs = run_table(runs), runs
     numbers = asked_numbers(("roadmap2021v2/table5",))
-    return judge_numbers(numbers, Samples(runs[0]), candidates_of(runs[1]), load_margins(), level)
+    return judge_numbers(numbers, Samples(runs[0]), candidates_of(runs[1]), level)
 
 
 def cub(mean, **options):

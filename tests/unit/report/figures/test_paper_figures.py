@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import pandas as pd
 import pytest
 from long_tables import run_table
 from made_up_inputs import drawn, printed_inputs
@@ -10,13 +9,12 @@ from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
-from benchmark.papers.arrangements import Panel, TestSet
-from benchmark.papers.candidates import candidates
-from benchmark.papers.library import all_figures
-from benchmark.papers.paper import load_papers
-from benchmark.papers.printed.figures import published
-from benchmark.papers.printed.grid import Line
-from benchmark.papers.printed.study import printed_of
+from benchmark.papers.marks import Line, published
+from benchmark.papers.matching import candidates
+from benchmark.papers.numbers import Panel, TestSet
+from benchmark.papers.paper import all_figures, load_papers
+from benchmark.papers.printed import printed_of
+from benchmark.papers.verdicts import table_of
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
 from benchmark.report.papers.figures import paper_figures
@@ -40,7 +38,7 @@ def figures(inputs):
 
 
 def figures_of(study, runs):
-    nothing = pd.DataFrame()
+    nothing = table_of([])
     printed = printed_of(study, run_table(runs), nothing, nothing)
     return built(printed_inputs(study, printed))
 

@@ -9,8 +9,9 @@ from made_up_inputs import drawn, printed_inputs
 from made_up_results import made_up_runs
 from made_up_sweeps import sweep_study
 
-from benchmark.papers.library import all_claims, all_figures, sweep_figures
-from benchmark.papers.printed.study import printed_of
+from benchmark.papers.paper import all_claims, all_figures, sweep_figures
+from benchmark.papers.printed import printed_of
+from benchmark.papers.verdicts import table_of
 from benchmark.report.drawing import to_svg
 from benchmark.report.papers.figures import paper_figures, title_of
 from benchmark.study import load_study
@@ -54,7 +55,7 @@ def figures(study):
 
 def built(study, epochs=8, claims=None):
     """Return the papers' figures of made-up runs by name."""
-    nothing = pd.DataFrame()
+    nothing = table_of([])
     runs = run_table(made_up_runs(study, epochs=epochs))
     inputs = printed_inputs(study, printed_of(study, runs, nothing, nothing), claims)
     return drawn(paper_figures(inputs))

@@ -17,7 +17,7 @@ from made_up_inputs import (
 )
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.papers.printed.study import Printed
+from benchmark.papers.printed import Printed
 from benchmark.report.build import PAGE, build
 from benchmark.report.inputs import FRAMES, Inputs
 from benchmark.report.page.notices import notices

@@ -10,10 +10,10 @@ from long_tables import run_table
 from made_up_inputs import printed_inputs
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.papers.candidates import candidates
-from benchmark.papers.claims.judge import judge_claims
-from benchmark.papers.library import all_claims
-from benchmark.papers.printed.study import Printed
+from benchmark.papers.claim_verdicts import judge_claims
+from benchmark.papers.matching import candidates
+from benchmark.papers.paper import all_claims
+from benchmark.papers.printed import Printed
 from benchmark.report.render import to_csv
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables.claims import build

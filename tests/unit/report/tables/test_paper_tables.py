@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import io
 
-import pandas as pd
 import pytest
 from long_tables import run_table
 from made_up_inputs import made_tables, printed_inputs
@@ -12,14 +11,15 @@ from made_up_papers import paper_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study
 
-from benchmark.papers.printed.gap import GapDecrease
-from benchmark.papers.printed.study import printed_of
+from benchmark.papers.printed import printed_of
+from benchmark.papers.quantities import GapDecrease
+from benchmark.papers.verdicts import table_of
 from benchmark.report.papers.tables import paper_tables
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
 from benchmark.study.model import References
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
-NOTHING = pd.DataFrame()
+NOTHING = table_of([])
 EPOCHS = 3
 SMALL = {"seeds": (0, 1), "sizes": (32, 64, 128)}
 

@@ -7,7 +7,7 @@ from made_up_results import made_up_block, made_up_runs, made_up_study
 
 from benchmark.core.files import guess_csv
 from benchmark.core.paths import public, without_paths
-from benchmark.papers.printed.study import Printed
+from benchmark.papers.printed import Printed
 from benchmark.report.build import build
 from benchmark.report.inputs import Inputs
 from benchmark.report.numbers import duration, interval, mean_sd, p_value, points

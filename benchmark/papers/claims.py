@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from benchmark.core.errors import unknown_name
 from benchmark.papers.numbers import PublishedNumber, Size, Text
 from benchmark.papers.reading import Closed, Distinct
 from benchmark.papers.vocabulary import EMBEDDING_DIM, Requirement, Vocabulary
@@ -24,6 +23,9 @@ COST_METRICS = (
     "decomposability_gap",
 )
 MOST_POINTS = 100  # between two scores
+# The condition of an arm that is a network of another paper: its word is the printed table,
+# "paper/table", whose number stands in for runs.
+PRINTED = "printed"
 Kind = Literal[
     "beats", "monotone", "best_at", "insensitive", "grows", "shrinks", "gains_most", "cost_ratio"
 ]
@@ -55,7 +57,7 @@ class Arm(Closed):
     """One side of a comparison: a loss, and the conditions that its runs meet.
 
     loss    registry name; with the condition ``printed`` the method of a row of a printed table
-    where   {condition: word} of the vocabulary (``benchmark.papers.vocabulary``)
+    where   {condition: word} of the vocabulary
     prefer  conditions of the runs that are taken where there are any; else those without them
     """
 
@@ -121,12 +123,8 @@ class Scope(Closed):
         instead = f" instead of {self.instead_of}" if self.instead_of else ""
         protocol = f" ({self.protocol})" if self.protocol else ""
         sizes = ", ".join(map(str, self.batch_sizes))
-        parts = (
-            ", ".join(self.datasets) + instead + protocol,
-            self.backbone,
-            sizes and f"batch {sizes}",
-        )
-        return "; ".join(filter(None, parts))
+        data = ", ".join(self.datasets) + instead + protocol
+        return "; ".join(filter(None, (data, self.backbone, sizes and f"batch {sizes}")))
 
 
 @dataclass(frozen=True)
@@ -165,12 +163,9 @@ class Claim(Closed):
 
     def resolved(self, name: str, source: str, vocabulary: Vocabulary) -> Claim:
         """Return the claim of this name, with its arms as the vocabulary understands them."""
-        levels = self.levels
-        arms = {
-            str(value): Arm(levels.loss, {levels.key: value}).resolved(vocabulary)
-            for value in (levels.values if levels else ())
-            if levels
-        }
+        arms = {}
+        if levels := self.levels:
+            arms = {str(value): Arm(levels.loss, {levels.key: value}) for value in levels.values}
         return replace(
             self,
             name=name,
@@ -179,7 +174,7 @@ class Claim(Closed):
             outside=" ".join(self.outside.split()).rstrip("."),
             first=tuple(arm.resolved(vocabulary) for arm in self.first),
             second=tuple(arm.resolved(vocabulary) for arm in self.second),
-            level_arms=arms,
+            level_arms={word: arm.resolved(vocabulary) for word, arm in arms.items()},
         )
 
     @property
@@ -197,11 +192,6 @@ class Claim(Closed):
             replace(scope, protocol=", ".join(filter(None, names))).text
             for scope, names in protocols.items()
         )
-
-
-# The condition of an arm that is a network of another paper: its word is the printed table,
-# "paper/table", whose number stands in for runs.
-PRINTED = "printed"
 
 
 def printed_numbers(
@@ -223,26 +213,3 @@ def printed_numbers(
             or f"{each.dataset}_{each.protocol}" == protocol
         )
     ]
-
-
-def rival_problems(claim: Claim, arm: Arm, numbers: Iterable[PublishedNumber]) -> Iterator[str]:
-    """Yield what is wrong with an arm of a printed table; ``numbers`` are those of the paper."""
-    numbers = list(numbers)
-    tables = {f"{each.source}/{each.table}" for each in numbers}
-    table = str(arm.where[PRINTED])
-    if claim.kind != "beats" or arm not in claim.second:
-        yield f"{claim.name}  a printed number can only be the second of the kind 'beats'"
-    if table not in tables:
-        yield f"{claim.name}  {unknown_name('printed table', table, tables)}"
-        return
-    rows = [each for each in numbers if f"{each.source}/{each.table}" == table]
-    for scope in claim.published:
-        for dataset in scope.datasets:
-            for metric in claim.metrics:
-                found = printed_numbers(arm, dataset, scope.protocol, metric, rows)
-                if len(found) != 1:
-                    place = " ".join(filter(None, (dataset, scope.protocol, metric)))
-                    yield (
-                        f"{claim.name}  {table} prints {len(found)} numbers of {arm.loss} for "
-                        f"{place}; an arm needs one (embedding_dim tells several apart)"
-                    )

@@ -1,1 +1,0 @@
-"""Claims: sentences of the papers as tests on results; no torch here."""

@@ -1,1 +1,0 @@
-"""Verdicts: our results against published numbers and frozen runs; no torch here."""
