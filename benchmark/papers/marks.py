@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -104,10 +105,7 @@ class Grid:
 
 
 class Line:
-    """One line of a panel: a loss on a test set, and what the x axis varies.
-
-    ``cells`` are those of the panel's loss, those that vary something first.
-    """
+    """One line of a panel: a loss on a test set, and what the x axis varies."""
 
     def __init__(self, grid: Grid, panel: Panel, test_set: TestSet, words: Vocabulary):
         self.grid, self.panel, self.test_set = grid, panel, test_set
@@ -115,8 +113,11 @@ class Line:
         names = [] if x in ("", BATCH_SIZE) else x.split(" - ")
         stated = words.requirements(dict.fromkeys(names, ""))
         self.varied = tuple(each.condition for each in stated)
-        cells = self._cells(panel.loss, self.varied)
-        self.cells = sorted(cells, key=lambda each: not each.changed)
+
+    @cached_property
+    def cells(self) -> list[Candidate]:
+        """The cells of the panel's loss, those that vary something first."""
+        return sorted(self._cells(self.panel.loss, self.varied), key=lambda each: not each.changed)
 
     def plain(self, loss: str) -> list[Candidate]:
         """Return the cells of a loss under the recipe and the loss as they stand."""
