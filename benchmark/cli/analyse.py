@@ -44,7 +44,7 @@ def analyse(
     ] = False,
     results: Results = RESULTS,
 ) -> None:
-    """Make an analysis: a figure, a table, and the papers' claims held against them.
+    """Make an analysis: figure, table and judged claims.
 
     Example: python -m benchmark analyse toy_ranking
 

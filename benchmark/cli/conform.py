@@ -27,7 +27,9 @@ def conform(
     ] = None,
     processes: Annotated[bool, typer.Option(help="also try two processes that train")] = True,
 ) -> None:
-    """Hold anyone's ranking loss, called with (embeddings, labels), against its formula.
+    """Check an implementation of a ranking loss.
+
+    It is called with (embeddings, labels) and compared with the published formula.
 
     Values, gradients, invariances, unusual batches and behaviour are checked; a failure shows the
     smallest batch that fails. Exit status 0: no check failed; 1: one did; 2: it could not start.

@@ -38,7 +38,7 @@ RECORD = "prepared.json"
 
 @group.command("list")
 def list_datasets() -> None:
-    """Print the datasets: what they are, how many images, from which files, and where these are.
+    """List the datasets, their files and where these are.
 
     Example: python -m benchmark data list
     """
@@ -92,7 +92,7 @@ def prepare(
     workers: Workers = None,
     allow_counts: AllowCounts = False,
 ) -> None:
-    """Fetch, unpack and index a dataset; started again after an interruption, it continues.
+    """Fetch, unpack and index a dataset.
 
     Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --pack 256
     """
@@ -155,7 +155,9 @@ def check(
     workers: Workers = None,
     allow_counts: AllowCounts = False,
 ) -> None:
-    """Print found and published counts per split; the exit status is 0 only if all is right.
+    """Compare counts with the published ones.
+
+    The exit status is 0 only if all is right.
 
     Example: python -m benchmark data check cub --root data/cub --images
     """

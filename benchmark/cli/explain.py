@@ -26,7 +26,9 @@ def explain(
         str, typer.Option(help="epoch: paper, other, last, best or one_best")
     ] = "paper",
 ) -> None:
-    """Print how a verdict came about: raw runs, reference, standard error, both tests and Holm.
+    """Print the calculation behind one verdict.
+
+    Raw runs, reference, standard error, both tests and Holm.
 
     CELL is any words of the verdict's row, in any order: of the printed table or of the run.
     '*' stands for anything.
@@ -78,8 +80,9 @@ def compare(
     second: Annotated[str, typer.Argument(metavar="RUN", help="what it is compared with")],
     results: Results = RESULTS,
 ) -> None:
-    """Show what two runs, or all seeds of two cells, have different: specification, versions,
-    scores, paired test.
+    """Compare two runs, or all seeds of two cells.
+
+    Specification, versions, scores, paired test.
 
     Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32
     glyphs_1k/test_resnet/sup_ap/bs32
@@ -101,8 +104,9 @@ def fidelity(
         Path | None, typer.Option(help="write the table to this file", callback=file_to_write)
     ] = None,
 ) -> None:
-    """Print each value of the recipes beside the paper's and its authors' code; all studies without
-    STUDY.
+    """Compare values of recipes with papers and their code.
+
+    All studies without STUDY.
 
     Example: python -m benchmark fidelity roadmap --deviations
     """

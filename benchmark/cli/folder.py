@@ -11,9 +11,7 @@ from benchmark.cli import app, echo, folder_to_write
 MAX_SIDE = 10_000  # pixels, as in recipes
 # What the dataset's errors advise to set, as options of this command.
 OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
-group = typer.Typer(
-    no_args_is_help=True, help="The benchmark on your own images: a directory of class folders."
-)
+group = typer.Typer(no_args_is_help=True, help="The benchmark on your own images.")
 app.add_typer(group, name="folder")
 
 
@@ -55,8 +53,9 @@ def init(
     gpus: Annotated[int, typer.Option(help="GPUs of a run", min=0, max=1)] = 0,
     force: Annotated[bool, typer.Option("--force", help="replace files of the same name")] = False,
 ) -> None:
-    """Write a study of your own images, with settings that fit what is there; look at it, then run
-    it.
+    """Write a study of your own images.
+
+    Its settings fit the images; look at it, then run it.
 
     Example: python -m benchmark folder init /data/flowers
     """

@@ -42,7 +42,7 @@ def judge(
     ] = "1",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of text")] = False,
 ) -> None:
-    """Judge a number against a published one: verdict, its sensitivity, and what would decide it.
+    """Judge a score of yours against a published one.
 
     Without --spread, the spread between runs is that of several --ours, or the published one.
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def build(study: StudyName, results: Results = RESULTS) -> None:
-    """Make all that follows from the collected runs of STUDY: verdicts, claims, statistics, tables,
-    figures, gallery and report page.
+    """Build verdicts, tables, figures and the report.
 
     What cannot be made is named on the page and in report/failed.txt, and costs none of the rest.
 
@@ -41,7 +40,7 @@ def gallery(
     ] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Build STUDY with a gallery of two losses of your choice.
+    """Build STUDY with a gallery of two losses.
 
     Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
     """

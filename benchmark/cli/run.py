@@ -32,7 +32,7 @@ def run(
     ] = False,
     results: Results = RESULTS,
 ) -> None:
-    """Run a study up to its report, then print the verdicts and where the report lies.
+    """Run a study up to its report, and print the verdicts.
 
     The exit status is 1 when a run has failed, or a table or figure could not be made.
 
@@ -85,7 +85,7 @@ def _setting(key: str, path: Path) -> str:
 
 @app.command()
 def finish(context: typer.Context, study: StudyName, results: Results = RESULTS) -> None:
-    """Build tables, figures and the report from the runs there are, and name what is missing.
+    """Build the report from the runs so far.
 
     Example: python -m benchmark finish embedded
     """
@@ -108,7 +108,9 @@ def select(
     study: Annotated[str, typer.Argument(help="name or path of a study with rules")],
     results: Results = RESULTS,
 ) -> None:
-    """Choose the best setting of each loss by its trials; write the study of the final runs.
+    """Choose the best trial of each loss.
+
+    Writes the study of the final runs.
 
     Example: python -m benchmark select reality_check
     """
@@ -140,7 +142,9 @@ def challenge(
     ] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Run a loss of yours by the rules of 'reality_check', against the frozen results of others.
+    """Compare a loss of yours with others at equal trials.
+
+    By the rules of 'reality_check', with its frozen results.
 
     Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
     """

@@ -20,7 +20,9 @@ def validate(
         typer.Option("--write-schemas", help="write workflow/schemas from the code, then validate"),
     ] = False,
 ) -> None:
-    """Check study files, and the papers' files; every problem is printed.
+    """Check study files and the papers' files.
+
+    Prints every problem.
 
     Example: python -m benchmark validate embedded
     """
@@ -61,8 +63,9 @@ def plan(
         bool, typer.Option("--sources", help="also say where the values of its recipes are from")
     ] = False,
 ) -> None:
-    """Show the grid of a study: runs, what is done, what is missing, the time left, and the drifts
-    from published numbers that its seeds will call.
+    """Show the runs of a study, done and left.
+
+    Also the drifts from published numbers that its seeds will call.
 
     Example: python -m benchmark plan roadmap --sources
     """
@@ -80,7 +83,9 @@ def plan(
 
 @app.command()
 def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
-    """Write what decides STUDY's verdicts, once, before its runs; then say whether it has changed.
+    """Record, before the runs, what decides the verdicts.
+
+    Written once; afterwards this says whether it has changed.
 
     The workflow does this when it starts.
 
@@ -101,7 +106,7 @@ def add_seeds(
         bool, typer.Option("--partial", help="go on although runs of this look have no result")
     ] = False,
 ) -> None:
-    """Go on to the next look that STUDY plans: its grid gets the seeds of that look.
+    """Add the seeds of the next look that STUDY plans.
 
     Example: python -m benchmark add-seeds roadmap
     """
@@ -113,7 +118,9 @@ def add_seeds(
 
 @app.command()
 def specs(study: StudyName, results: Results = RESULTS) -> None:
-    """Write the spec.json of every run; results of other specifications are kept under previous/.
+    """Write the spec.json of every run.
+
+    Results of other specifications are kept in previous/.
 
     Example: python -m benchmark specs embedded
     """
@@ -129,7 +136,9 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
 
 @app.command()
 def collect(study: StudyName, results: Results = RESULTS) -> None:
-    """Write runs.csv, scores.csv and provenance.json from whatever runs there are.
+    """Write runs.csv and scores.csv from the runs so far.
+
+    And provenance.json.
 
     Example: python -m benchmark collect embedded
     """
@@ -144,7 +153,9 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
 
 @app.command()
 def coverage(results: Results = RESULTS) -> None:
-    """Show how many published numbers have a run, how many are finished, and why others have none.
+    """Count the published numbers that have a run.
+
+    How many are finished, and why others have none.
 
     Example: python -m benchmark coverage
     """

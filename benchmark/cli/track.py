@@ -18,7 +18,7 @@ def import_(
     results: Results = RESULTS,
     strict: Annotated[bool, typer.Option("--strict", help="fail if MLflow cannot be used")] = False,
 ) -> None:
-    """Bring every finished run that is missing or incomplete into MLflow, exactly once.
+    """Bring finished runs into MLflow, each once.
 
     Example: python -m benchmark track import embedded
     """

@@ -43,7 +43,7 @@ def train(
     ] = None,
     started: Annotated[float | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Train and evaluate one run, or continue it from its checkpoint.
+    """Train and evaluate one run, or continue it.
 
     Exit status 75: stopped on request, run again.
 
@@ -68,7 +68,7 @@ def fill(
     workers: Annotated[int, typer.Option(help="processes", min=1, max=MAX_PROCESSES)] = 2,
     results: Results = RESULTS,
 ) -> None:
-    """Train the runs of a study that have no result, many in each of a few processes.
+    """Train missing runs, many in each process.
 
     For runs of seconds, whose jobs cost more than their training; 'run' then does the rest.
 

@@ -17,7 +17,9 @@ Selection = Annotated[
 
 @app.command()
 def verdicts(study: StudyName, results: Results = RESULTS) -> None:
-    """Judge every reference number of STUDY: results/STUDY/verdicts.csv and verdicts_other.csv.
+    """Judge every reference number of STUDY.
+
+    Writes results/STUDY/verdicts.csv and verdicts_other.csv.
 
     The second has the other reading of the epoch: see docs/statistics.md.
 
@@ -38,8 +40,9 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
 
 @app.command()
 def check(study: StudyName, results: Results = RESULTS, selection: Selection = "paper") -> None:
-    """Print the verdicts on STUDY, and what of its analysis has changed since it was registered;
-    exit status 1 when any number drifted.
+    """Print the verdicts; exit status 1 if any drifted.
+
+    Also what of its analysis has changed since it was registered.
 
     Example: python -m benchmark check embedded
     """
@@ -66,7 +69,9 @@ def claims(
         bool, typer.Option("--list", help="print the claims themselves, without any study")
     ] = False,
 ) -> None:
-    """Test the papers' sentences on STUDY's runs: results/STUDY/claims.csv and claims_parts.csv.
+    """Test the papers' sentences on the runs of STUDY.
+
+    Writes results/STUDY/claims.csv and claims_parts.csv.
 
     Example: python -m benchmark claims sweeps
     """
@@ -98,7 +103,7 @@ def freeze(
         bool, typer.Option("--partial", help="accept missing, failed or stale runs")
     ] = False,
 ) -> None:
-    """Freeze the headline scores of STUDY's runs as its reference.
+    """Freeze the scores of STUDY's runs as its reference.
 
     Of a study whose settings trials chose, trials and final runs are frozen, into a folder.
 
