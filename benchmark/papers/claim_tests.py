@@ -31,8 +31,8 @@ from benchmark.papers.paper import cite, paper_of
 from benchmark.papers.quantities import GapDecrease, convergence_of, costs_of, relative_gaps
 from benchmark.papers.vocabulary import load_vocabulary, margin_of
 from benchmark.runs.table import RunTable
-from benchmark.stats.divergence import diverges
-from benchmark.stats.range_test import range_test
+from benchmark.stats.intervals import diverges
+from benchmark.stats.reproduction import range_test
 from benchmark.stats.samples import Samples, Spread
 
 RATIO = "times"  # unit of parts whose values are logarithms of a ratio
@@ -68,7 +68,7 @@ class Part:
     p: float = np.nan
     p_against: float = np.nan
 
-    def tested(self, alpha: float, shared: Spread | None = None) -> "Part":
+    def tested(self, alpha: float, shared: Spread) -> "Part":
         """Return the part with the test at level ``alpha``; its spread may be shared."""
         test = range_test(self.values, self.low, self.high, alpha, shared)
         mean, ci_low, ci_high, low, high = (

@@ -6,8 +6,8 @@ any verdict: not asked.
 
 A sentence becomes *parts*: one comparison under one condition, reduced to one number per seed (a
 difference of paired runs, a slope over batch sizes, a log ratio). Two one-sided t-tests judge a
-part (``benchmark.stats.range_test``), with a variance that sister parts share. A loss that diverges
-loses its comparison without any test.
+part (``range_test`` of ``benchmark.stats``), with a variance that sister parts share. A loss that
+diverges loses its comparison without any test.
 
 - supported: **every** part holds at ``alpha``. An intersection-union test: no correction is needed,
   since one false part is enough to keep the sentence from being supported.
@@ -39,9 +39,8 @@ from benchmark.papers.verdicts import (
     SUPPORTED,
 )
 from benchmark.runs.table import RunTable
-from benchmark.stats.families import discoveries, holm
-from benchmark.stats.intervals import spread
-from benchmark.stats.looks import level_of
+from benchmark.stats.intervals import discoveries, holm, spread
+from benchmark.stats.planning import level_of
 from benchmark.stats.samples import shared_spreads
 from benchmark.study import Study
 

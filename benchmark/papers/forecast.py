@@ -12,8 +12,14 @@ from benchmark.papers.matching import candidates, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import asked_numbers, vocabulary_of
 from benchmark.papers.vocabulary import margin_of
-from benchmark.stats.looks import level_of
-from benchmark.stats.planning import POWER, Design, chance_to_confirm, seeds_needed, smallest_drift
+from benchmark.stats.planning import (
+    POWER,
+    Design,
+    chance_to_confirm,
+    level_of,
+    seeds_needed,
+    smallest_drift,
+)
 from benchmark.study import Study
 from benchmark.study.data_files import published_names
 from benchmark.study.grid import expand

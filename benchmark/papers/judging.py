@@ -26,9 +26,16 @@ from benchmark.papers.verdicts import Verdict, in_words
 from benchmark.papers.vocabulary import margin_of
 from benchmark.runs.table import ONE_BEST, RunTable
 from benchmark.stats.intervals import spread
-from benchmark.stats.looks import level_of
-from benchmark.stats.planning import seeds_to_decide
-from benchmark.stats.reproduction import ALPHA, UNDECIDED, UNTESTED, Evidence, compare, element
+from benchmark.stats.planning import level_of, seeds_to_decide
+from benchmark.stats.reproduction import (
+    ALPHA,
+    UNDECIDED,
+    UNTESTED,
+    Evidence,
+    compare,
+    element,
+    marks,
+)
 from benchmark.stats.samples import (
     UNKNOWN_SPREAD,
     VERSIONS,
@@ -39,7 +46,6 @@ from benchmark.stats.samples import (
     place,
     shared_spreads,
 )
-from benchmark.stats.sensitivity import marks
 from benchmark.study import Study
 
 _VERSIONS = {"spec_digest": "specification", "code_version": "code version", "platform": "platform"}

@@ -21,10 +21,9 @@ from benchmark.core.records import RESULT
 from benchmark.papers.forecast import reached_numbers
 from benchmark.papers.paper import claims_of
 from benchmark.papers.vocabulary import load_margins
-from benchmark.stats import moderation
-from benchmark.stats.divergence import TOLERATED
-from benchmark.stats.reproduction import ALPHA
-from benchmark.stats.sensitivity import MARKS
+from benchmark.stats import samples
+from benchmark.stats.intervals import TOLERATED
+from benchmark.stats.reproduction import ALPHA, MARKS
 from benchmark.study import Study
 from benchmark.study.grid import expand
 
@@ -141,10 +140,10 @@ def analysis_of(study: Study) -> Parts:
         },
         "rule": {
             "level": ALPHA,
-            "lent degrees of freedom": moderation.LIMIT,
-            "lent, times its own": moderation.TIMES,
-            "lent, share of the sisters'": moderation.SHARE,
-            "level of outliers": moderation.OUTLIER,
+            "lent degrees of freedom": samples.LIMIT,
+            "lent, times its own": samples.TIMES,
+            "lent, share of the sisters'": samples.SHARE,
+            "level of outliers": samples.OUTLIER,
             "tolerated divergence": TOLERATED,
             "sensitivity": sorted(MARKS),
         },

@@ -20,10 +20,9 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.records import Cell
 from benchmark.metrics.names import display_name
 from benchmark.runs.table import RunTable
-from benchmark.stats.divergence import diverges, p_more_divergence
-from benchmark.stats.reproduction import ALPHA, STANDARD_ERRORS, TestResult
+from benchmark.stats.intervals import diverges, p_more_divergence
+from benchmark.stats.reproduction import ALPHA, MARKS, STANDARD_ERRORS, TestResult, applies
 from benchmark.stats.samples import NO_RUNS, UNKNOWN_SPREAD, Sample, Spread
-from benchmark.stats.sensitivity import MARKS, applies
 
 FROZEN = "frozen"
 REPRODUCED = "reproduced"
@@ -79,7 +78,7 @@ class Verdict:
     remark         what differs between the sides besides the scores
     test           None where nothing could be tested
     plain          the same test with each cell's own spread; None where that is not known
-    marks          by name of ``benchmark.stats.sensitivity.MARKS``: the test if that assumption
+    marks          by name of ``benchmark.stats.reproduction.MARKS``: the test if that assumption
                    fails; none where the verdict does not follow from a test
     """
 

@@ -37,7 +37,7 @@ from benchmark.report.tables import TABLES
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import analyse
 from benchmark.stats.budgets import analyse_budgets
-from benchmark.stats.looks import at_level
+from benchmark.stats.planning import at_level
 from benchmark.stats.queries import Draws
 from benchmark.study import Study
 from benchmark.study.workflow import FAILED, PAGE

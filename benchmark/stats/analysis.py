@@ -38,23 +38,29 @@ whole classes: of the mean over seeds, or of its difference, with the trained ne
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 
 from benchmark.core.records import CELL_COLUMNS
 from benchmark.runs.table import RunTable
-from benchmark.stats.divergence import divergence_rates, with_diverged, with_losers
-from benchmark.stats.intervals import mean_sd, t_half_widths, t_interval
-from benchmark.stats.noise_sources import noise_shares, square_runs
+from benchmark.stats.intervals import (
+    Floats,
+    diverges,
+    mean_sd,
+    percentile_interval,
+    t_half_widths,
+    t_interval,
+)
 from benchmark.stats.over_datasets import analyse_datasets
 from benchmark.stats.paired import GROUP, TEST, by_seed, compare, corrected, tested
 from benchmark.stats.queries import Draws, with_query_intervals
 from benchmark.study.model import Comparison
 
-SELECTIONS = ("last", "best")
-ABSENT = ("missing", "failed", "stale")
 CELL = list(CELL_COLUMNS)
+LOSS_CELL = ["dataset", "setting", "batch_size", "loss"]
 SUMMARY_COLUMNS = [
     *GROUP, "loss", "base_loss", "selection", "n", "mean", "sd", "ci_low", "ci_high",
     "minimum", "maximum", "n_diverged", "n_absent",
@@ -64,10 +70,16 @@ PAIRED_COLUMNS = [*GROUP, "kind", "loss", "against", *_OUTCOME]
 ABLATION_COLUMNS = [*GROUP, "kind", "step", "loss", "against", *_OUTCOME]
 GAIN_COLUMNS = [*GROUP, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
 DIFFERENCE_COLUMNS = [*GROUP, "loss", "against", "seed", "value", "value_against", "difference"]
+DIVERGENCE_COLUMNS = [*LOSS_CELL, "n_diverged", "n_ended", "rate", "low", "high", "diverges"]
 COST_COLUMNS = [
-    "dataset", "setting", "batch_size", "loss", "n", "train_seconds", "images_per_second",
-    "loss_ms", "loss_ms_minimum", "loss_ms_maximum", "loss_share", "peak_gpu_mb", "peak_rss_mb",
+    *LOSS_CELL, "n", "train_seconds", "images_per_second", "loss_ms", "loss_ms_minimum",
+    "loss_ms_maximum", "loss_share", "peak_gpu_mb", "peak_rss_mb",
 ]  # fmt: skip
+# Seeds of their own for each source of noise, which then form a square of runs.
+SOURCES, INTERACTION = ("initial weights", "batch order", "augmentation"), "interaction"
+SEEDS = ("recipe.seeds.weights", "recipe.seeds.order", "recipe.seeds.augmentation")
+SMALLEST, REPETITIONS = 3, 2000
+NOISE_COLUMNS = [*GROUP, "loss", "source", "sd", "share", "low", "high", "runs", "mean"]
 _MEASURED = ("train_seconds", "images_per_second", "loss_ms", "peak_gpu_mb", "peak_rss_mb")
 
 
@@ -81,26 +93,29 @@ def analyse(
     alpha, ablation = comparison.alpha, comparison.ablation
     headline, square = table.test_scores("last", metrics), square_runs(table)
     headline = headline[~headline["run_id"].isin(square)]  # they share seeds: no sample
-    gain = pd.DataFrame()
+    gain = pd.DataFrame(columns=GAIN_COLUMNS)
     if len(ablation) > 1:
         gain = relative_gain(headline, ablation[-1], ablation[-2], alpha)
-    rates = divergence_rates(table, 1 - alpha)
-    attempted = with_diverged(headline, table)
-    paired = compare(attempted, comparison.baseline, alpha)
-    steps = ablation_steps(attempted, ablation, alpha)
+    rates, attempts = divergence_rates(table, 1 - alpha), table.attempts()
+    # A diverged run has an empty score for each split and metric: a loss that diverges under every
+    # seed is compared as well, and loses.
+    gone = attempts[attempts["status"] == "diverged"].drop(columns="status")
+    where = ["dataset", "setting", "split", "metric"]
+    empty = gone.merge(headline[where].drop_duplicates(), on=where[:2])
+    attempted = pd.concat([headline, empty])
     summary = summarise(table, metrics, alpha)
     last = summary["selection"] == "last"
-
-    def completed(tests: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-        return with_query_intervals(
-            with_losers(_with_families(tests, alpha, columns), rates), draws
-        )
-
+    tests = {
+        "paired": (compare(attempted, comparison.baseline, alpha), PAIRED_COLUMNS),
+        "ablation": (ablation_steps(attempted, ablation, alpha), ABLATION_COLUMNS),
+    }
     return {
         "summary": pd.concat([with_query_intervals(summary[last], draws), summary[~last]]),
-        "paired": completed(paired, PAIRED_COLUMNS),
-        "ablation": completed(steps, ABLATION_COLUMNS),
-        "gain": gain.reindex(columns=GAIN_COLUMNS),
+        **{
+            name: with_query_intervals(_completed(rows, columns, rates, alpha), draws)
+            for name, (rows, columns) in tests.items()
+        },
+        "gain": gain,
         "curves": learning_curves(table, metrics),
         "best_epoch": best_epochs(table, metrics),
         "differences": differences_by_seed(headline, comparison.baseline),
@@ -111,14 +126,34 @@ def analyse(
     }
 
 
+def _completed(
+    tests: pd.DataFrame, columns: list[str], rates: pd.DataFrame, alpha: float
+) -> pd.DataFrame:
+    """Return the tests corrected within their families, with the loser where one side diverges."""
+    if not tests.empty:
+        where = tests["dataset"] + " " + tests["split"] + " " + tests["metric"]
+        family = tests["kind"] + ": " + where
+        tests = corrected(tests.assign(family=family), alpha)
+    tests = tests.reindex(columns=columns)
+    diverging = set(map(tuple, rates.loc[rates["diverges"], LOSS_CELL].itertuples(index=False)))
+    gone = []
+    for side in ("loss", "against"):
+        cells = tests[[*LOSS_CELL[:-1], side]].itertuples(index=False)
+        gone.append(pd.Series([tuple(each) in diverging for each in cells], tests.index, bool))
+    one, two = gone
+    lost = tests["loss"].where(one & ~two, tests["against"].where(two & ~one, ""))
+    return tests.assign(lost=lost, significant=tests["significant"].astype(bool) & (one == two))
+
+
 def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
     """Return mean, spread and interval of every cell under both selection rules."""
     runs = table.attempts()
     status = runs["status"]
-    counts = runs[CELL].assign(n_diverged=status == "diverged", n_absent=status.isin(ABSENT))
+    absent = status.isin(("missing", "failed", "stale"))
+    counts = runs[CELL].assign(n_diverged=status == "diverged", n_absent=absent)
     counts = counts.groupby(CELL, as_index=False).sum()
     tables, square = [], square_runs(table)
-    for selection in SELECTIONS:
+    for selection in ("last", "best"):
         scores = table.test_scores(selection, metrics)
         shared = scores.loc[scores["run_id"].isin(square), "setting"].unique()
         index = [*CELL, "split", "metric"]
@@ -140,13 +175,6 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
         rows.loc[rows["setting"].isin(shared), ["ci_low", "ci_high"]] = np.nan
         tables.append(rows.merge(counts, on=CELL, how="left"))
     return pd.concat(tables, ignore_index=True).reindex(columns=SUMMARY_COLUMNS)
-
-
-def _with_families(table: pd.DataFrame, alpha: float, columns: list[str]) -> pd.DataFrame:
-    if table.empty:
-        return table.reindex(columns=columns)
-    family = table["kind"] + ": " + table["dataset"] + " " + table["split"] + " " + table["metric"]
-    return corrected(table.assign(family=family), alpha).reindex(columns=columns)
 
 
 def ablation_steps(
@@ -186,20 +214,9 @@ def relative_gain(
         usable = np.isfinite(a) & (b > 0)
         a, b = a[usable], b[usable]
         gain = t_interval(100 * (a - b) / b, 1 - alpha)
-        rows.append(
-            {
-                **dict(zip(GROUP, key, strict=True)),
-                "loss": loss,
-                "against": against,
-                "n": gain.n,
-                "gain": gain.mean,
-                "sd": gain.sd,
-                "ci_low": gain.low,
-                "ci_high": gain.high,
-                "gain_of_means": 100 * (a.mean() - b.mean()) / b.mean() if gain.n else np.nan,
-            }
-        )
-    return pd.DataFrame(rows)
+        of_means = 100 * (a.mean() - b.mean()) / b.mean() if gain.n else np.nan
+        rows.append((*key, loss, against, *gain, of_means))
+    return pd.DataFrame(rows, columns=GAIN_COLUMNS)
 
 
 def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
@@ -254,22 +271,108 @@ def costs(table: RunTable) -> pd.DataFrame:
     ``loss_share`` is the time of the loss over the time of a step (images of a batch / images per
     second).
     """
-    cell = ["dataset", "setting", "batch_size", "loss"]
     runs = table.costs()
-    cells = runs[runs["images_per_second"] > 0].groupby(cell)
-    means = (
-        cells[list(_MEASURED)]
-        .mean()
-        .assign(
-            n=cells.size(),
-            loss_ms_minimum=cells["loss_ms"].min(),
-            loss_ms_maximum=cells["loss_ms"].max(),
-        )
-    )
+    cells = runs[runs["images_per_second"] > 0].groupby(LOSS_CELL)
+    least, most = cells["loss_ms"].min(), cells["loss_ms"].max()
     # a batch of triplets has more images than its size says
     images = cells["images_backward"].sum(min_count=1) / cells["updates"].sum(min_count=1)
-    means = means.assign(images=images).reset_index()
+    found = {"n": cells.size(), "loss_ms_minimum": least, "loss_ms_maximum": most}
+    means = cells[list(_MEASURED)].mean().assign(**found, images=images).reset_index()
     images = means["images"].fillna(means["batch_size"])
     step_ms = 1000 * images / means["images_per_second"]
     means["loss_share"] = means["loss_ms"] / step_ms
     return means.reindex(columns=COST_COLUMNS)
+
+
+def divergence_rates(table: RunTable, confidence: float = 0.95) -> pd.DataFrame:
+    """Return the rate of each cell of which a run has ended (``DIVERGENCE_COLUMNS``).
+
+    Its interval is the exact one of Clopper and Pearson (1934).
+    """
+    runs = table.attempts()
+    rows = []
+    for cell, part in runs[runs["status"].isin(["ok", "diverged"])].groupby(LOSS_CELL)["status"]:
+        gone, ended = int((part == "diverged").sum()), len(part)
+        low, high = binomtest(gone, ended).proportion_ci(confidence)
+        rows.append((*cell, gone, ended, gone / ended, low, high, diverges(gone, ended)))
+    return pd.DataFrame(rows, columns=DIVERGENCE_COLUMNS)
+
+
+def square_runs(table: RunTable) -> dict[str, tuple[int, int]]:
+    """Return the runs that have a seed for each source: {run_id: (initial weights, order)}."""
+    if not set(SEEDS) <= set(table.runs.columns):
+        return {}
+    runs = table.runs[["run_id", *SEEDS]].dropna()
+    return {run: (int(one), int(two)) for run, one, two in runs.iloc[:, :3].itertuples(index=False)}
+
+
+def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
+    """Return the shares of the sources for each whole square of a study (``NOISE_COLUMNS``)."""
+    placed = square_runs(table)
+    scores = table.test_scores("last", metrics)
+    scores = scores[scores["run_id"].isin(placed)]
+    rows = []
+    for cell, part in scores.groupby([*GROUP, "loss"]):
+        size = round(len(part) ** 0.5)
+        square = np.full((size, size), np.nan)
+        for run, value in part[["run_id", "value"]].itertuples(index=False):
+            at = placed[run]
+            if max(at) < size:
+                square[at] = value
+        if size >= SMALLEST and np.isfinite(square).all() and len(part) == size**2:
+            for source, variance, *share in shares(square, 1 - alpha):
+                ends = (len(part), float(square.mean()))
+                rows.append((*cell, source, variance**0.5, *share, *ends))
+    return pd.DataFrame(rows, columns=NOISE_COLUMNS)
+
+
+class Share(NamedTuple):
+    """The variance of one source, its share of the total, and the interval of the share."""
+
+    source: str
+    variance: float
+    share: float
+    low: float
+    high: float
+
+
+def shares(scores: Floats, confidence: float = 0.95) -> list[Share]:
+    """Return the share of each of ``SOURCES`` and of ``INTERACTION`` in the variance of a run.
+
+    Each source has its own seed with k values, and the k^2 runs form a Latin square: run (i, j) has
+    initial weights i, batch order j and augmentation (i + j) mod k (``study.model.square_seeds``).
+    Every value of a source meets every value of each other source once, so that all three variances
+    are estimated from the same runs with k - 1 degrees of freedom each. What is left is the
+    sources' interaction: how much the effect of one seed depends on the others.
+
+        E(mean square of a source) = interaction + k * variance of the source
+
+    ``scores`` (k, k) are those of the square, k at least 3. A variance that comes out negative is
+    zero. The interval is the generalised one of Weerahandi (1993): each sum of squares over a draw
+    of its chi-square distribution.
+    """
+    size = len(scores)
+    centred = scores - scores.mean()
+    index = np.add.outer(np.arange(size), np.arange(size)) % size
+    diagonals = np.bincount(index.ravel(), weights=centred.ravel()) / size
+    means = (centred.mean(axis=1), centred.mean(axis=0), diagonals)
+    of_sources = [size * float((mean**2).sum()) for mean in means]
+    left = max(float((centred**2).sum()) - sum(of_sources), 0.0)
+    squares = np.array([*of_sources, left])
+    df = np.array([size - 1] * 3 + [(size - 1) * (size - 2)])
+
+    def variances(mean_squares: Floats) -> Floats:
+        """Return the variances of the sources and of what is left from mean squares (..., 4)."""
+        left = mean_squares[..., 3:]
+        sources = np.maximum((mean_squares[..., :3] - left) / size, 0.0)
+        return np.concatenate([sources, left], axis=-1)
+
+    def parts(values: Floats) -> Floats:
+        total = values.sum(axis=-1, keepdims=True)
+        return values / np.where(total > 0, total, 1.0)
+
+    found = variances(squares / df)
+    drawn = np.random.default_rng(0).chisquare(df, (REPETITIONS, len(df)))
+    low, high = percentile_interval(parts(variances(squares / drawn)), confidence)
+    columns = zip((*SOURCES, INTERACTION), found, parts(found), low, high, strict=True)
+    return [Share(name, *map(float, numbers)) for name, *numbers in columns]

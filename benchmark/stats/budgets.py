@@ -19,9 +19,6 @@ test classes |
 flipped, best_kept |
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,8 +30,8 @@ from benchmark.core.records import CELL_COLUMNS
 from benchmark.core.seeding import derive
 from benchmark.runs.table import RunTable
 from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
-from benchmark.stats.moderation import moderate
 from benchmark.stats.paired import corrected, paired_tests
+from benchmark.stats.samples import moderate
 from benchmark.study.model import Study
 from benchmark.study.trials import AUTHORS, EQUAL, FOLD, TRIAL, Choice, trial_setting
 
@@ -45,142 +42,89 @@ PLACE = [*WHERE, "loss"]
 TRIALS = rf"(?P<dataset>.+){FOLD}(?P<fold>\d+)/(?P<setting>.+)~{TRIAL}(?P<trial>\d\d)"
 FINALS = rf"(?P<dataset>.+)/(?P<setting>.+)~(?:{AUTHORS}|{EQUAL}(?P<trials>\d\d?))"
 SPLITS = ["held_out", "test"]  # of a trial and of a final run
-
-
-@dataclass(frozen=True)
-class Place:
-    """One dataset, setting and batch size: the trials and final runs of all losses.
-
-    trials     {loss: (T + 1, F)}: scores on held-out classes, the published setting first; a trial
-               without a score has 0, the worst there is
-    finals     {trials: (L, S)}: scores on the test classes by seed, NaN without one
-    """
-
-    where: tuple[str, str, int]
-    trials: dict[str, Floats]
-    finals: dict[int, Floats]
-    alpha: float
-
-    @cached_property
-    def redrawn(self) -> dict[str, Floats]:
-        """{loss: (DRAWS, T)}: scores of trials drawn again, without the published setting."""
-        return {
-            loss: resampled(folds[1:], DRAWS, _generator("trials", *self.where, loss))
-            for loss, folds in self.trials.items()
-        }
-
-    def curves(self) -> Iterator[pd.DataFrame]:
-        """Yield rows of budget_curves."""
-        bounds = [self.alpha / 2, 1 - self.alpha / 2]
-        for loss, folds in self.trials.items():
-            mean = expected_best(folds[1:].mean(axis=1))
-            low, high = np.quantile(expected_best(self.redrawn[loss]), bounds, axis=0)
-            trials = np.arange(1, len(mean) + 1)
-            yield pd.DataFrame(
-                {"loss": loss, "trials": trials, "mean": mean, "ci_low": low, "ci_high": high}
-            )
-
-    def ranks(self) -> Iterator[pd.DataFrame]:
-        """Yield rows of budget_ranks, without times."""
-        for budget, finals in self.finals.items():
-            n = np.isfinite(finals).sum(axis=1)
-            mean, sd = mean_sd(finals)
-            half = t_half_widths(sd, n, 1 - self.alpha)
-            scores = np.nan_to_num(mean)
-            *_, draws = self.drawn(budget).values()
-            order = order_under(scores, draws, self.alpha)
-            yield pd.DataFrame({
-                "rules": rules(budget), "trials": budget, "loss": [*self.trials], "n": n,
-                "mean": mean, "ci_low": mean - half, "ci_high": mean + half,
-                "rank": (-scores).argsort(kind="stable").argsort() + 1,
-                "rank_low": order["rank_low"], "rank_high": order["rank_high"],
-            })  # fmt: skip
-
-    def order(self) -> Iterator[pd.DataFrame]:
-        """Yield rows of budget_order."""
-        for budget, finals in self.finals.items():
-            for source, draws in self.drawn(budget).items():
-                found = order_under(np.nan_to_num(mean_sd(finals)[0]), draws, self.alpha)
-                found |= {"rules": rules(budget), "trials": budget, "source": source}
-                columns = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
-                yield pd.DataFrame([found], columns=columns)
-
-    def drawn(self, budget: int) -> dict[str, Floats]:
-        """Return (L, DRAWS) scores with seeds, trials or both drawn again; the last of them all.
-
-        Only chosen settings were run on the test classes, so trials drawn again move a test score
-        by what they change of the best score on the held-out classes.
-        """
-        finals = self.finals[budget]
-        generator = _generator("seeds", *self.where, rules(budget), budget)
-        seeds = np.nan_to_num(seeds_drawn(finals, DRAWS, generator))
-        if not budget:
-            return {"seeds": seeds}
-        best = [folds[1 : budget + 1].mean(axis=1).max() for folds in self.trials.values()]
-        again = [folds[:, :budget].max(axis=1) for folds in self.redrawn.values()]
-        scores = np.nan_to_num(mean_sd(finals)[0])[:, None]
-        trials, both = (
-            each + np.array(again) - np.array(best)[:, None] for each in (scores, seeds)
-        )
-        return {"seeds": seeds, "trials": trials, "both": both}
-
-    def gaps(self) -> Iterator[pd.DataFrame]:
-        """Yield the rows of budget_gaps."""
-        published, tables = self.finals.get(0), []
-        for budget, finals in self.finals.items():
-            if budget and published is not None:
-                sd, n = mean_sd(finals - published)[1], np.isfinite(finals - published).sum(axis=1)
-                shared = moderate(sd**2, n - 1.0)
-                tests = paired_tests(finals, published, self.alpha, (shared.variance, shared.df))
-                tables.append(tests.assign(loss=[*self.trials], trials=budget, family=budget))
-        if tables:
-            yield corrected(pd.concat(tables, ignore_index=True), self.alpha).drop(columns="family")
+ORDER = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
 
 
 def analyse_budgets(
     trials: RunTable, final: RunTable, metric: str, alpha: float = 0.05
 ) -> dict[str, pd.DataFrame]:
     """Return the tables of the list above by name, from the tables of trials and final runs."""
-    scores = trial_scores(trials, metric)
-    places = list(_places(scores, _finals(_scores(final, metric)), alpha))
-
-    def table(of: Callable[[Place], Iterator[pd.DataFrame]]) -> pd.DataFrame:
-        tables = [
-            pd.DataFrame([place.where] * len(each), columns=WHERE).join(each)
-            for place in places
-            for each in of(place)
-        ]
-        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-
-    return {
-        "budget_ranks": _with_seconds(table(Place.ranks), trials, final),
-        "budget_curves": table(Place.curves),
-        "budget_gaps": table(Place.gaps),
-        "budget_options": _options(trials, scores),
-        "budget_order": table(Place.order),
+    scores, finals = trial_scores(trials, metric), _finals(_scores(final, metric))
+    tables: dict[str, list[pd.DataFrame]] = {
+        f"budget_{name}": [] for name in ("ranks", "curves", "gaps", "options", "order")
     }
-
-
-def rules(trials: int) -> str:
-    """Return the rule set of a final run whose setting is the best of so many trials."""
-    return EQUAL if trials else AUTHORS
-
-
-def _places(trials: pd.DataFrame, finals: pd.DataFrame, alpha: float) -> Iterator[Place]:
-    for where, part in trials.groupby(level=WHERE, sort=False):
+    for where, part in scores.groupby(level=WHERE, sort=False):
         here = finals[(finals[WHERE] == list(where)).all(axis=1)]
-        dataset, setting, size = map(str, where)
-        scores = here.pivot(index=["trials", "loss"], columns="seed", values="value")
-        folds = {str(loss): each for loss, each in part.groupby(level="loss", sort=False)}
-        yield Place(
-            (dataset, setting, int(size)),
-            {loss: each.fillna(0.0).to_numpy() for loss, each in folds.items()},
-            {
-                each: scores.xs(each).reindex([*folds]).to_numpy()
-                for each in sorted(set(here["trials"]))
-            },
-            alpha,
-        )
+        by_seed = here.pivot(index=["trials", "loss"], columns="seed", values="value")
+        # a trial without a score has 0, the worst there is
+        folds = {
+            str(loss): each.fillna(0.0).to_numpy()
+            for loss, each in part.groupby(level="loss", sort=False)
+        }
+        budgets = sorted(set(here["trials"]))
+        by_budget = {each: by_seed.xs(each).reindex([*folds]).to_numpy() for each in budgets}
+        for name, table in _place_tables(where, folds, by_budget, alpha):
+            columns = pd.DataFrame([where] * len(table), columns=WHERE)
+            tables[f"budget_{name}"].append(columns.join(table))
+    found = {
+        name: pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        for name, parts in tables.items()
+    }
+    ranks = _with_seconds(found["budget_ranks"], trials, final)
+    return found | {"budget_ranks": ranks, "budget_options": _options(trials, scores)}
+
+
+def _place_tables(
+    where: tuple[Any, ...], trials: dict[str, Floats], finals: dict[int, Floats], alpha: float
+) -> list[tuple[str, pd.DataFrame]]:
+    """Return the parts of the tables by name for one dataset, setting and batch size.
+
+    trials     {loss: (T + 1, F)}: scores on held-out classes, the published setting first
+    finals     {trials: (L, S)}: scores on the test classes by seed, NaN without one
+    """
+    parts, redrawn, losses = [], {}, [*trials]
+    for loss, folds in trials.items():
+        redrawn[loss] = resampled(folds[1:], DRAWS, _generator("trials", *where, loss))
+        mean = expected_best(folds[1:].mean(axis=1))
+        bounds = [alpha / 2, 1 - alpha / 2]
+        low, high = np.quantile(expected_best(redrawn[loss]), bounds, axis=0)
+        columns = {"loss": loss, "trials": np.arange(1, len(mean) + 1), "mean": mean}
+        parts.append(("curves", pd.DataFrame(columns | {"ci_low": low, "ci_high": high})))
+    gaps = []
+    for budget, scores in finals.items():
+        rules, n = EQUAL if budget else AUTHORS, np.isfinite(scores).sum(axis=1)
+        mean, sd = mean_sd(scores)
+        half, level = t_half_widths(sd, n, 1 - alpha), np.nan_to_num(mean)
+        generator = _generator("seeds", *where, rules, budget)
+        draws = {"seeds": np.nan_to_num(seeds_drawn(scores, DRAWS, generator))}
+        if budget:
+            # Only chosen settings were run on the test classes, so trials drawn again move a test
+            # score by what they change of the best score on the held-out classes.
+            best = [folds[1 : budget + 1].mean(axis=1).max() for folds in trials.values()]
+            again = np.array([folds[:, :budget].max(axis=1) for folds in redrawn.values()])
+            for source, drawn in (("trials", level[:, None]), ("both", draws["seeds"])):
+                draws[source] = drawn + again - np.array(best)[:, None]
+        for source, drawn in draws.items():
+            order = order_under(level, drawn, alpha)
+            row = order | {"rules": rules, "trials": budget, "source": source}
+            parts.append(("order", pd.DataFrame([row], columns=ORDER)))
+        ranks = pd.DataFrame({
+            "rules": rules, "trials": budget, "loss": losses, "n": n,
+            "mean": mean, "ci_low": mean - half, "ci_high": mean + half,
+            "rank": (-level).argsort(kind="stable").argsort() + 1,
+            "rank_low": order["rank_low"], "rank_high": order["rank_high"],
+        })  # fmt: skip
+        parts.append(("ranks", ranks))
+        if budget and 0 in finals:
+            difference = scores - finals[0]
+            sd, n = mean_sd(difference)[1], np.isfinite(difference).sum(axis=1)
+            shared = moderate(sd**2, n - 1.0)[:2]
+            tests = paired_tests(scores, finals[0], alpha, shared)
+            gaps.append(tests.assign(loss=losses, trials=budget, family=budget))
+    if gaps:
+        tests = corrected(pd.concat(gaps, ignore_index=True), alpha)
+        parts.append(("gaps", tests.drop(columns="family")))
+    return parts
 
 
 def _labelled(runs: pd.DataFrame, pattern: str, what: str) -> pd.DataFrame:

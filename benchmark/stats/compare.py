@@ -1,20 +1,20 @@
 """Two runs, or two cells, side by side as one table: settings, origin and scores."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import SPEC, RunSpec, settings_of
-from benchmark.core.results import Result
 from benchmark.metrics.names import display_name
 from benchmark.runs.folders import RunStatus, status_in
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import paired_tests
 
 Side = Mapping[int, tuple[RunSpec, RunStatus]]  # by seed
+Scores = dict[tuple[str, str], dict[int, float]]  # by split and metric, then seed
 
 
 def compare_text(first: str, second: str, results: Path) -> str:
@@ -28,16 +28,22 @@ def compare_text(first: str, second: str, results: Path) -> str:
     sides = [runs_called(name, results, problems) for name in (first, second)]
     if problems:
         raise ConfigError("compare", problems)
-    one, two = ({s: each.result for s, (_, each) in side.items() if each.result} for side in sides)
-    facts = [_facts(side) for side in sides]
+    facts, scores = [_facts(side) for side in sides], [_scores(side) for side in sides]
     rows: list[tuple[str, ...]] = [("", "A", "B", "B - A")]
     for name in {**facts[0], **facts[1]}:
         a, b = (each.get(name, "absent") for each in facts)
         if a != b or name == "seeds finished":
             rows.append((name, a, b, ""))
-    rows += _scores(one, two)
-    if common := one.keys() & two.keys():
-        same = sum(one[seed].batch_stream == two[seed].batch_stream for seed in common)
+    for split, metric in {**scores[0], **scores[1]}:
+        one, two = (each.get((split, metric), {}) for each in scores)
+        label = display_name(metric) + ("" if split == "test" else f" on {split}")
+        rows.append((label, _mean(one), _mean(two), _test(one, two)))
+    streams = [
+        {seed: each.result.batch_stream for seed, (_, each) in side.items() if each.result}
+        for side in sides
+    ]
+    if common := streams[0].keys() & streams[1].keys():
+        same = sum(streams[0][seed] == streams[1][seed] for seed in common)
         rows.append(("same first batches", f"in {same} of {len(common)} common seeds", "", ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
@@ -52,22 +58,18 @@ def runs_called(name: str, results: Path, problems: list[str]) -> Side:
     single = (folder / SPEC).is_file()
     folders = [folder] if single else [path.parent for path in sorted(folder.glob(f"seed*/{SPEC}"))]
     if not folders:
-        problems.append(f"no run '{name}' below {root}{_near(name, root)}")
+        runs = [path.parent.relative_to(root).as_posix() for path in root.glob(f"*/*/*/*/*/{SPEC}")]
+        cells = [run.rpartition("/")[0] for run in runs]
+        close = difflib.get_close_matches(name, dict.fromkeys([*cells, *runs]), n=4, cutoff=0.3)
+        near = "; nothing has been run there" if not runs else f"; for example {runs[0]}"
+        near = f"; near: {', '.join(close)}" if close else near
+        problems.append(f"no run '{name}' below {root}{near}")
     specs = [(path, RunSpec.read(path / SPEC)) for path in folders]
     return {spec.seed: (spec, status_in(path, spec)) for path, spec in specs}
 
 
-def _near(name: str, root: Path) -> str:
-    runs = [path.parent.relative_to(root).as_posix() for path in root.glob(f"*/*/*/*/*/{SPEC}")]
-    if not runs:
-        return "; nothing has been run there"
-    cells = [run.rpartition("/")[0] for run in runs]
-    close = difflib.get_close_matches(name, dict.fromkeys([*cells, *runs]), n=4, cutoff=0.3)
-    return f"; near: {', '.join(close)}" if close else f"; for example {runs[0]}"
-
-
 def _facts(side: Side) -> dict[str, str]:
-    """Return what was asked for, apart from the seed, what computed it, and what is no score."""
+    """Return the settings apart from the seed, what computed the runs, and what is no score."""
     spec = next(iter(side.values()))[0]
     found = {"dataset": spec.dataset.label, "loss": spec.loss.name, "batch_size": spec.batch_size}
     found |= settings_of(spec)
@@ -90,24 +92,20 @@ def _facts(side: Side) -> dict[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
-def _scores(one: Mapping[int, Result], two: Mapping[int, Result]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each split and metric: both means, and the test of the difference."""
-    sides: list[dict[tuple[str, str], dict[int, float]]] = [{}, {}]
-    for side, results in zip(sides, (one, two), strict=True):
-        for seed, result in sorted(results.items()):
-            for split, metrics in result.metrics.last.items():
-                for metric, value in metrics.items():
-                    side.setdefault((split, metric), {})[seed] = 100 * value
-    for split, metric in {**sides[0], **sides[1]}:
-        a, b = (side.get((split, metric), {}) for side in sides)
-        label = display_name(metric) + ("" if split == "test" else f" on {split}")
-        yield label, _mean(a), _mean(b), _test(a, b)
+def _scores(side: Side) -> Scores:
+    """Return the scores after the last epoch, in percent."""
+    found: Scores = {}
+    for seed, (_, status) in sorted(side.items()):
+        for split, metrics in status.result.metrics.last.items() if status.result else ():
+            for metric, value in metrics.items():
+                found.setdefault((split, metric), {})[seed] = 100 * value
+    return found
 
 
 def _mean(by_seed: Mapping[int, float]) -> str:
     if not by_seed:
         return "no score"
-    found = t_interval(list(by_seed.values()))
+    found = t_interval(by_seed.values())
     return f"{found.mean:.2f}" + (f" ± {found.sd:.2f} (n {found.n})" if found.n > 1 else "")
 
 

@@ -1,19 +1,18 @@
-"""Student's t intervals of a handful of runs; the bootstrap, whose draws serve all losses."""
+"""Small samples: t intervals, corrections for many tests, rates of divergence, the bootstrap."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 NO_SPREAD = 1e-12  # relative: values closer than this differ by rounding only
+TOLERATED = 0.1  # share of diverging runs that a usable loss may have
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class MeanInterval:
+class MeanInterval(NamedTuple):
     """Of ``n`` finite values; ``sd`` (n - 1 in the divisor) and the interval are NaN below two."""
 
     n: int
@@ -35,8 +34,7 @@ def t_interval(values: Iterable[float], confidence: float = 0.95) -> MeanInterva
 def mean_sd(values: Floats) -> tuple[Floats, Floats]:
     """Return mean and standard deviation (T,) of the finite values of each row of (T, S).
 
-    They are NaN below one and two values; the deviation of values that differ by rounding only is
-    0.
+    They are NaN below one and two values; values that differ by rounding only have deviation 0.
     """
     finite = np.isfinite(values)
     n = finite.sum(axis=1)
@@ -61,6 +59,52 @@ def t_half_widths(sd: Floats, n: NDArray[np.int64], confidence: float = 0.95) ->
 def spread(values: Iterable[float]) -> float:
     """Return the standard deviation of two values or more."""
     return float(mean_sd(np.array(list(values), dtype=float)[None])[1][0])
+
+
+def holm(p_values: ArrayLike, planned: int = 0) -> Floats:
+    """Return Holm-adjusted p-values in the given order; each row of the last axis is a family.
+
+    NaN stands for a comparison that could not be tested: it stays NaN. ``planned`` is the number of
+    tests in the plan: a test that is still missing counts, so that a result cannot be lost when it
+    comes in. Written out, because statsmodels' version takes one family at a time.
+    """
+    p_values = np.asarray(p_values, dtype=float)
+    order = np.argsort(p_values, axis=-1, kind="stable")  # NaN last
+    rising = np.take_along_axis(p_values, order, axis=-1)
+    count = np.maximum(np.isfinite(p_values).sum(axis=-1, keepdims=True), planned)
+    left = count - np.arange(p_values.shape[-1])
+    stepped = np.minimum(np.maximum.accumulate(rising * left, axis=-1), 1.0)
+    adjusted = np.empty_like(p_values)
+    np.put_along_axis(adjusted, order, stepped, axis=-1)
+    return adjusted
+
+
+def discoveries(p_values: ArrayLike) -> Floats:
+    """Return p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995).
+
+    Those at or below q hold at a false discovery rate of q. NaN stays NaN and does not count.
+    """
+    p_values = np.asarray(p_values, dtype=float)
+    tested = np.isfinite(p_values)
+    adjusted = np.full(p_values.shape, np.nan)
+    if tested.any():
+        adjusted[tested] = stats.false_discovery_control(p_values[tested])
+    return adjusted
+
+
+def diverges(diverged: int, runs: int, alpha: float = 0.05) -> bool:
+    """Return whether more than the ``TOLERATED`` share of runs diverges, by the exact test.
+
+    2 of 2, 2 of 3 and 3 of 5 runs show it; a single run, 1 of 3 and 2 of 5 do not.
+    """
+    exact = runs and stats.binomtest(diverged, runs, TOLERATED, alternative="greater").pvalue
+    return bool(runs and exact <= alpha)
+
+
+def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """Return Fisher's exact p that the first (diverged, runs) diverges no more than the second."""
+    table = np.array([[diverged, runs - diverged] for diverged, runs in (first, second)])
+    return float(stats.fisher_exact(table, alternative="greater").pvalue)
 
 
 def drawn_weights(strata: NDArray[Any], draws: int, seed: int = 0) -> Floats:

@@ -5,30 +5,32 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize
 
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.names import check_metric
-from benchmark.stats.intervals import Floats
 from benchmark.stats.planning import Design, seeds_to_decide, smallest_drift
 from benchmark.stats.reproduction import (
     ALPHA,
     DRIFTED,
+    MARKS,
     REPRODUCED,
     UNDECIDED,
     UNTESTED,
     Evidence,
     TestResult,
+    applies,
     compare,
     element,
+    marks,
 )
-from benchmark.stats.sensitivity import MARKS, applies, marks
 
 # few digits: 0e999 is zero, and half of its last digit is more than any number
 NUMBER = re.compile(r"(?a)[+-]?(\d{1,20}\.?\d{0,20}|\.\d{1,20})([eE][+-]?\d{1,2})?")
-PLANNED = (3, 5, 10)  # seeds whose power is told
+PLANNED = (3, 5, 10)  # runs whose power is shown
 WIDEST = 1000.0  # points: no spread is larger
 REFERENCE_RUNS = (2, 3, 5, 10, 20)
 GIVEN, OWN, PUBLISHED, NONE = "given", "own runs", "published spread", "none"
@@ -42,6 +44,12 @@ _ORIGIN = {
     GIVEN: "as given, and taken as known",
     OWN: "from the runs given",
     PUBLISHED: "as published, also for ours",
+}
+_ADVICE = {  # by what stands in a number
+    "±": "write the number alone; its spread has an option of its own",
+    "+-": "write the number alone; its spread has an option of its own",
+    ",": "the decimal sign is a point, and several runs are several --ours",
+    "%": "leave out the sign %; scores are in percent anyway",
 }
 
 
@@ -104,14 +112,9 @@ def question(
     def number(option: str, text: str, example: str) -> float:
         if NUMBER.fullmatch(text.strip()):
             return float(text)
-        advice = f"write a number such as {example}"
-        if "±" in text or "+-" in text:
-            advice = "write the number alone; its spread has an option of its own"
-        elif "," in text:
-            advice = "the decimal sign is a point, and several runs are several --ours"
-        elif "%" in text:
-            advice = "leave out the sign %; scores are in percent anyway"
-        problems.append(f"{option}: '{text}' is not a number; {advice}")
+        advice = (words for sign, words in _ADVICE.items() if sign in text)
+        words = next(advice, f"write a number such as {example}")
+        problems.append(f"{option}: '{text}' is not a number; {words}")
         return math.nan
 
     def score(option: str, text: str) -> float:
@@ -129,9 +132,9 @@ def question(
             problems.append(f"{option}: {text} must be above 0 and at most 100 points")
         return value
 
-    def count(option: str, text: str) -> int:
-        if re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1:
-            return int(text)
+    def count(option: str, text: str | None) -> int | None:
+        if text is None or (re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1):
+            return None if text is None else int(text)
         problems.append(f"{option}: '{text}' must be a whole number: 1, 2, 3, ...")
         return 0
 
@@ -154,13 +157,13 @@ def question(
             problems.append(f"--metric: {problem or f'{name} has no margin; give --margin'}")
     asked = Question(
         ours=scores,
-        n=runs,
+        n=runs or 0,
         published=reference,
         margin=math.nan if width is None else width,
         spread=points("--spread", spread),
         published_spread=points("--published-spread", published_spread),
-        published_n=None if published_n is None else count("--published-n", published_n),
-        family=count("--family", family),
+        published_n=count("--published-n", published_n),
+        family=count("--family", family) or 0,
     )
     if problems:
         raise ConfigError("judge", problems)
@@ -173,8 +176,7 @@ def half_of_last_digit(text: str) -> float:
     return 0.5 * 10.0 ** int(exponent)
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What would decide an inconclusive number; None: not with that.
 
     runs            of ours, with the reference as it is
@@ -192,9 +194,9 @@ class Judgement:
 
     spread, origin  of one run of ours, and where it comes from
     test            None without any spread
-    marks           the test in each world of ``MARKS``
+    marks           the test in each world of ``MARKS``; ``asked``: whether it makes sense here
     limits          the largest spread of one run, on both sides, at which the difference would be
-                    called reproduced and drifted; 0: at none
+                    called reproduced and drifted; 0: at none, infinite: at any
     decision        None for a verdict that is decided
     sees            by number of runs: the smallest drift that they call in 80 % of cases
     """
@@ -205,6 +207,7 @@ class Judgement:
     origin: str
     test: TestResult | None
     marks: Mapping[str, TestResult]
+    asked: Mapping[str, bool]
     limits: Mapping[str, float]
     decision: Decision | None
     sees: Mapping[int, float]
@@ -214,56 +217,22 @@ class Judgement:
         """Whether the verdict is the same in every world of ``MARKS``."""
         return all(mark.verdict == self.verdict for mark in self.marks.values())
 
-    @property
-    def asked(self) -> Mapping[str, bool]:
-        """Whether each of ``MARKS`` makes sense here."""
-        runs = self.question.published_n or np.nan
-        return {name: bool(each) for name, each in applies(runs).items()}
-
 
 def judge(asked: Question) -> Judgement:
-    """Return the answer to ``asked``."""
-    spread, df, origin = _spread(asked)
-    evidence = _evidence(asked, spread, df)
-    test = element(compare(evidence, planned=asked.family), 0)
-    verdict, tested = str(test.verdict), test.verdict != UNTESTED
-    worlds = marks(evidence, planned=asked.family) if tested else {}
-    return Judgement(
-        question=asked,
-        verdict=verdict,
-        spread=spread,
-        origin=origin,
-        test=test if tested else None,
-        marks={name: element(each, 0) for name, each in worlds.items()},
-        limits={word: _largest_spread(asked, word) for word in (REPRODUCED, DRIFTED)},
-        decision=_deciding(asked, evidence) if verdict == UNDECIDED else None,
-        sees=_power(asked, spread) if tested else {},
-    )
-
-
-def _spread(asked: Question) -> tuple[float, float, str]:
-    """Return the spread of one run of ours, its degrees of freedom, and its origin.
+    """Return the answer to ``asked``.
 
     A spread that is given counts as known: infinitely many degrees of freedom.
     """
+    stated, behind = asked.published_spread, asked.published_n or 1
+    published_df = behind - 1.0 if behind > 1 else np.inf
+    spread, df, origin = np.nan, np.nan, NONE
     if asked.spread is not None:
-        return asked.spread, np.inf, GIVEN
-    if len(set(asked.ours)) > 1:
-        return float(np.std(asked.ours, ddof=1)), asked.n - 1.0, OWN
-    if asked.published_spread is not None:
-        return asked.published_spread, _published_df(asked), PUBLISHED
-    return np.nan, np.nan, NONE
-
-
-def _published_df(asked: Question) -> float:
-    runs = asked.published_n or 1
-    return runs - 1.0 if runs > 1 else np.inf
-
-
-def _evidence(asked: Question, spread: float, df: float) -> Evidence:
-    """Return the evidence on one number, as arrays."""
-    stated = asked.published_spread
-    return Evidence(
+        spread, df, origin = asked.spread, np.inf, GIVEN
+    elif len(set(asked.ours)) > 1:
+        spread, df, origin = float(np.std(asked.ours, ddof=1)), asked.n - 1.0, OWN
+    elif stated is not None:
+        spread, df, origin = stated, published_df, PUBLISHED
+    evidence = Evidence(
         ours=np.array([asked.mean]),
         ours_n=asked.n,
         reference=asked.published,
@@ -271,32 +240,52 @@ def _evidence(asked: Question, spread: float, df: float) -> Evidence:
         df=df,
         reference_n=asked.published_n or np.nan,
         reference_variance=np.nan if stated is None else stated**2,
-        reference_df=np.nan if stated is None else _published_df(asked),
+        reference_df=np.nan if stated is None else published_df,
         margin=asked.margin,
         slack=asked.rounding,
     )
+    test = element(compare(evidence, planned=asked.family), 0)
+    tested = test.verdict != UNTESTED
+    worlds = marks(evidence, planned=asked.family) if tested else {}
+    designs = [
+        Design(runs, spread, asked.family, reference_runs=behind, margin=asked.margin)
+        for runs in (PLANNED if tested else ())
+    ]
+    return Judgement(
+        question=asked,
+        verdict=str(test.verdict),
+        spread=spread,
+        origin=origin,
+        test=test if tested else None,
+        marks={name: element(each, 0) for name, each in worlds.items()},
+        asked={name: bool(each) for name, each in applies(evidence.reference_n).items()},
+        limits={
+            word: _largest_spread(evidence, asked.family, word) for word in (REPRODUCED, DRIFTED)
+        },
+        decision=_deciding(evidence, behind, asked.family) if test.verdict == UNDECIDED else None,
+        sees={design.seeds: smallest_drift(design) for design in designs},
+    )
 
 
-def _deciding(asked: Question, evidence: Evidence) -> Decision:
-    for behind in (None, *REFERENCE_RUNS):
-        if behind is not None and behind <= (asked.published_n or 1):
-            continue
-        changed = evidence if behind is None else replace(evidence, reference_n=behind)
-        runs = seeds_to_decide(element(changed, 0), family=asked.family)
-        if runs is not None:
-            return Decision(runs) if behind is None else Decision(None, behind, runs)
+def _deciding(evidence: Evidence, published_n: int, family: int) -> Decision:
+    if runs := seeds_to_decide(element(evidence, 0), family=family):
+        return Decision(runs)
+    for behind in REFERENCE_RUNS:
+        if behind > published_n:
+            changed = element(replace(evidence, reference_n=behind), 0)
+            if runs := seeds_to_decide(changed, family=family):
+                return Decision(None, behind, runs)
     return Decision()
 
 
-def _largest_spread(asked: Question, verdict: str) -> float:
-    """Return one of ``Judgement.limits``; infinite where any spread will do."""
-    both = replace(asked, published_spread=None)
+def _largest_spread(evidence: Evidence, family: int, verdict: str) -> float:
+    unknown = {"reference_variance": np.nan, "reference_df": np.nan, "df": np.inf}
 
     def excess(spread: float) -> float:
-        result = compare(_evidence(both, spread, np.inf))
+        result = compare(replace(evidence, **unknown, variance=spread**2))
         if verdict == REPRODUCED:
             return float(result.p_equivalence[0]) - ALPHA
-        return float(result.p_drift[0]) - ALPHA / asked.family
+        return float(result.p_drift[0]) - ALPHA / family
 
     low, high = 1e-6, WIDEST
     if excess(low) > 0:
@@ -304,23 +293,14 @@ def _largest_spread(asked: Question, verdict: str) -> float:
     return float(optimize.brentq(excess, low, high)) if excess(high) > 0 else np.inf
 
 
-def _power(asked: Question, spread: float) -> dict[int, float]:
-    designs = {
-        seeds: Design(
-            seeds,
-            spread,
-            asked.family,
-            reference_runs=asked.published_n or 1,
-            margin=asked.margin,
-        )
-        for seeds in PLANNED
-    }
-    return {seeds: smallest_drift(design) for seeds, design in designs.items()}
-
-
-def record(found: Judgement) -> dict[str, object]:
+def record(found: Judgement) -> dict[str, Any]:
     """Return the judgement as plain values for JSON; None for what is not known."""
+
+    def known(value: Any) -> float | None:
+        return float(value) if np.isfinite(value) else None
+
     test, asked = found.test, found.question
+    numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
     return {
         "verdict": found.verdict,
         "stands": found.stands if test else None,
@@ -334,81 +314,64 @@ def record(found: Judgement) -> dict[str, object]:
             "spread": asked.published_spread,
             "rounding": asked.rounding,
         },
-        "spread": {"of_one_run": _known(found.spread), "from": found.origin},
-        "test": test
-        and {
-            name: _known(getattr(test, name))
-            for name in ("se", "df", "low", "high", "p_equivalence", "p_drift")
-        },
+        "spread": {"of_one_run": known(found.spread), "from": found.origin},
+        "test": test and {name: known(getattr(test, name)) for name in numbers},
         "sensitivity": {
             name: {
                 "assumption": MARKS[name],
                 "applies": found.asked[name],
                 "verdict": str(mark.verdict),
                 "stands": bool(mark.verdict == found.verdict),
-                "p_drift": _known(mark.p_drift),
-                "p_equivalence": _known(mark.p_equivalence),
+                "p_drift": known(mark.p_drift),
+                "p_equivalence": known(mark.p_equivalence),
             }
             for name, mark in found.marks.items()
         },
-        "largest_spread": {name: _known(value) for name, value in found.limits.items()},
-        "would_decide": found.decision and vars(found.decision),
-        "smallest_drift_called": {str(n): _known(drift) for n, drift in found.sees.items()},
+        "largest_spread": {name: known(value) for name, value in found.limits.items()},
+        "would_decide": found.decision and found.decision._asdict(),
+        "smallest_drift_called": {str(n): known(drift) for n, drift in found.sees.items()},
     }
-
-
-def _known(value: float | Floats) -> float | None:
-    """Return a number, or None for NaN and infinity, which JSON does not have."""
-    return float(value) if np.isfinite(value) else None
 
 
 def as_text(found: Judgement) -> str:
     """Return the whole answer."""
-    verdict = "inconclusive" if found.verdict == UNTESTED else found.verdict
+    asked, test, verdict = found.question, found.test, found.verdict
+    word = "inconclusive" if verdict == UNTESTED else verdict
     if verdict == DRIFTED:
-        verdict += " high" if found.question.mean > found.question.published else " low"
-    headline = f"{verdict}: {_MEANING[found.verdict]}"
-    parts = [[headline], _numbers(found), _sensitivity(found), _what_would_decide(found)]
-    return "\n\n".join("\n".join(part) for part in parts if part)
-
-
-def _numbers(found: Judgement) -> list[str]:
-    asked, test = found.question, found.test
+        word += " high" if asked.mean > asked.published else " low"
     behind = _runs(asked.published_n) if asked.published_n else "one run, as no number is stated"
     lines = [
+        f"{word}: {_MEANING[verdict]}",
+        "",
         f"  ours          {asked.mean:.4g} ({_runs(asked.n)})",
         f"  published     {asked.published:g} ({behind})",
         f"  difference    {asked.mean - asked.published:+.2f} points, margin {asked.margin:g}",
     ]
-    if test is None:
-        return lines
-    theirs = ", on both sides"
-    if asked.published_spread is not None:
-        theirs = f"; {asked.published_spread:g} as published on their side"
-    df = "normal" if np.isinf(test.df) else f"t with {test.df:.3g} degrees of freedom"
-    family = f"; the strictest level of {asked.family} tests is {ALPHA / asked.family:.2g}"
-    return [
-        *lines,
-        f"  90% interval  [{test.low:+.2f}, {test.high:+.2f}], with half a unit of the last "
-        "printed digit",
-        f"  spread        {found.spread:.3g} points for one run, {_ORIGIN[found.origin]}{theirs}",
-        f"  error         {test.se:.3g} points, {df}",
-        f"  p             {test.p_equivalence:.2g} against 'reproduced', {test.p_drift:.2g} "
-        f"against 'drifted'; level {ALPHA:g}{family if asked.family > 1 else ''}",
-    ]
-
-
-def _sensitivity(found: Judgement) -> list[str]:
-    """Return a line for each assumption that was changed."""
-    stands = "stands" if found.stands else "does not stand"
-    lines = [f"Sensitivity: the verdict {stands} when an assumption fails"] if found.marks else []
+    if test is not None:
+        theirs = ", on both sides"
+        if asked.published_spread is not None:
+            theirs = f"; {asked.published_spread:g} as published on their side"
+        df = "normal" if np.isinf(test.df) else f"t with {test.df:.3g} degrees of freedom"
+        family = f"; the strictest level of {asked.family} tests is {ALPHA / asked.family:.2g}"
+        stands = "stands" if found.stands else "does not stand"
+        lines += [
+            f"  90% interval  [{test.low:+.2f}, {test.high:+.2f}], with half a unit of the last "
+            "printed digit",
+            f"  spread        {found.spread:.3g} points for one run, {_ORIGIN[found.origin]}"
+            f"{theirs}",
+            f"  error         {test.se:.3g} points, {df}",
+            f"  p             {test.p_equivalence:.2g} against 'reproduced', {test.p_drift:.2g} "
+            f"against 'drifted'; level {ALPHA:g}{family if asked.family > 1 else ''}",
+            "",
+            f"Sensitivity: the verdict {stands} when an assumption fails",
+        ]
     for name, mark in found.marks.items():
+        state, after = "-      ", "not asked of a mean of several runs"
         if found.asked[name]:
-            state = "stands " if mark.verdict == found.verdict else "CHANGES"
-            lines.append(f"  {state}  {MARKS[name]}: {mark.verdict}")
-        else:
-            lines.append(f"  -        {MARKS[name]}: not asked of a mean of several runs")
-    return lines
+            after = str(mark.verdict)
+            state = "stands " if after == verdict else "CHANGES"
+        lines.append(f"  {state}  {MARKS[name]}: {after}")
+    return "\n".join([*lines, "", *_what_would_decide(found)])
 
 
 def _what_would_decide(found: Judgement) -> list[str]:

@@ -8,17 +8,15 @@ by the mean over its splits, and a loss that diverges on it is its last.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from benchmark.runs.table import RunTable
-from benchmark.stats.divergence import diverges
-from benchmark.stats.families import holm
-from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
+from benchmark.stats.intervals import Floats, diverges, drawn_weights, holm, percentile_interval
 
 FEWEST_DATASETS, FEWEST_LOSSES = 3, 3
 PERMUTATIONS, DRAWS = 9_999, 1_000
@@ -29,8 +27,7 @@ RANK_TEST_COLUMNS = [*PLACE, "loss", "against", "difference", "p_holm", "signifi
 PROFILE_COLUMNS = [*PLACE, "loss", "score", "share", "low", "high", "runs", "datasets"]
 
 
-@dataclass(frozen=True)
-class RankComparison:
+class RankComparison(NamedTuple):
     """Losses (L) over datasets (N); ranks start at 1 for the best, ties share their mean.
 
     ranks        average rank by loss, best first
@@ -52,18 +49,22 @@ def analyse_datasets(
     """Return the tables "ranks", "rank_tests" and "profiles" of a study.
 
     Settings, batch sizes and metrics are compared apart. A loss takes part that was run on every
-    dataset of its setting and batch size; below three datasets there are no rows.
+    dataset of its setting and batch size; below three datasets there are no rows. No pair is
+    significant against Friedman's test.
     """
     ranks, tests, profiles = [], [], []
     for place, values, means in _places(table, metrics):
-        found = compare_ranks(means, alpha)
-        if found.datasets < FEWEST_DATASETS:
+        datasets, rank, p_friedman, p_holm, critical = compare_ranks(means, alpha)
+        if datasets < FEWEST_DATASETS:
             continue
-        shared: dict[str, float] = {"datasets": found.datasets, "losses": len(found.ranks)}
-        shared |= {"p_friedman": found.p_friedman, "critical": found.critical}
-        ranks += [{**place, "loss": loss, "rank": r, **shared} for loss, r in found.ranks.items()]
-        tests += [{**place, **test} for test in _pairs(found, alpha)]
-        profiles.append(performance_profiles(values, 1 - alpha).assign(**place))
+        shared = (datasets, len(rank), p_friedman, critical)
+        ranks += [(*place, loss, value, *shared) for loss, value in rank.items()]
+        for loss, against in combinations(rank.index, 2):
+            p = float(p_holm.loc[loss, against])
+            significant = p <= alpha and not p_friedman > alpha
+            tests.append((*place, loss, against, rank[against] - rank[loss], p, significant))
+        profile = performance_profiles(values, 1 - alpha)
+        profiles.append(profile.assign(**dict(zip(PLACE, place, strict=True))))
     return {
         "ranks": pd.DataFrame(ranks, columns=RANK_COLUMNS),
         "rank_tests": pd.DataFrame(tests, columns=RANK_TEST_COLUMNS),
@@ -73,7 +74,7 @@ def analyse_datasets(
 
 def _places(
     table: RunTable, metrics: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
+) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
     """Yield each place with its scores: by (dataset, seed), and by dataset, a column per loss.
 
     A run that diverged has no score; a loss that diverges on a dataset has -inf there.
@@ -95,8 +96,7 @@ def _places(
             losses = means.columns[runs_of.unstack().notna().all()]
             by_seed: Any = here.assign(there=1.0).pivot(index=["dataset", "seed"], columns="loss")
             whole = by_seed["there"][losses].dropna().index
-            place = {"setting": setting, "batch_size": size, "metric": metric}
-            yield place, by_seed["value"][losses].loc[whole], means[losses]
+            yield (setting, size, metric), by_seed["value"][losses].loc[whole], means[losses]
 
 
 def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> RankComparison:
@@ -119,7 +119,7 @@ def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> RankComparison:
     adjusted = np.minimum(adjusted, adjusted.T)
     p_holm = pd.DataFrame(adjusted, index=ranks.index, columns=ranks.index)
     critical = stats.studentized_range.ppf(1 - alpha, losses, np.inf) / np.sqrt(2) * step
-    return RankComparison(datasets, ranks, float(p_friedman), p_holm, float(critical))
+    return RankComparison(datasets, ranks, p_friedman, p_holm, float(critical))
 
 
 def _friedman(ranks: Floats) -> float:
@@ -145,22 +145,6 @@ def _friedman(ranks: Floats) -> float:
     return float(found.pvalue)
 
 
-def _pairs(found: RankComparison, alpha: float) -> Iterator[dict[str, Any]]:
-    """Yield the test of each pair of losses, the better one first; none stands against Friedman."""
-    names = list(found.ranks.index)
-    for number, loss in enumerate(names):
-        for against in names[number + 1 :]:
-            p = float(found.p_holm.loc[loss, against])
-            difference = float(found.ranks[against] - found.ranks[loss])
-            yield {
-                "loss": loss,
-                "against": against,
-                "difference": difference,
-                "p_holm": p,
-                "significant": p <= alpha and not found.p_friedman > alpha,
-            }
-
-
 def performance_profiles(scores: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Return, by loss and ``score``, the share of runs that reach it, with its interval.
 
@@ -171,19 +155,19 @@ def performance_profiles(scores: pd.DataFrame, confidence: float = 0.95) -> pd.D
     """
     dataset = scores.index.get_level_values(0)
     best = scores.groupby(dataset).mean().max(axis=1)
-    relative = scores.div(best.reindex(dataset).to_numpy(), axis=0)
-    values = relative.to_numpy()
+    values = scores.div(best.reindex(dataset).to_numpy(), axis=0).to_numpy()
     grid = np.unique(values[np.isfinite(values)])
     grid = grid[np.unique(np.linspace(0, len(grid) - 1, LEVELS).astype(int))] if len(grid) else grid
     reached = (values[..., None] >= grid).astype(float)  # (R, L, G); NaN is below everything
     drawn = np.tensordot(drawn_weights(dataset.to_numpy(), DRAWS), reached, 1) / max(len(scores), 1)
     low, high = percentile_interval(drawn, confidence)
-    columns = {"share": reached.mean(axis=0), "low": low, "high": high}
     return pd.DataFrame(
         {
             "loss": np.repeat(list(scores.columns), len(grid)),
             "score": np.tile(grid, scores.shape[1]),
-            **{name: part.ravel() for name, part in columns.items()},
+            "share": reached.mean(axis=0).ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
             "runs": len(scores),
             "datasets": len(best),
         }

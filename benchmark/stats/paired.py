@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from benchmark.stats.families import holm
-from benchmark.stats.intervals import Floats, mean_sd
-from benchmark.stats.moderation import moderate
+from benchmark.stats.intervals import Floats, holm, mean_sd
 from benchmark.stats.planning import detectable_shift
+from benchmark.stats.samples import moderate
 
 GROUP = ["dataset", "setting", "batch_size", "split", "metric"]
 PLACE = [name for name in GROUP if name != "batch_size"]  # pairs of one place share a spread
@@ -31,6 +30,7 @@ def paired_tests(
     sister pairs, and their degrees of freedom; without them each pair has its own, and the test is
     the plain one, whose p is ``p_plain`` in any case. ``p_blocked`` is left to ``tested``, which
     sees all losses. One pair of scores gives a difference and no test, nor do identical runs.
+    ``d_z`` is unbiased (Hedges 1981); NaN for one degree of freedom.
     """
     first, second = (np.where(np.isfinite(side), side, np.nan) for side in (first, second))
     both = np.isfinite(first) & np.isfinite(second)
@@ -42,8 +42,11 @@ def paired_tests(
         se = np.where(testable, np.sqrt(variance / n), np.nan)
         df = np.where(testable, df, np.nan)
         t, plain = difference / se, np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
-        d_z = np.where(sd > 0, difference / sd * _hedges(n - 1.0), np.nan)
+        own = np.where(n - 1.0 > 1, n - 1.0, np.nan)
+        unbiased = np.exp(special.gammaln(own / 2) - special.gammaln((own - 1) / 2))
+        d_z = np.where(sd > 0, difference / sd * (unbiased / np.sqrt(own / 2)), np.nan)
     half = stats.t.ppf(1 - alpha / 2, df) * se
+    seeds = [np.isfinite(side).sum(axis=1) for side in (first, second)]
     columns = [
         n,
         mean_sd(np.where(both, first, np.nan))[0],
@@ -59,31 +62,21 @@ def paired_tests(
         2 * stats.t.sf(np.abs(plain), np.maximum(n - 1.0, 1)),
         np.full(len(n), np.nan),
         d_z,
-        _notes(n, np.isfinite(first).sum(axis=1), np.isfinite(second).sum(axis=1), difference, sd),
+        list(map(_note, n, *seeds, difference, sd)),
     ]
     return pd.DataFrame(dict(zip(TEST, columns, strict=True)))
 
 
-def _hedges(df: Floats) -> Floats:
-    """Return the factor that makes a standardised mean unbiased (Hedges 1981); NaN for df 1."""
-    df = np.where(df > 1, df, np.nan)
-    return np.exp(special.gammaln(df / 2) - special.gammaln((df - 1) / 2)) / np.sqrt(df / 2)
-
-
-def _notes(n: Floats, first: Floats, second: Floats, difference: Floats, sd: Floats) -> list[str]:
-    notes = []
-    for count, one, other, mean, spread in zip(n, first, second, difference, sd, strict=True):
-        words = [f"{count} common seeds of {one} and {other}"] if count < max(one, other) else []
-        if count == 0:
-            words.append("no common seed, no test")
-        elif count == 1:
-            words.append("one pair, no test")
-        elif spread == 0 and mean == 0:
-            words.append("identical runs, no test")
-        elif spread == 0:
-            words.append("the same difference at every seed")
-        notes.append("; ".join(words))
-    return notes
+def _note(count: int, one: int, other: int, mean: float, spread: float) -> str:
+    words = [f"{count} common seeds of {one} and {other}"] if count < max(one, other) else []
+    if count == 0:
+        words.append("no common seed, no test")
+    elif count == 1:
+        words.append("one pair, no test")
+    elif spread == 0:
+        alike = "identical runs, no test" if mean == 0 else "the same difference at every seed"
+        words.append(alike)
+    return "; ".join(words)
 
 
 def corrected(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
@@ -136,18 +129,24 @@ def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float)
     if not pairs:
         return pd.DataFrame()
     kinds, first, second = (list(column) for column in zip(*pairs, strict=True))
-    values = table.to_numpy(float)
-    where = table.index[list(first)].to_frame(index=False)
-    where.insert(len(GROUP), "kind", kinds)
-    where["against"] = table.index[list(second)].get_level_values("loss")
-    shared = _shared(table, [(one, two) for _, one, two in pairs])
-    tests = paired_tests(values[list(first)], values[list(second)], alpha, shared)
-    blocked = np.full((len(values), len(values)), np.nan)
-    for indices in table.groupby(level=GROUP).indices.values():
-        rows = np.asarray(indices, int)
+    values, places = table.to_numpy(float), table.groupby(level=PLACE).ngroup().to_numpy()
+    size = (len(values), len(values))
+    variance, df, blocked = (np.full(size, np.nan) for _ in range(3))
+    groups = [np.asarray(rows, int) for rows in table.groupby(level=GROUP).indices.values()]
+    for rows in groups:
         blocked[rows[:, None], rows] = blocked_p(values[rows])
-    tests["p_blocked"] = blocked[list(first), list(second)]
-    return pd.concat([where, tests], axis=1)
+    every = np.array([pair for rows in groups for pair in itertools.combinations(rows, 2)])
+    for place in np.unique(places[every[:, 0]]):
+        one, two = every[places[every[:, 0]] == place].T
+        differences = values[one] - values[two]
+        n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
+        variance[one, two], df[one, two], *_ = moderate(sd**2, n - 1.0)
+    at = np.minimum(first, second), np.maximum(first, second)
+    where = table.index[first].to_frame(index=False)
+    where.insert(len(GROUP), "kind", kinds)
+    where["against"] = table.index[second].get_level_values("loss")
+    tests = paired_tests(values[first], values[second], alpha, (variance[at], df[at]))
+    return pd.concat([where, tests.assign(p_blocked=blocked[first, second])], axis=1)
 
 
 def blocked_p(scores: Floats) -> Floats:
@@ -175,28 +174,6 @@ def blocked_p(scores: Floats) -> Floats:
     return p
 
 
-def _shared(table: pd.DataFrame, pairs: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
-    """Return variances and df of ``pairs`` of rows of one group each, moderated within a place."""
-    every = [
-        pair
-        for rows in table.groupby(level=GROUP).indices.values()
-        for pair in itertools.combinations(map(int, rows), 2)
-    ]
-    values = table.to_numpy(float)
-    first, second = np.array(every).T
-    differences = values[first] - values[second]
-    n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
-    places = table.groupby(level=PLACE).ngroup().to_numpy()[first]
-    variance, df = np.empty(len(every)), np.empty(len(every))
-    for place in np.unique(places):
-        here = places == place
-        found = moderate(sd[here] ** 2, n[here] - 1.0)
-        variance[here], df[here] = found.variance, found.df
-    at = {pair: number for number, pair in enumerate(every)}
-    chosen = [at[min(pair), max(pair)] for pair in pairs]
-    return variance[chosen], df[chosen]
-
-
 def against_default(
     scores: Sequence[Mapping[int, float]], default: Mapping[int, float], alpha: float = 0.05
 ) -> pd.DataFrame:
@@ -213,7 +190,7 @@ def against_default(
     own = np.array([each == default for each in scores], bool)
     differences = first - second
     n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
-    shared = moderate(np.where(own, np.nan, sd**2), n - 1.0)
-    tests = paired_tests(first, second, alpha, (shared.variance, shared.df))
+    variance, df, *_ = moderate(np.where(own, np.nan, sd**2), n - 1.0)
+    tests = paired_tests(first, second, alpha, (variance, df))
     tests.loc[own, tests.columns.drop("note")] = np.nan
     return corrected(tests.assign(family="sweep"), alpha).drop(columns="family")

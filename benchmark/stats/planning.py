@@ -1,23 +1,33 @@
-"""Before the runs: what will the planned seeds be able to say?
+"""Before the runs: what will the planned seeds be able to say, and at which level is each look?
 
 The tests are those of ``benchmark.stats.reproduction`` at the strictest level of Holm, alpha over
 the size of the family, with the degrees of freedom that sister cells of equal spread will lend.
 Power follows from the noncentral t distribution; ``docs/statistics.md`` compares it with
 simulation.
+
+A study that plans looks after 3, 5 and 10 seeds tests at each of them at the same level (Pocock
+1977), such that the probability of ever rejecting a true hypothesis on its edge is alpha when all
+runs are independent draws. A reference that stays the same at every look makes the looks more
+alike, and the true rate smaller. O'Brien and Fleming (1979) spend nearly all of alpha at the last
+look, so that the first ones could decide nothing: ``make error-rates`` compares the two.
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from scipy import optimize, stats
 
-from benchmark.stats.moderation import LIMIT, SHARE, TIMES
 from benchmark.stats.reproduction import ALPHA, Evidence, compare
+from benchmark.stats.samples import LIMIT, SHARE, TIMES
+from benchmark.study.model import Study
 
 POWER = 0.8
 MOST_SEEDS = 100
+MOST_RUNS = 1000
+Levels = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -52,17 +62,13 @@ class Design:
         theirs = 0.0 if self.reference_runs is None else 1 / self.reference_runs
         return self.spread * float(np.sqrt(1 / self.seeds + theirs))
 
-    @property
-    def level(self) -> float:
-        """The one-sided level of the first step of Holm."""
-        return self.alpha / self.family / (1 if self.margin else 2)
-
 
 def power(design: Design, drift: float) -> float:
     """Return the probability that a true difference of ``drift`` points is called."""
     if design.seeds < 2:
         return 0.0
-    critical = stats.t.isf(design.level, design.df)
+    level = design.alpha / design.family / (1 if design.margin else 2)  # Holm's first step
+    critical = stats.t.isf(level, design.df)
     shift = (drift - design.margin) / design.se
     return float(np.nan_to_num(stats.nct.sf(critical, design.df, shift), nan=1.0))
 
@@ -97,8 +103,7 @@ def smallest_drift(design: Design) -> float:
     high = design.margin + design.se
     while power(design, high) < POWER:
         high = 2 * high
-    root = optimize.brentq(lambda drift: power(design, drift) - POWER, design.margin, high)
-    return float(root)
+    return float(optimize.brentq(lambda drift: power(design, drift) - POWER, design.margin, high))
 
 
 def seeds_needed(design: Design, drift: float) -> int | None:
@@ -107,14 +112,13 @@ def seeds_needed(design: Design, drift: float) -> int | None:
     One printed value stays uncertain however many runs we make, and a drift inside the margin is
     none.
     """
-    if power(replace(design, seeds=MOST_SEEDS), drift) < POWER:
+
+    def called(seeds: int) -> float:
+        return power(replace(design, seeds=seeds), drift)
+
+    if called(MOST_SEEDS) < POWER:
         return None
-    return bisect_left(
-        range(MOST_SEEDS + 1),
-        POWER,
-        lo=2,
-        key=lambda seeds: power(replace(design, seeds=seeds), drift),
-    )
+    return bisect_left(range(MOST_SEEDS + 1), POWER, lo=2, key=called)
 
 
 def chance_to_confirm(design: Design) -> float:
@@ -130,9 +134,6 @@ def chance_to_confirm(design: Design) -> float:
     return float(np.mean(np.where(room > 0, 2 * stats.norm.cdf(room) - 1, 0.0)))
 
 
-MOST_RUNS = 1000
-
-
 def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA) -> int | None:
     """Return the fewest seeds above the present ones that decide, if difference and spread stay.
 
@@ -140,16 +141,55 @@ def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA
     at the strictest level of Holm, ``alpha`` / ``family``. None: even ``MOST_RUNS`` would not do.
     """
     values = {name: np.asarray(each, float) for name, each in vars(evidence).items()}
-    paired = bool(values["paired_n"] >= 1)
-    now = values["paired_n" if paired else "ours_n"]
-    if not now >= 0 or now >= MOST_RUNS:
+    n, df = ("paired_n", "paired_df") if values["paired_n"] >= 1 else ("ours_n", "df")
+    if not 0 <= values[n] < MOST_RUNS:
         return None
-    seeds = np.arange(int(now) + 1, MOST_RUNS + 1, dtype=float)
-    more = seeds - now
-    if paired:
-        evidence = replace(evidence, paired_n=seeds, paired_df=values["paired_df"] + more)
-    else:
-        evidence = replace(evidence, ours_n=seeds, df=values["df"] + more)
-    result = compare(evidence, alpha)
+    seeds = np.arange(int(values[n]) + 1, MOST_RUNS + 1, dtype=float)
+    more = {n: seeds, df: values[df] + (seeds - values[n])}
+    result = compare(replace(evidence, **more), alpha)
     decided = (result.p_equivalence <= alpha) | (result.p_drift <= alpha / max(family, 1))
     return int(seeds[decided.argmax()]) if decided.any() else None
+
+
+def pocock(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
+    """Return the one-sided level of the test after each of ``looks``, rising numbers of seeds."""
+    return _spent(looks, alpha, np.ones_like)[0]
+
+
+def obrien_fleming(looks: tuple[int, ...], alpha: float = ALPHA) -> Levels:
+    """Return the one-sided levels of O'Brien and Fleming, which rise from look to look."""
+    return _spent(looks, alpha, np.sqrt)
+
+
+def level_of(study: Study, alpha: float = ALPHA) -> float:
+    """Return the one-sided level at which a study tests at each of its looks."""
+    return pocock(study.looks, alpha) if study.looks else alpha
+
+
+def at_level(study: Study) -> Study:
+    """Return the study with the alpha of its (two-sided) comparisons at the level of a look."""
+    alpha = 2 * level_of(study, study.comparison.alpha / 2)
+    return replace(study, comparison=replace(study.comparison, alpha=alpha))
+
+
+@lru_cache(maxsize=256)
+def _spent(
+    seeds: tuple[int, ...], alpha: float, shape: Callable[[np.ndarray], np.ndarray]
+) -> Levels:
+    """Return one-sided levels, rounded down to 4 digits, whose bounds are c / ``shape`` (t).
+
+    t is the share of the last look's seeds, and c such that alpha is spent over all looks.
+    """
+    if len(seeds) == 1:
+        return (alpha,)
+    n = np.array(seeds, float)
+    correlation = np.sqrt(np.minimum.outer(n, n) / np.maximum.outer(n, n))
+    looks = stats.multivariate_normal(np.zeros(len(n)), correlation)
+
+    def excess(bound: float) -> float:
+        bounds = bound / shape(n / n[-1])
+        return float(1 - looks.cdf(bounds, rng=np.random.default_rng(0)) - alpha)
+
+    least, most = stats.norm.isf(alpha) * 0.99, stats.norm.isf(alpha / len(seeds)) * 1.01
+    bounds = optimize.brentq(excess, least, most, xtol=1e-6) / shape(n / n[-1])
+    return tuple(float(np.floor(each * 1e4) / 1e4) for each in stats.norm.sf(bounds))

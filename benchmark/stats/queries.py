@@ -1,18 +1,17 @@
 """Intervals over queries: had other classes been tested, how different would the score be?
 
 Queries of one class share images and difficulty, so that classes, not queries, are the sample:
-whole classes are drawn with replacement (cluster bootstrap). The interval over seeds asks another
-question, how different another training would be; the two stand side by side. All runs on a dataset
-are given the same draws, so that a difference of two losses has its interval, too.
+whole classes are drawn with replacement (cluster bootstrap). The interval over seeds answers
+another question, how different another training would be; the two stand side by side. All runs on
+a dataset are given the same draws, so that a difference of two losses has its interval, too.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,35 +23,23 @@ from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
 
 REPETITIONS, AT_ONCE = 2000, 250
 CELL = ["dataset", "setting", "batch_size", "loss"]
-Classes = NDArray[np.int64]
+QUERY_COLUMNS = ["query_low", "query_high", "queries", "classes"]
 
 
-@dataclass(frozen=True)
-class QueryInterval:
-    """A mean over queries with its interval; ``classes`` are what was drawn."""
-
-    mean: float
-    low: float
-    high: float
-    queries: int
-    classes: int
-
-
-@dataclass(frozen=True)
-class DrawnScore:
+class DrawnScore(NamedTuple):
     """One score under each draw of classes (REPETITIONS,), and what it is a mean of."""
 
     drawn: Floats
     mean: float
-    labels: Classes
+    labels: NDArray[Any]
     queries: int
 
-    def interval(self, confidence: float) -> QueryInterval:
-        """Return the mean with its percentile interval; NaN ends for fewer than two classes."""
-        low = high = np.nan
-        if len(self.labels) > 1:
-            low, high = map(float, percentile_interval(self.drawn, confidence))
-        return QueryInterval(self.mean, low, high, self.queries, len(self.labels))
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the percentile interval of the mean; NaN for fewer than two classes."""
+        if len(self.labels) < 2:
+            return np.nan, np.nan
+        low, high = percentile_interval(self.drawn, confidence)
+        return float(low), float(high)
 
 
 def drawn_scores(
@@ -84,13 +71,6 @@ def _counts(classes: int) -> NDArray[np.uint8]:
     return np.concatenate(parts)
 
 
-def query_interval(
-    scores: Floats, classes: NDArray[np.generic], confidence: float = 0.95
-) -> QueryInterval:
-    """Return the mean of ``scores`` (Q,) and its percentile interval over drawn classes (Q,)."""
-    return drawn_scores({"": scores}, classes)[""].interval(confidence)
-
-
 class Draws:
     """The drawn scores of a study's runs: by cell, split and metric, then seed."""
 
@@ -104,60 +84,37 @@ class Draws:
     ) -> Draws:
         """Return those of the runs that kept their queries' scores."""
         draws = cls(confidence)
-        scores = table.test_scores("last", metrics)
-        last = {run: rows for run, rows in scores.groupby("run_id")}
         digests = dict(zip(table.runs["run_id"], table.runs["spec_digest"], strict=True))
-        for run, rows in last.items():
-            means: dict[str, dict[str, float]] = {}
-            for split, metric, value in rows[["split", "metric", "value"]].itertuples(index=False):
-                means.setdefault(split, {})[metric] = value
-            folder = Path(results) / "runs" / str(run)
-            splits = read_query_scores(folder, digests[run]) or {}
-            first = rows.iloc[0]
-            for split in sorted(means.keys() & splits.keys()):
-                kept = splits[split]
-                by_metric = {metric: kept.of(metric) for metric in means[split]}
-                known = {name: values for name, values in by_metric.items() if values is not None}
-                for metric, drawn in drawn_scores(known, kept.label).items():
-                    key = (*(first[name] for name in CELL), split, metric)
-                    draws._scores.setdefault(key, {})[int(first["seed"])] = drawn
+        for run, rows in table.test_scores("last", metrics).groupby("run_id"):
+            splits = read_query_scores(Path(results) / "runs" / str(run), digests[run]) or {}
+            *cell, seed = rows.iloc[0][[*CELL, "seed"]]
+            for split, part in rows.groupby("split"):
+                if kept := splits.get(str(split)):
+                    by_metric = {metric: kept.of(metric) for metric in part["metric"]}
+                    known = {name: each for name, each in by_metric.items() if each is not None}
+                    for metric, drawn in drawn_scores(known, kept.label).items():
+                        draws._scores.setdefault((*cell, split, metric), {})[int(seed)] = drawn
         return draws
 
-    def interval(self, row: Mapping[str, Any]) -> QueryInterval | None:
-        """Return the interval of the mean over seeds of a row of ``summary``; None if not known."""
-        seeds = self._at(row, row["loss"])
-        return self._mean(seeds.values()) if len(seeds) == row["n"] else None
+    def interval(self, row: Mapping[str, Any]) -> tuple[float, ...] | None:
+        """Return ``QUERY_COLUMNS`` of a row of ``summary``, or of tests; None if not known.
 
-    def difference(self, row: Mapping[str, Any]) -> QueryInterval | None:
-        """Return the interval of a row of tests, over the seeds that both losses have."""
-        ours, theirs = (self._at(row, row[side]) for side in ("loss", "against"))
-        common = ours.keys() & theirs.keys()
+        The mean is over seeds, that of a difference over those that both losses have.
+        """
+        sides = []
+        for loss in (row[side] for side in ("loss", "against") if side in row):
+            cell = [loss if name == "loss" else row[name] for name in CELL]
+            sides.append(self._scores.get((*cell, row["split"], row["metric"]), {}))
+        common = list(sides[0] if len(sides) < 2 else sides[0].keys() & sides[1].keys())
         if not common or len(common) != row["n"]:
             return None
-        return self._mean([ours[seed] for seed in common], [theirs[seed] for seed in common])
-
-    def _at(self, row: Mapping[str, Any], loss: str) -> dict[int, DrawnScore]:
-        cell = [loss if name == "loss" else row[name] for name in CELL]
-        return self._scores.get((*cell, row["split"], row["metric"]), {})
-
-    def _mean(
-        self, first: Iterable[DrawnScore], second: Iterable[DrawnScore] = ()
-    ) -> QueryInterval | None:
-        """Return the interval of the mean of ``first``, minus that of ``second`` if it is given."""
-        ours, theirs = list(first), list(second)
-        same = [each for each in (*ours, *theirs) if np.array_equal(each.labels, ours[0].labels)]
-        if not ours or len(same) < len(ours) + len(theirs):
+        first = sides[0][common[0]]
+        each = [side[seed].labels for side in sides for seed in common]
+        if not all(np.array_equal(labels, first.labels) for labels in each):
             return None
-        drawn = np.mean([each.drawn for each in ours], axis=0)
-        mean = np.mean([each.mean for each in ours])
-        if theirs:
-            drawn = drawn - np.mean([each.drawn for each in theirs], axis=0)
-            mean -= np.mean([each.mean for each in theirs])
-        whole = DrawnScore(drawn, float(mean), ours[0].labels, ours[0].queries)
-        return whole.interval(self.confidence)
-
-
-QUERY_COLUMNS = ["query_low", "query_high", "queries", "classes"]
+        drawn = [np.mean([side[seed].drawn for seed in common], axis=0) for side in sides]
+        whole = first._replace(drawn=drawn[0] - drawn[1] if len(drawn) > 1 else drawn[0])
+        return (*whole.interval(self.confidence), whole.queries, len(whole.labels))
 
 
 def with_query_intervals(table: pd.DataFrame, draws: Draws | None) -> pd.DataFrame:
@@ -165,9 +122,9 @@ def with_query_intervals(table: pd.DataFrame, draws: Draws | None) -> pd.DataFra
 
     They are empty where some run did not keep its queries' scores.
     """
-    rows: list[Any] = table.to_dict("records")
-    of = None if draws is None else draws.difference if "against" in table else draws.interval
-    found = [None if of is None else of(row) for row in rows]
-    ends = [(q.low, q.high, q.queries, q.classes) if q else (np.nan,) * 4 for q in found]
-    columns = pd.DataFrame(ends, columns=QUERY_COLUMNS, index=table.index, dtype=float)
+    rows: list[Any] = [] if draws is None else table.to_dict("records")
+    found = [draws.interval(row) or (np.nan,) * 4 for row in rows] if draws else []
+    columns = pd.DataFrame(
+        found or [(np.nan,) * 4] * len(table), table.index, QUERY_COLUMNS, dtype=float
+    )
     return table.assign(**{name: columns[name] for name in QUERY_COLUMNS})

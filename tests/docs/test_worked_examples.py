@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pages import ROOT
 
-from benchmark.stats.families import holm
+from benchmark.stats.intervals import holm
 from benchmark.stats.reproduction import Evidence, compare
 
 

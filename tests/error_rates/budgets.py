@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.seeding import derive
-from benchmark.stats.families import holm
-from benchmark.stats.intervals import Floats
+from benchmark.stats.intervals import Floats, holm
 from benchmark.stats.paired import paired_tests
 from benchmark.study.trials import sobol
 

@@ -18,10 +18,17 @@ from scipy.optimize import elementwise
 
 from benchmark.core.seeding import derive
 from benchmark.stats.intervals import Floats, mean_sd, t_interval
-from benchmark.stats.looks import Levels, obrien_fleming, pocock
-from benchmark.stats.moderation import Moderated, moderate
-from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, UNDECIDED, Evidence, compare
-from benchmark.stats.sensitivity import marks
+from benchmark.stats.planning import Levels, obrien_fleming, pocock
+from benchmark.stats.reproduction import (
+    ALPHA,
+    DRIFTED,
+    REPRODUCED,
+    UNDECIDED,
+    Evidence,
+    compare,
+    marks,
+)
+from benchmark.stats.samples import Moderated, moderate
 
 Moderation = Callable[[Floats, Floats], Moderated]
 Edges = Iterable[tuple[float, float]]
@@ -157,7 +164,7 @@ def verdicts(
 def plain(variance: Floats, df: Floats) -> Moderated:
     """Return each cell's own variance, zero taken as exact: the rule before spreads were shared."""
     own = moderate(variance, df, limit=0.0)
-    return replace(own, variance=np.maximum(own.variance, 1e-18))
+    return own._replace(variance=np.maximum(own.variance, 1e-18))
 
 
 def pooled(variance: Floats, df: Floats) -> Moderated:

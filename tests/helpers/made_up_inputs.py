@@ -26,8 +26,7 @@ from benchmark.report.page import Built, build_page, load_analysis
 from benchmark.report.records import Artefact, Gallery, Part
 from benchmark.report.table import NothingToShow
 from benchmark.runs.table import RunTable
-from benchmark.stats.analysis import analyse
-from benchmark.stats.noise_sources import shares
+from benchmark.stats.analysis import analyse, shares
 from benchmark.stats.samples import Samples
 
 WENT_WRONG = {

@@ -21,7 +21,7 @@ from benchmark.report.table import (
 from benchmark.report.tables import TABLES
 
 TITLE = "Published and frozen numbers beside ours"
-# Short words for the marks of ``benchmark.stats.sensitivity``.
+# Short words for the marks of ``benchmark.stats.reproduction``.
 MARK_WORDS = {
     "spread": "published spread ×2",
     "best_of_3": "best of 3",

@@ -10,8 +10,7 @@ import pytest
 from benchmark.papers import forecast
 from benchmark.papers.forecast import as_text, designs, gpu_hours
 from benchmark.papers.paper import asked_numbers
-from benchmark.stats.looks import pocock
-from benchmark.stats.planning import smallest_drift
+from benchmark.stats.planning import pocock, smallest_drift
 from benchmark.stats.reproduction import ALPHA
 from benchmark.study import load_study
 

@@ -15,7 +15,7 @@ from benchmark.papers import registration
 from benchmark.papers.paper import paper_claims
 from benchmark.papers.registration import FILE, Registration, register, registration_state
 from benchmark.report.page.notices import notices
-from benchmark.stats import moderation
+from benchmark.stats import samples
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 
@@ -77,7 +77,7 @@ def test_every_kind_of_change_is_named(study, tmp_path, monkeypatch):
     assert "margins: map from 0 was 1.0, is 2.0" in found
     assert "margins: recall_at_* from 95 was removed" in found
     monkeypatch.undo()
-    monkeypatch.setattr(moderation, "TIMES", 9.0)
+    monkeypatch.setattr(samples, "TIMES", 9.0)
     assert changes(study, tmp_path) == ("rule: lent, times its own was 2.0, is 9.0",)
     monkeypatch.undo()
     monkeypatch.setattr(registration, "claims_of", lambda name: paper_claims()[1:])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from error_rates.rule import smyth
 
-from benchmark.stats.moderation import LIMIT, SHARE, TIMES, moderate
+from benchmark.stats.samples import LIMIT, SHARE, TIMES, moderate
 
 
 def test_three_degrees_borrow_five_from_many_sisters_of_equal_spread():

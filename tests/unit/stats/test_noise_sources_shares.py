@@ -10,8 +10,7 @@ import pytest
 from long_tables import long_table, run_table
 
 from benchmark.runs.table import RunTable
-from benchmark.stats.analysis import analyse
-from benchmark.stats.noise_sources import INTERACTION, SOURCES, noise_shares, shares
+from benchmark.stats.analysis import INTERACTION, SOURCES, analyse, noise_shares, shares
 from benchmark.study.model import Comparison, square_seeds
 
 SIZE = 6

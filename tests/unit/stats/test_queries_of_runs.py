@@ -1,4 +1,4 @@
-"""Intervals over queries in the tables of a study."""
+"""Intervals over queries: classes are drawn whole, and the intervals stand in a study's tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tiny_runs import tiny_spec
 from benchmark.core.records import QUERIES, RESULT, SPEC, Setting
 from benchmark.core.results import Metrics, QueryScores, write_query_scores
 from benchmark.stats.analysis import analyse
-from benchmark.stats.queries import Draws, query_interval
+from benchmark.stats.queries import Draws, drawn_scores
 from benchmark.study.model import Comparison
 
 LABELS = np.repeat(np.arange(12), 5)
@@ -73,15 +73,15 @@ def test_the_mean_over_seeds_and_differences_have_the_interval_over_classes(resu
     means = {loss: np.mean([average_precisions(loss, s) for s in SEEDS], axis=0) for loss in LOSSES}
     last = found["summary"].set_index(["loss", "selection"])
     for loss in LOSSES:
-        expected = query_interval(means[loss], LABELS)
+        low, high = interval(means[loss], LABELS)
         row = last.loc[(loss, "last")]
         ends = row[["query_low", "query_high"]].tolist()
-        assert ends == pytest.approx([expected.low, expected.high], abs=1e-6)
+        assert ends == pytest.approx([low, high], abs=1e-6)
         assert row[["queries", "classes"]].tolist() == [60, 12]
-    expected = query_interval(means["sup_ap"] - means["smooth_ap"], LABELS)
+    low, high = interval(means["sup_ap"] - means["smooth_ap"], LABELS)
     row = found["paired"].iloc[0]
     ends = row[["query_low", "query_high"]].tolist()
-    assert ends == pytest.approx([expected.low, expected.high], abs=1e-6)
+    assert ends == pytest.approx([low, high], abs=1e-6)
     # what the classes add to both losses drops out of their difference
     alone = last.loc[("sup_ap", "last")]
     assert ends[1] - ends[0] < 0.5 * (alone["query_high"] - alone["query_low"])
@@ -92,3 +92,41 @@ def test_a_cell_of_which_a_run_kept_nothing_has_no_interval(results):
     last = analysed(results)["summary"].query("selection == 'last'").set_index("loss")
     assert np.isnan(last.loc["sup_ap", "query_low"])
     assert np.isfinite(last.loc["smooth_ap", "query_low"])
+
+
+def interval(scores, classes, confidence=0.95):
+    return drawn_scores({"": scores.astype(float)}, classes)[""].interval(confidence)
+
+
+def test_the_mean_is_over_queries_and_inside_its_interval():
+    scores, classes = np.array([1.0, 0.0, 1.0, 1.0, 0.0]), np.array([0, 0, 1, 1, 2])
+    found = drawn_scores({"map": scores}, classes)["map"]
+    assert (found.mean, found.queries, len(found.labels)) == (0.6, 5, 3)
+    low, high = found.interval(0.95)
+    assert low <= 0.6 <= high
+    assert np.ptp(found.interval(0.5)) < high - low
+
+
+def test_classes_whose_queries_agree_widen_the_interval():
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(40), 25)
+    alone = rng.random(1000) < 0.6
+    together = np.repeat(rng.random(40) < 0.6, 25)
+    narrow, wide = (np.ptp(interval(each, classes)) for each in (alone, together))
+    # 25 equal queries carry the information of one: 5 times the width.
+    assert 3.5 < wide / narrow < 7
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(200):
+        of_class = rng.beta(4, 2, 60)
+        scores = rng.random((60, 8)) < of_class[:, None]
+        low, high = interval(scores.ravel(), np.repeat(np.arange(60), 8))
+        covered += low <= 4 / 6 <= high
+    assert 0.88 <= covered / 200 <= 0.99  # 95% in theory, Monte Carlo error 1.5 points
+
+
+def test_one_class_has_no_interval():
+    assert np.isnan(interval(np.array([1.0, 0.0]), np.array([3, 3]))).all()

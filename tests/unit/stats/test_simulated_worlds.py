@@ -26,9 +26,9 @@ from error_rates.rule import (
 )
 from scipy import special
 
-from benchmark.stats.families import holm
-from benchmark.stats.moderation import moderate
+from benchmark.stats.intervals import holm
 from benchmark.stats.reproduction import DRIFTED, compare
+from benchmark.stats.samples import moderate
 
 TABLES = 500
 REFERENCES = (SINGLE, SEVERAL, PAIRED)

@@ -10,12 +10,18 @@ from scipy import stats
 
 from benchmark.papers.claim_tests import RATIO, Part
 from benchmark.papers.claim_verdicts import decide
-from benchmark.stats.range_test import RangeTest, range_test
+from benchmark.stats.reproduction import RangeTest, range_test
+from benchmark.stats.samples import Spread
 
 
 def one_part(part: Part, alpha: float) -> RangeTest:
     """Return the test of one part."""
-    return range_test(part.values, part.low, part.high, alpha)
+    return range_test(part.values, part.low, part.high, alpha, own_spread(part))
+
+
+def own_spread(part: Part) -> Spread:
+    """Return the spread of a part without sisters."""
+    return Spread(sd=part.values.std(ddof=1), df=len(part.values) - 1)
 
 
 GOOD = np.array([1.0, 1.2, 0.8, 1.1, 0.9])
@@ -99,7 +105,7 @@ def test_a_stricter_level_asks_for_more_evidence():
 
 def test_ratios_are_shown_as_ratios():
     part = Part("a", np.log([2.9, 3.0, 3.1]), low=np.log(2.5), high=np.log(3.5), unit=RATIO)
-    tested = part.tested(0.05)
+    tested = part.tested(0.05, own_spread(part))
     assert (tested.estimate, tested.low) == pytest.approx((3.0, 2.5), abs=0.01)
-    assert np.isnan(replace(part, high=np.inf).tested(0.05).high)
+    assert np.isnan(replace(part, high=np.inf).tested(0.05, own_spread(part)).high)
     assert "3.00 [" in tested.text

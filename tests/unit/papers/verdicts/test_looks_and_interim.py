@@ -8,7 +8,7 @@ from made_up_candidates import candidates_of
 from benchmark.papers.judging import judge_numbers
 from benchmark.papers.paper import asked_numbers
 from benchmark.papers.verdicts import explain, summary_text, table_of
-from benchmark.stats.looks import pocock
+from benchmark.stats.planning import pocock
 from benchmark.stats.samples import Samples
 
 LEVEL = pocock((3, 5, 10))

@@ -17,8 +17,8 @@ from scipy import stats
 from benchmark.report.page.answer import answer
 from benchmark.report.papers.tables import paper_tables
 from benchmark.report.render import to_csv
-from benchmark.stats.families import holm
-from benchmark.stats.moderation import moderate
+from benchmark.stats.intervals import holm
+from benchmark.stats.samples import moderate
 
 STUDY = sweep_study((0, 1, 2))
 CLAIM = {
