@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one, whatever kills the writer."""
+"""Files: a reader never sees half of one, whatever kills the writer; records, tables, caches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import pandas as pd
-
 from benchmark.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pydantic import TypeAdapter
 
 
@@ -32,7 +31,9 @@ def replacing(path: Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        temporary.chmod(0o666 & ~_umask())
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
         yield temporary
         with temporary.open("rb") as stream:
             os.fsync(stream.fileno())
@@ -77,12 +78,6 @@ def alone(lock: Path, busy: str) -> Iterator[None]:
         raise RunError(busy) from error
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 Record = TypeVar("Record")
 
 
@@ -105,12 +100,12 @@ def read_record(
         advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
         raise RunError(f"{path} does not exist{advice}") from error
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        reason = str(error)
+        reason, advice = str(error), "delete it and run the study again"
         if hasattr(error, "errors"):  # pydantic's: the first thing that is wrong
             first = error.errors()[0]
             reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
-        advice = f"run 'python -m benchmark {command}' again"
-        advice = advice if command else "delete it and run the study again"
+        if command:
+            advice = f"run 'python -m benchmark {command}' again"
         raise RunError(f"{path} cannot be read as {what} ({reason}); {advice}") from error
 
 
@@ -139,17 +134,9 @@ def guess_csv(path: Path) -> pd.DataFrame:
 
     ``TEXTS`` are texts, and an empty field of ``NAMES`` is "". Elsewhere it alone is a missing one.
     """
-    return _guess(path.read_text("utf-8"))
+    import pandas as pd
 
-
-def write_csv(path: Path, table: pd.DataFrame) -> pd.DataFrame:
-    """Write a table with ten digits; return it as its file says it, so that all agree with it."""
-    text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-    write_text(path, text)
-    return _guess(text)
-
-
-def _guess(text: str) -> pd.DataFrame:
+    text = path.read_text("utf-8")
     if not text.strip():
         return pd.DataFrame()
     header = pd.read_csv(io.StringIO(text), nrows=0).columns
@@ -160,6 +147,12 @@ def _guess(text: str) -> pd.DataFrame:
         na_values={name: [""] for name in header if name not in NAMES},
         low_memory=False,
     )
+
+
+def write_csv(path: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """Write a table with ten digits; return it as its file says it, so that all agree with it."""
+    write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+    return guess_csv(path)
 
 
 PACKAGE = Path(__file__).resolve().parents[2]

@@ -123,13 +123,13 @@ def data_folders(package: Path, marker: str) -> dict[str, Path]:
     return found
 
 
-def registered_names(registry: str, folder: str) -> tuple[str, ...]:
-    """Return the names that files of a folder of the package, and plugins, give to ``registry``.
+def registered_names(registry: str) -> tuple[str, ...]:
+    """Return the names that files of the report, and plugins, give to ``registry``.
 
     ``registry`` is the variable, such as ``TABLES``. The files are read as text: importing them
     would take seconds and turn the order of the packages round.
     """
-    files = [*(Path(__file__).parents[1] / folder).glob("*.py"), *plugin_files()]
+    files = [*(Path(__file__).parents[1] / "report").rglob("*.py"), *plugin_files()]
     pattern = re.compile(rf"""^@?{registry}\.register\(\s*["']([^"']+)["']""", re.MULTILINE)
     found = (name for file in files for name in pattern.findall(file.read_text("utf-8")))
     return tuple(sorted(found))

@@ -66,7 +66,7 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
         for line in part
     ]
     for kind in ("table", "figure"):  # whose files others make, too: one would replace the other
-        names = registered_names(f"{kind.upper()}S", f"report/{kind}s")
+        names = registered_names(f"{kind.upper()}S")
         owners = dict.fromkeys(names, "this suite")
         for other in others.values():
             owners |= dict.fromkeys(other.files(kind), other.key)

@@ -1,6 +1,5 @@
 """The last words of a workflow: runs by status, verdicts, and where the report lies."""
 
-import contextlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -28,8 +27,7 @@ def last_words(reported: Callable[[], Study], results: Path, log: Path, finished
         lines = [closing_words(reported(), results, finished=finished)]
     except BenchmarkError as error:
         lines = [str(error)]
-    with contextlib.suppress(OSError):
-        lines += end_of_log(log)[-LINES:]
+    lines += end_of_log(log)[-LINES:]
     return "\n".join(lines).rstrip()
 
 

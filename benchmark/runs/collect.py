@@ -3,8 +3,7 @@
 import dataclasses
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pandas as pd
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_json
 from benchmark.core.paths import public
-from benchmark.core.records import PROVENANCE, SEPARATOR, STATUSES, settings_of
+from benchmark.core.records import PROVENANCE, SEPARATOR, STATUSES, RunSpec, settings_of
 from benchmark.core.results import Provenance, Result, Scores
 from benchmark.runs.folders import RunStatus, status_of
 from benchmark.runs.table import RUN_COLUMNS, RunTable
@@ -27,24 +26,16 @@ ScoreRow = tuple[str, str, str, int, str, float]
 
 def collect(study: Study, results: Path) -> dict[str, int]:
     """Write a study's tables and provenance below ``results``; return its runs by status."""
-    counts = Counter(dict.fromkeys(STATUSES, 0))
-    summary = Summary(study.name)
-    runs: list[dict[str, Any]] = []
-    scores: list[ScoreRow] = []
-    for run in expand(study).values():
-        status = status_of(run, results)
-        counts[status.status] += 1
-        summary.add(run, status)
-        runs.append(run_row(run, status))
-        if status.result is not None:
-            scores += score_rows(status.result)
+    found = [(run, status_of(run, results)) for run in expand(study).values()]
+    counts = dict.fromkeys(STATUSES, 0) | Counter(status.status for _, status in found)
+    table = RunTable.from_rows(
+        [run_row(run, status) for run, status in found],
+        [row for _, status in found if status.result for row in score_rows(status.result)],
+    )
     folder = study.folder(results)
-    table = RunTable.from_rows(runs, scores)
-    if study.references.field:
-        table = with_field(table, study)
-    table.write(folder)
-    write_json(folder / PROVENANCE, summary.record(dict(counts)))
-    return dict(counts)
+    (with_field(table, study) if study.references.field else table).write(folder)
+    write_json(folder / PROVENANCE, {**provenance_of(study.name, found), "runs": counts})
+    return counts
 
 
 def run_row(run: Run, status: RunStatus) -> dict[str, Any]:
@@ -70,23 +61,19 @@ def run_row(run: Run, status: RunStatus) -> dict[str, Any]:
     }
 
 
-def score_rows(result: Result) -> Iterator[ScoreRow]:
+def score_rows(result: Result) -> Iterator[tuple[str, str, str, int, str, float]]:
     """Yield the rows of one run in ``scores.csv``."""
-    run_id = result.run_id
-
-    def rows(selection: str, epoch: int, scores: Scores) -> Iterator[ScoreRow]:
-        for split, metrics in scores.items():
-            for metric, value in metrics.items():
-                yield run_id, split, selection, epoch, metric, value
-
-    yield from rows("last", result.epochs, result.metrics.last)
+    places: list[tuple[str, int, Scores]] = [("last", result.epochs, result.metrics.last)]
     for split, metrics in result.metrics.best.items():
-        for metric, best in metrics.items():
-            yield run_id, split, "best", best.epoch, metric, best.value
+        places += [("best", at.epoch, {split: {name: at.value}}) for name, at in metrics.items()]
     for point in result.curve:
         if point.loss is not None:
-            yield run_id, "train", "curve", point.epoch, "loss", point.loss
-        yield from rows("curve", point.epoch, point.scores)
+            places.append(("curve", point.epoch, {"train": {"loss": point.loss}}))
+        places.append(("curve", point.epoch, point.scores))
+    for selection, epoch, scores in places:
+        for split, values in scores.items():
+            for metric, value in values.items():
+                yield result.run_id, split, selection, epoch, metric, value
 
 
 VARIED = ("loss.", "recipe.optimizer.", "recipe.sampler.")
@@ -126,144 +113,103 @@ def freeze_field(trials: RunTable, final: RunTable, metric: str, folder: Path) -
     return len(trials.runs) + len(final.runs)
 
 
-class Summary:
-    """Counts, run by run: code versions, platforms, packages, hardware and fingerprints of data."""
+def _grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, Counter[str]]:
+    found: dict[Any, Counter[str]] = defaultdict(Counter)
+    for key, value in pairs:
+        found[key][value] += 1
+    return found
 
-    def __init__(self, study: str):
-        self.study = study
-        self.code_versions: Counter[str] = Counter()
-        self.platforms: Counter[str] = Counter()
-        self.hardware: Counter[str] = Counter()
-        self.weights: dict[str, Counter[str]] = defaultdict(Counter)  # settings of the runs
-        self.packages: dict[str, Counter[str]] = defaultdict(Counter)
-        self.fingerprints: dict[str, Counter[str]] = defaultdict(Counter)
-        self.streams: dict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
-        self.starts: dict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
-        self.moved: list[str] = []
-        self.updated: list[str] = []
-        self.counts: dict[str, Any] = {}
-        self.seconds = 0.0
 
-    def add(self, run: Run, status: RunStatus) -> None:
-        """Add one run; runs without numbers of the present specification add nothing."""
-        result = status.result
-        if result is None:
-            return
-        spec = run.spec
-        self.code_versions[result.code_version] += 1
-        self.fingerprints[spec.dataset.label][result.dataset.fingerprint] += 1
-        self.counts.setdefault(spec.dataset.label, result.dataset.counts)
-        pair = (spec.dataset.label, spec.setting.label, spec.batch_size, spec.seed)
-        # a diverged run may have seen fewer batches than the others
-        self.streams[*pair, result.batch_stream.batches][result.batch_stream.sha256] += 1
-        source = status.provenance
-        if source is None:
-            return
-        self.platforms[source.platform] += 1
-        self.hardware[json.dumps(_hardware(source), sort_keys=True)] += 1
-        weights = source.weights
-        self.weights[json.dumps(asdict(weights), sort_keys=True)][spec.setting.label] += 1
-        # settings are labels: networks of several kinds are not compared
-        kind = (weights.backbone, weights.weights, weights.parameters)
-        self.starts[*pair, kind][weights.initial_digest] += 1
-        self.seconds += source.timing.total_seconds
-        if len(source.machines) > 1:
-            self.moved.append(spec.run_id)
-        if len(source.package_digests) > 1:
-            self.updated.append(spec.run_id)
-        for name, version in source.packages.items():
-            self.packages[name][version] += 1
+def provenance_of(study: str, found: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
+    """Return the content of ``results/<study>/provenance.json``, but for the runs by status.
 
-    def record(self, statuses: dict[str, int]) -> dict[str, Any]:
-        """Return the content of ``results/<study>/provenance.json``."""
-        return {
-            "study": self.study,
-            "runs": statuses,
-            "code_versions": dict(self.code_versions),
-            "platforms": dict(self.platforms),
-            "packages": {name: dict(versions) for name, versions in self.packages.items()},
-            "hardware": [
-                {**json.loads(text), "runs": count} for text, count in self.hardware.most_common()
-            ],
-            "weights": [
-                {**json.loads(text), "settings": sorted(settings), "runs": settings.total()}
-                for text, settings in sorted(
-                    self.weights.items(), key=lambda item: -item[1].total()
-                )
-            ],
-            "datasets": {
-                label: {"fingerprints": dict(found), "counts": self.counts[label]}
-                for label, found in self.fingerprints.items()
-            },
-            "total_seconds": round(self.seconds, 1),
-            "errors": self.errors(),
-            "warnings": self.warnings(),
-        }
-
-    def errors(self) -> list[str]:
-        """Return what makes numbers incomparable: one dataset with two contents."""
-        return [
+    Where the numbers come from, over all runs, and what deserves a warning. Runs without numbers of
+    the present specification say nothing.
+    """
+    done = [(run.spec, status.result, status.provenance) for run, status in found if status.result]
+    known = [(spec, source) for spec, _, source in done if source]
+    codes = Counter(result.code_version for _, result, _ in done)
+    platforms = Counter(source.platform for _, source in known)
+    packages = _grouped(item for _, source in known for item in source.packages.items())
+    hardware: Counter[str] = Counter()
+    for _, source in known:
+        used = {"instructions": source.numerics.instructions}
+        machine = dataclasses.asdict(source.hardware) | (used if all(used.values()) else {})
+        hardware[json.dumps(machine, sort_keys=True)] += 1
+    weights = _grouped(
+        (json.dumps(dataclasses.asdict(source.weights), sort_keys=True), spec.setting.label)
+        for spec, source in known
+    )
+    data = [(spec.dataset.label, result.dataset) for spec, result, _ in done]
+    contents = _grouped((label, of.fingerprint) for label, of in data)
+    images = {label: of.counts for label, of in reversed(data)}
+    mixed = {"of different code versions": codes, "of different platforms": platforms}
+    mixed |= {f"with different versions of {name}": packages[name] for name in sorted(packages)}
+    moved = [spec.run_id for spec, source in known if len(source.machines) > 1]
+    updated = [spec.run_id for spec, source in known if len(source.package_digests) > 1]
+    warnings = list(_unmatched(done))
+    warnings += [f"runs {how}: {_shares(of)}" for how, of in mixed.items() if len(of) > 1]
+    warnings += [
+        f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in "
+        "their last digits from runs on either"
+        for how, names in (
+            ("on another kind of machine", moved),
+            ("with other versions of packages", updated),
+        )
+        if names
+    ]
+    return {
+        "study": study,
+        "code_versions": dict(codes),
+        "platforms": dict(platforms),
+        "packages": {name: dict(versions) for name, versions in packages.items()},
+        "hardware": [{**json.loads(text), "runs": n} for text, n in hardware.most_common()],
+        "weights": [
+            {**json.loads(text), "settings": sorted(settings), "runs": settings.total()}
+            for text, settings in sorted(weights.items(), key=lambda item: -item[1].total())
+        ],
+        "datasets": {
+            label: {"fingerprints": dict(found), "counts": images[label]}
+            for label, found in contents.items()
+        },
+        "total_seconds": round(sum(source.timing.total_seconds for _, source in known), 1),
+        # what makes numbers incomparable
+        "errors": [
             f"dataset '{label}' had different contents in different runs: {_shares(found)}; "
             "their numbers cannot be compared: settle on one and run the others again"
-            for label, found in self.fingerprints.items()
+            for label, found in contents.items()
             if len(found) > 1
-        ]
+        ],
+        "warnings": warnings,
+    }
 
-    def warnings(self) -> list[str]:
-        """Return what a reader should know before comparing runs: pairs that do not match, mixed
-        code, platforms or packages, and runs that changed the machine or packages on their way."""
-        mixed = [
-            f"runs of different {what}: {_shares(found)}"
-            for what, found in (
-                ("code versions", self.code_versions),
-                ("platforms", self.platforms),
+
+def _unmatched(done: list[tuple[RunSpec, Result, Provenance | None]]) -> Iterator[str]:
+    """Yield warnings where compared losses saw other batches or began with other weights."""
+    streams, starts = [], []
+    for spec, result, source in done:
+        pair = (spec.dataset.label, spec.setting.label, spec.batch_size, spec.seed)
+        # a diverged run may have seen fewer batches than the others
+        streams.append(((*pair, result.batch_stream.batches), result.batch_stream.sha256))
+        if source:  # settings are labels: networks of several kinds are not compared
+            of = source.weights
+            kind = (of.backbone, of.weights, of.parameters)
+            starts.append(((*pair, kind), of.initial_digest))
+    for what, groups in (
+        ("saw different batches or augmentations", _grouped(streams)),
+        ("started from different weights", _grouped(starts)),
+    ):
+        apart = [pair for pair, found in groups.items() if len(found) > 1]
+        if apart:
+            label, setting, batch_size, seed, _ = apart[0]
+            advice = "train them with one version of the code on one kind of machine"
+            if all(f"{SEPARATOR}{EQUAL}" in str(pair[1]) for pair in apart):
+                advice = "trials chose other images of each class for each loss"
+            yield (
+                f"in {len(apart)} of {len(groups)} groups of runs with one seed the losses "
+                f"{what} (first: {label}/{setting}, batch size {batch_size}, seed {seed}), so "
+                f"that their differences are not paired: {advice}"
             )
-            if len(found) > 1
-        ]
-        mixed += [
-            f"runs with different versions of {name}: {_shares(found)}"
-            for name, found in sorted(self.packages.items())
-            if len(found) > 1
-        ]
-        return self._unmatched() + mixed + self._moved()
-
-    def _unmatched(self) -> list[str]:
-        """Return warnings where compared losses saw other batches or began with other weights."""
-        warnings = []
-        for what, groups in (
-            ("saw different batches or augmentations", self.streams),
-            ("started from different weights", self.starts),
-        ):
-            apart = [pair for pair, found in groups.items() if len(found) > 1]
-            if apart:
-                label, setting, batch_size, seed, _ = apart[0]
-                advice = "train them with one version of the code on one kind of machine"
-                if all(f"{SEPARATOR}{EQUAL}" in str(pair[1]) for pair in apart):
-                    advice = "trials chose other images of each class for each loss"
-                warnings.append(
-                    f"in {len(apart)} of {len(groups)} groups of runs with one seed the losses "
-                    f"{what} (first: {label}/{setting}, batch size {batch_size}, seed {seed}), so "
-                    f"that their differences are not paired: {advice}"
-                )
-        return warnings
-
-    def _moved(self) -> list[str]:
-        """Return warnings on runs continued on another kind of machine, or with other packages."""
-        return [
-            f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in "
-            "their last digits from runs on either"
-            for how, names in (
-                ("on another kind of machine", self.moved),
-                ("with other versions of packages", self.updated),
-            )
-            if names
-        ]
-
-
-def _hardware(source: Provenance) -> dict[str, Any]:
-    """Return the hardware of a run and the vector instructions that it computed with."""
-    used = source.numerics.instructions
-    return {**asdict(source.hardware), **({"instructions": used} if used else {})}
 
 
 def _shares(found: Counter[str]) -> str:

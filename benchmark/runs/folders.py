@@ -1,4 +1,4 @@
-"""Writing ``spec.json``, where a run's identity meets its folder and old results are kept."""
+"""A run's folder: its specification is written, old results are kept, and what became of it."""
 
 import json
 from collections.abc import Mapping
@@ -24,6 +24,9 @@ from benchmark.study.grid import Run
 PREVIOUS = "previous"
 OUTDATED = {SPEC: "spec.outdated.json", RESULT: "result.outdated.json"}
 KEPT = (METRICS, PROVENANCE, NEIGHBOURS, QUERIES, LOG)
+LOG_END = 1_000_000  # bytes of a log that are looked at
+# Log lines that follow the reason of a failure without being it.
+_TRAILING = ("Traceback", "  ", "During handling", "The above exception")
 
 
 def write_spec(run: Run, results: Path, log: Path | None = None) -> str:
@@ -33,7 +36,7 @@ def write_spec(run: Run, results: Path, log: Path | None = None) -> str:
     first, because the training that follows takes its place.
     """
     folder = Path(results) / run.spec.folder
-    keep_previous(folder, run.digest)
+    _keep_previous(folder, run.digest)
     run.spec.write(folder / SPEC)
     for name in OUTDATED.values():
         (folder / name).unlink(missing_ok=True)
@@ -44,12 +47,11 @@ def write_spec(run: Run, results: Path, log: Path | None = None) -> str:
 
 def write_specs(runs: Mapping[str, Run], results: Path) -> int:
     """Write every specification whose file is missing or different; return their number."""
-    changed = 0
-    for run in runs.values():
-        if digest_of(Path(results) / run.spec.folder / SPEC) != run.digest:
-            write_spec(run, results)
-            changed += 1
-    return changed
+    places = {run_id: Path(results) / run.spec.folder / SPEC for run_id, run in runs.items()}
+    changed = [run for run_id, run in runs.items() if digest_of(places[run_id]) != run.digest]
+    for run in changed:
+        write_spec(run, results)
+    return len(changed)
 
 
 def settle(runs: Mapping[str, Run], results: Path, *, dry_run: bool = False) -> int:
@@ -77,20 +79,17 @@ def settle(runs: Mapping[str, Run], results: Path, *, dry_run: bool = False) -> 
     return outdated
 
 
-def keep_previous(folder: Path, digest: str) -> Path | None:
-    """Copy a finished result of another specification aside; return where to, or None."""
+def _keep_previous(folder: Path, digest: str) -> None:
     aside = not (folder / RESULT).exists()
     names = {name: OUTDATED[name] if aside else name for name in (RESULT, SPEC)}
     old = _digest(folder / names[RESULT])
     if not old or old == digest:
-        return None
+        return
     if _digest(folder / names[SPEC]) != old:
         del names[SPEC]
-    target = folder / PREVIOUS / old
     for name, here in (names | {name: name for name in KEPT}).items():
         if (folder / here).exists():
-            copy_file(folder / here, target / name)
-    return target
+            copy_file(folder / here, folder / PREVIOUS / old / name)
 
 
 def _digest(path: Path) -> str | None:
@@ -105,11 +104,6 @@ def _digest(path: Path) -> str | None:
     except (OSError, ValueError, LookupError, TypeError):
         return ""
     return digest
-
-
-LOG_END = 1_000_000  # bytes of a log that are looked at
-# Log lines that follow the reason of a failure without being it.
-_TRAILING = ("Traceback", "  ", "During handling", "The above exception")
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,11 @@ def status_in(folder: Path, spec: RunSpec) -> RunStatus:
         found = [folder / name for name in (RESULT, OUTDATED[RESULT])]
         there = next((path for path in found if path.exists()), None)
         if there is None:
-            return _without_result(folder)
+            reason = failure_in(end_of_log(folder / LOG))
+            if reason is None:
+                words = "started, but neither finished nor failed: still running, or stopped"
+                return RunStatus("missing", words if (folder / LOG).exists() else "not run yet")
+            return RunStatus("failed", f"{reason} (see {folder / LOG})")
         result = read_own_result(there, spec.digest)
         path = folder / PROVENANCE
         provenance = Provenance.read(path) if path.exists() else None
@@ -153,25 +151,14 @@ def status_in(folder: Path, spec: RunSpec) -> RunStatus:
     return RunStatus(result.status, result.reason, result, provenance, result.code_version)
 
 
-def _without_result(folder: Path) -> RunStatus:
-    log = folder / LOG
-    try:
-        lines = end_of_log(log)
-    except OSError:
-        return RunStatus("missing", "not run yet")
-    reason = failure_in(lines)
-    if reason is None:
-        return RunStatus(
-            "missing", "started, but neither finished nor failed: still running, or stopped"
-        )
-    return RunStatus("failed", f"{reason} (see {log})")
-
-
 def end_of_log(path: Path) -> list[str]:
-    """Return the last lines of a log, whatever is in it; raise OSError."""
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - LOG_END))
-        return stream.read().decode(errors="replace").splitlines()
+    """Return the last lines of a log, whatever is in it; none where there is no log."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - LOG_END))
+            return stream.read().decode(errors="replace").splitlines()
+    except OSError:
+        return []
 
 
 def failure_in(lines: list[str]) -> str | None:

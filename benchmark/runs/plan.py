@@ -1,16 +1,17 @@
 """The plan of a study: how many runs there are, what is done, and how long the rest should take."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 
 from benchmark.core.errors import RunError
+from benchmark.core.files import write_json
 from benchmark.core.records import STATUSES
 from benchmark.runs.folders import status_of
 from benchmark.study import Study
-from benchmark.study.grid import LookState, Run, at_look, expand
+from benchmark.study.grid import LOOKS, at_look, expand, look_state
 
 Shape = tuple[str, str, int]  # dataset label, setting, batch size
 
@@ -64,7 +65,8 @@ def plan(study: Study, results: Path) -> Plan:
     gpu_hours = 0.0
     for run in expand(study).values():
         state = status_of(run, results)
-        row = rows.setdefault(shape_of(run), Row(shape_of(run)))
+        shape = (run.spec.dataset.label, run.spec.setting.label, run.spec.batch_size)
+        row = rows.setdefault(shape, Row(shape))
         row.statuses[state.status] += 1
         if state.status not in ("ok", "diverged"):
             gpu_hours += run.resources.gpus * run.resources.minutes / 60
@@ -78,11 +80,6 @@ def plan(study: Study, results: Path) -> Plan:
     return Plan(study.name, list(rows.values()), problems, gpu_hours, later)
 
 
-def shape_of(run: Run) -> Shape:
-    """Return what decides how long a run takes, apart from its loss."""
-    return run.spec.dataset.label, run.spec.setting.label, run.spec.batch_size
-
-
 def as_text(found: Plan, shown: int = 10) -> str:
     """Return the plan as a table for a terminal, with at most ``shown`` troubled runs."""
     head = ("dataset", "setting", "batch", "runs", *STATUSES, "time left")
@@ -90,9 +87,8 @@ def as_text(found: Plan, shown: int = 10) -> str:
     total: Counter[str] = Counter()
     for row in found.rows:
         total.update(row.statuses)
-        left = duration(row.seconds_left)
         counts = (row.statuses[status] for status in STATUSES)
-        lines.append((row.shape[0], row.shape[1], row.shape[2], row.runs, *counts, left))
+        lines.append((*row.shape, row.runs, *counts, duration(row.seconds_left)))
     known = [row.seconds_left for row in found.rows if row.seconds_left is not None]
     whole = duration(sum(known) if len(known) == len(found.rows) else None)
     lines.append(("all", "", "", found.runs, *(total[status] for status in STATUSES), whole))
@@ -107,7 +103,11 @@ def as_text(found: Plan, shown: int = 10) -> str:
         f"do{then}{ceiling}",
         "",
     ]
-    text += _aligned([tuple(map(str, line)) for line in lines])
+    widths = [max(len(str(value)) for value in column) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = [f"{value:<{width}}" for value, width in zip(line[:2], widths[:2], strict=True)]
+        cells += [f"{value:>{width}}" for value, width in zip(line[2:], widths[2:], strict=True)]
+        text.append("  ".join(cells).rstrip())
     text += [
         "",
         "time left: of one run after the other, from finished runs of the same row; ? means none "
@@ -143,23 +143,13 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def _aligned(lines: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            value.ljust(width) if number < 2 else value.rjust(width)
-            for number, (value, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-
-
 def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> str:
     """Write that ``study`` is at its next look, and return in words what is to be run.
 
     Raise RunError where no further look is planned, or where runs of the present one have no
     result, unless ``partial``: such a look would be another than the one planned.
     """
+    listed = "after " + ", ".join(map(str, study.looks)) + " seeds"
     if not study.looks:
         seeds = len(study.seeds)
         raise RunError(
@@ -168,7 +158,7 @@ def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> st
         )
     if study.look == len(study.looks):
         raise RunError(
-            f"study '{study.name}' has taken all looks that it plans ({_listed(study)}); what is "
+            f"study '{study.name}' has taken all looks that it plans ({listed}); what is "
             "inconclusive now stays so, since further looks are not covered by its error rates"
         )
     left = sum(row.to_do for row in plan(study, results).rows)
@@ -179,17 +169,13 @@ def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> st
             "on without them with --partial"
         )
     folder = study.folder(results)
-    state, further = LookState.read(folder), at_look(study, study.look + 1)
+    begun, further = look_state(folder)["begun"], at_look(study, study.look + 1)
     today = datetime.now(UTC).date().isoformat()
-    replace(state, look=further.look, begun=(*state.begun, today)).write(folder)
+    write_json(folder / LOOKS, {"look": further.look, "begun": [*begun, today]})
     todo = plan(further, results)
     hours = f", at most {todo.gpu_hours:,.0f} GPU-hours" if todo.gpu_hours else ""
     return (
         f"study '{study.name}' is at look {further.look} of {len(study.looks)} now "
-        f"({_listed(study)}): {sum(row.to_do for row in todo.rows)} runs to do{hours}\n"
+        f"({listed}): {sum(row.to_do for row in todo.rows)} runs to do{hours}\n"
         "Until they have ended, verdicts are interim."
     )
-
-
-def _listed(study: Study) -> str:
-    return "after " + ", ".join(map(str, study.looks)) + " seeds"

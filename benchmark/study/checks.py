@@ -7,70 +7,47 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
-from benchmark.core.options import build, defaults_of, options_of, problems
+from benchmark.core.options import build, defaults_of, options_of
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
 from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice, Setting
 from benchmark.core.registry import registered_names
 from benchmark.datasets import DATASETS, check_dataset_params, training_images
 from benchmark.input import samplers
-from benchmark.losses import catalogue
 from benchmark.losses.catalogue import LossFacts
 from benchmark.metrics.names import check_metric, metric_of
 from benchmark.study.data_files import FINAL, TRIALS, field_folder, published_names
 from benchmark.study.documents import Document
 from benchmark.study.grid import conflicts, looks_problem
-from benchmark.study.model import (
-    Block,
-    BlockFile,
-    RecipeFile,
-    Study,
-    StudyFile,
-    Variant,
-)
+from benchmark.study.model import Block, BlockFile, RecipeFile, Study, StudyFile, Variant
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses
 from benchmark.study.trials import trial_problems, with_trials
 
 TRIPLETS = "mined_triplets"  # the sampler of batches that are laid out as triplets
 TABLE = "runs.csv"  # of frozen runs, beside their scores
 MAX_RUNS = 100_000
-registered_tables = partial(registered_names, "TABLES", "report/tables")
-registered_figures = partial(registered_names, "FIGURES", "report/figures")
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is registered in this installation, plugins included, without importing torch.
-
-    losses    {registry name: its facts and hyperparameters}
-    datasets  {registry name: metric families it can give}
-    """
-
-    losses: dict[str, LossFacts]
-    datasets: dict[str, tuple[str, ...]]
-
-
-def load_known() -> Known:
-    """Return what a study may name."""
-    datasets = {entry.name: entry.target.metrics for entry in DATASETS}
-    return Known(catalogue.load_catalogue(), datasets)
 
 
 class Checker:
-    """Reads a study document; ``study()`` returns it, or raises all problems as a ConfigError."""
+    """Reads a study document; ``study()`` returns it, or raises all problems as a ConfigError.
 
-    def __init__(self, document: Document, known: Known):
+    ``losses`` are the facts of every registered loss, plugins included.
+    """
+
+    def __init__(self, document: Document, losses: Mapping[str, LossFacts]):
         self.document = document
-        self.known = known
-        self.problems = [document.locate(each) for each in problems(StudyFile, document.data)]
-        self.raise_problems()
-        self.file = build(StudyFile, document.data, str(document.path))
+        self.losses = losses
+        self.problems: list[Problem] = []
         self.recipes: dict[str, RecipeFile | None] = {}
+        try:
+            self.file = build(StudyFile, document.data, str(document.path))
+        except ConfigError as error:
+            raise ConfigError(error.source, map(document.locate, error.problems)) from error
 
     def raise_problems(self) -> None:
         """Raise ConfigError where there are problems."""
@@ -92,30 +69,22 @@ class Checker:
 
     def study(self) -> Study:
         """Return the validated study; raise ConfigError naming all problems."""
-        file, asked = self.file, {name for block in self.file.entries for name in block.losses}
-        self.check_name()
+        file, stem = self.file, self.document.path.stem
+        if file.name != stem:
+            self.add("study", f"'{file.name}' must equal the file name, '{stem}'")
+        if stem.lower() in RESERVED or stem.lower().startswith(RESERVED_START):
+            self.add(
+                "study",
+                f"'{stem}' is the name of something else in the folder of results; choose another "
+                f"(not allowed: {', '.join(RESERVED)}, {RESERVED_START}...)",
+            )
         for number, metric in enumerate(file.metrics):
             if words := check_metric(metric):
                 self.add(f"metrics.{number}", words)
-        variants = self.variants(asked)
-        blocks = [
-            block
-            for number, entry in enumerate(file.entries)
-            for block in self.blocks(f"blocks.{number}", entry, variants)
-        ]
-        compared = {"baseline": file.comparison.baseline}
-        for number, name in enumerate(file.comparison.ablation):
-            compared[f"ablation.{number}"] = name
-        words = " (only losses of this study's blocks can be compared)"
-        for key, name in compared.items():
-            self.named(f"comparison.{key}", "loss", name, asked, words)
-        if problem := looks_problem(file.looks, len(file.seeds)):
-            self.add("looks", problem)
-        elif file.looks and file.rules:
-            self.add("looks", "a study with rules takes one look: its settings are chosen once")
+        blocks = self.blocks()
         self.check_references()
-        runs = sum(block.count for block in blocks)
-        if runs > MAX_RUNS:
+        if sum(block.count for block in blocks) > MAX_RUNS:
+            runs = sum(block.count for block in blocks)
             self.add("blocks", f"ask for {runs:,} runs (allowed: {MAX_RUNS:,}); divide the study")
         else:
             for message in conflicts(blocks):
@@ -124,11 +93,11 @@ class Checker:
         if file.rules is not None:
             for dataset, recipe in file.rules.instead.items():
                 key = f"rules.instead.{dataset}"
-                self.named(key, "dataset", dataset, self.known.datasets)
+                self.named(key, "dataset", dataset, DATASETS.names())
                 self.recipe(recipe, key)
             self.raise_problems()
-            blocks, trials = with_trials(blocks, file.rules, self.known.losses)
-            for problem in trial_problems(blocks, self.known.losses):
+            blocks, trials = with_trials(blocks, file.rules, self.losses)
+            for problem in trial_problems(blocks, self.losses):
                 self.add("rules.trials", problem)
         self.raise_problems()
         resolved = [
@@ -145,21 +114,9 @@ class Checker:
         path = self.document.path
         return Study(**vars(file), path=path, blocks=tuple(blocks), trials=trials, digest=digest)
 
-    def check_name(self) -> None:
-        """Check that the study's name is that of its file, and free in the folder of results."""
-        stem = self.document.path.stem
-        if self.file.name != stem:
-            self.add("study", f"'{self.file.name}' must equal the file name, '{stem}'")
-        if stem.lower() in RESERVED or stem.lower().startswith(RESERVED_START):
-            self.add(
-                "study",
-                f"'{stem}' is the name of something else in the folder of results; choose another "
-                f"(not allowed: {', '.join(RESERVED)}, {RESERVED_START}...)",
-            )
-
     def variants(self, asked: set[str]) -> dict[str, Variant]:
         """Return the study's sound losses, and every registered loss at its defaults."""
-        losses = self.known.losses
+        losses = self.losses
         result = {
             name: Variant(name, name, defaults_of(facts.config)) for name, facts in losses.items()
         }
@@ -174,22 +131,31 @@ class Checker:
             name = entry.get("loss", "")
             if not self.named(f"{key}.loss", "loss", name, losses):
                 continue
-            params = {key: value for key, value in entry.items() if key != "loss"}
-            found = losses[name].problems(params, key)
+            own = {option: value for option, value in entry.items() if option != "loss"}
+            found = losses[name].problems(own, key)
             for problem in found:
                 self.add(problem.key, problem.message)
             if not found and label not in losses:
-                params = {**defaults_of(losses[name].config), **params}
-                own = tuple(key for key in entry if key != "loss")
-                result[label] = Variant(label, name, params, own)
+                params = {**defaults_of(losses[name].config), **own}
+                result[label] = Variant(label, name, params, tuple(own))
         return result
 
     def check_references(self) -> None:
-        """Check what the study refers to: tables, figures, published tables and frozen runs."""
+        """Check what the study compares, when it looks, and what it refers to."""
         file, references = self.file, self.file.references
+        asked = {name for block in file.entries for name in block.losses}
+        compared = {"baseline": file.comparison.baseline}
+        compared |= {f"ablation.{n}": name for n, name in enumerate(file.comparison.ablation)}
+        words = " (only losses of this study's blocks can be compared)"
+        for key, name in compared.items():
+            self.named(f"comparison.{key}", "loss", name, asked, words)
+        if problem := looks_problem(file.looks, len(file.seeds)):
+            self.add("looks", problem)
+        elif file.looks and file.rules:
+            self.add("looks", "a study with rules takes one look: its settings are chosen once")
         for key, kind, names, known in (
-            ("tables", "table", file.tables, registered_tables),
-            ("figures", "figure", file.figures, registered_figures),
+            ("tables", "table", file.tables, partial(registered_names, "TABLES")),
+            ("figures", "figure", file.figures, partial(registered_names, "FIGURES")),
             ("references.published", "published table", references.published, published_names),
         ):
             for number, name in enumerate(names or ()):
@@ -202,74 +168,71 @@ class Checker:
         if problem:
             example = f"results/reference/{file.name}.csv"
             self.add("references.frozen", f"{problem}; write a path such as {example}, or null")
-        if references.field is not None:
-            kinds = (TRIALS, FINAL) if file.rules else (FINAL,)
-            tables = [field_folder(references.field, kind) / TABLE for kind in kinds]
-            absent = [table for table in tables if not os.path.isfile(table)]
-            if absent:
+        for kind in ((TRIALS, FINAL) if file.rules else (FINAL,)) if references.field else ():
+            table = field_folder(references.field, kind) / TABLE
+            if not os.path.isfile(table):
                 self.add(
                     "references.field",
-                    f"'{references.field}' holds no frozen runs: {absent[0]} is not there; name a "
+                    f"'{references.field}' holds no frozen runs: {table} is not there; name a "
                     "folder that 'python -m benchmark freeze STUDY --out FOLDER' wrote of a study "
                     "with rules, such as results/reference/reality_check, or null",
                 )
+                break
 
     def recipe(self, name: str, key: str) -> RecipeFile | None:
         """Return the recipe ``name``; None, and its problems at ``key``, where it is unsound."""
-        if name not in self.recipes:
-            self.recipes[name] = None
-            try:
-                file = read_recipe(name, self.document.path)
-                if found := self.loss_problems(file):
-                    raise ConfigError(f"{name}.yaml", found)
-                self.recipes[name] = file
-            except ConfigError as error:
-                for problem in error.problems:
-                    self.add(key, f"{error.source}: {problem}")
+        if name in self.recipes:
+            return self.recipes[name]
+        self.recipes[name] = None
+        try:
+            file = read_recipe(name, self.document.path)
+            given: dict[str, dict[str, dict[str, Any]]] = {"losses": file.losses}
+            given["loss_precision"] = {loss: {} for loss in file.loss_precision}
+            for option, part in file.options.items():
+                given[f"options.{option}.losses"] = part.get("losses", {})
+            found = []
+            for place, losses in given.items():
+                for loss, params in losses.items():
+                    if loss in self.losses:
+                        found += self.losses[loss].problems(params, f"{place}.{loss}")
+                    else:
+                        found.append(Problem(unknown_name("loss", loss, self.losses), place))
+            if found:
+                raise ConfigError(f"{name}.yaml", found)
+            self.recipes[name] = file
+        except ConfigError as error:
+            for problem in error.problems:
+                self.add(key, f"{error.source}: {problem}")
         return self.recipes[name]
 
-    def loss_problems(self, file: RecipeFile) -> list[Problem]:
-        """Return what is wrong with the hyperparameters that a recipe gives to losses."""
-        given: dict[str, dict[str, dict[str, Any]]] = {"losses": file.losses}
-        given["loss_precision"] = {name: {} for name in file.loss_precision}
-        for option, part in file.options.items():
-            given[f"options.{option}.losses"] = part.get("losses", {})
-        known, found = self.known.losses, []
-        for key, losses in given.items():
-            for name, params in losses.items():
-                if name not in known:
-                    found.append(Problem(unknown_name("loss", name, known), key))
-                else:
-                    found += known[name].problems(params, f"{key}.{name}")
-        return found
-
-    def blocks(self, key: str, entry: BlockFile, variants: Mapping[str, Variant]) -> list[Block]:
-        """Return a block of the file, one for each of its recipes; leave out what is wrong."""
-        earlier = self.file.entries[: int(key.rpartition(".")[2])]
-        if entry.name in {each.name for each in earlier}:
-            self.add(f"{key}.name", f"'{entry.name}' is used twice; block names are distinct")
-        labels = [each.label for each in entry.choices]
-        for number, label in enumerate(labels):
-            if label in labels[:number]:
-                words = f"label '{label}' is used twice; give one of them another label"
-                self.add(f"{key}.datasets.{number}", words)
-        if not isinstance(entry.recipe, str):
-            for label in labels:
-                if label not in entry.recipe:
-                    self.add(f"{key}.recipe", f"names no recipe for dataset '{label}'; add one")
-            for label in entry.recipe:
-                self.named(f"{key}.recipe", "dataset of this block", label, labels)
-        for number, label in enumerate(entry.losses):
-            known = {**variants, **self.file.variants}
-            self.named(f"{key}.losses.{number}", "loss", label, known)
-        for number, metric in enumerate(entry.metrics or ()):
-            self.named(f"{key}.metrics.{number}", "metric of this study", metric, self.file.metrics)
-        losses = [variants[label] for label in entry.losses if label in variants]
-        resolved = [
-            self.block(key, entry, name, datasets, losses)
-            for name, datasets in entry.recipes().items()
-        ]
-        return [block for block in resolved if block is not None]
+    def blocks(self) -> list[Block]:
+        """Return the blocks of the file, each once for each of its recipes, without wrong ones."""
+        file, names, found = self.file, set[str](), []
+        variants = self.variants({name for block in file.entries for name in block.losses})
+        for place, entry in enumerate(file.entries):
+            key = f"blocks.{place}"
+            if entry.name in names:
+                self.add(f"{key}.name", f"'{entry.name}' is used twice; block names are distinct")
+            names.add(entry.name)
+            labels = [each.label for each in entry.choices]
+            for number, label in enumerate(labels):
+                if label in labels[:number]:
+                    words = f"label '{label}' is used twice; give one of them another label"
+                    self.add(f"{key}.datasets.{number}", words)
+            if not isinstance(entry.recipe, str):
+                for label in labels:
+                    if label not in entry.recipe:
+                        self.add(f"{key}.recipe", f"names no recipe for dataset '{label}'; add one")
+                for label in entry.recipe:
+                    self.named(f"{key}.recipe", "dataset of this block", label, labels)
+            for number, label in enumerate(entry.losses):
+                self.named(f"{key}.losses.{number}", "loss", label, {**variants, **file.variants})
+            for number, metric in enumerate(entry.metrics or ()):
+                self.named(f"{key}.metrics.{number}", "metric of this study", metric, file.metrics)
+            losses = [variants[label] for label in entry.losses if label in variants]
+            for recipe, datasets in entry.recipes().items():
+                found.append(self.block(key, entry, recipe, datasets, losses))
+        return [block for block in found if block is not None]
 
     def block(
         self,
@@ -292,11 +255,12 @@ class Checker:
             above = f"{key}.override"
             self.problems += [self.document.locate(each, above) for each in error.problems]
             return None
-        given = merge(file.losses, overrides.get("losses", {}))
-        losses = [with_recipe(variant, given.get(variant.name, {})) for variant in losses]
+        given, completed = merge(file.losses, overrides.get("losses", {})), []
+        for loss in losses:  # the recipe's hyperparameters wherever the study sets none
+            more = {k: v for k, v in given.get(loss.name, {}).items() if k not in loss.own}
+            completed.append(replace(loss, params={**loss.params, **more}, recipe=more))
         sizes = self.sizes(key, entry, datasets)
-        self.check_sampler(key, recipe, entry)
-        self.check_losses(key, recipe, losses)
+        self.check_recipe(key, entry, recipe, completed)
         self.check_metrics(entry, recipe, datasets)
         seeds = self.file.seeds if entry.seeds is None else entry.seeds
         if entry.noise_square:
@@ -311,7 +275,7 @@ class Checker:
             name=entry.name,
             setting=Setting(file.label, entry.option_names),
             datasets=tuple(datasets),
-            losses=tuple(losses),
+            losses=tuple(completed),
             batch_sizes=tuple(sizes),
             seeds=seeds,
             recipe=recipe,
@@ -365,7 +329,7 @@ class Checker:
         """Check that the runs can use, and train on, the datasets with these parameters."""
         for each in datasets:
             place = f"{key}.datasets.{entry.choices.index(each)}"
-            if not self.named(place, "dataset", each.name, self.known.datasets):
+            if not self.named(place, "dataset", each.name, DATASETS.names()):
                 continue
             if entry.losses != (UNTRAINED,) and not DATASETS[each.name].target.trains:
                 self.add(
@@ -376,22 +340,19 @@ class Checker:
             for problem in check_dataset_params(each.name, each.params):
                 self.add(f"{place}.params", f"{problem.key}  {problem.message}".strip())
 
-    def check_sampler(self, key: str, recipe: Recipe, entry: BlockFile) -> None:
-        """Check the sampler's name and parameters, and each batch size against them."""
+    def check_recipe(
+        self, key: str, entry: BlockFile, recipe: Recipe, losses: Sequence[Variant]
+    ) -> None:
+        """Check the sampler at each batch size, and that each loss gets what it needs."""
         name, params = recipe.sampler.name, recipe.sampler.params
         if self.named(f"{key}.recipe", "sampler", name, samplers.SAMPLERS.names()):
             for size in entry.batch_sizes:
-                if size == "all":  # it leaves the sampler nothing to choose
-                    continue
-                for problem in samplers.check(name, params, size):
+                # all images leave the sampler nothing to choose
+                for problem in () if size == "all" else samplers.check(name, params, size):
                     self.add(f"{key}.batch_sizes", str(problem))
-
-    def check_losses(self, key: str, recipe: Recipe, losses: Sequence[Variant]) -> None:
-        """Check that each loss has its options, can rank the memory, and gets its batches."""
         for loss in losses:
-            facts = self.known.losses[loss.name]
-            ranks = facts.takes_references(loss.params)
-            if words := memory_problem(recipe, loss.name, ranks):
+            facts = self.losses[loss.name]
+            if words := memory_problem(recipe, loss.name, facts.takes_references(loss.params)):
                 self.add(f"{key}.losses", words)
             if facts.kind == "triplets" and recipe.sampler.name != TRIPLETS:
                 words = f"'{loss.name}' needs the sampler '{TRIPLETS}', not '{recipe.sampler.name}'"
@@ -416,13 +377,7 @@ class Checker:
                 self.add(f"metrics.{number}", words)
                 continue
             for choice in datasets:
-                families, measured = self.known.datasets[choice.name], metric_of(metric)
+                families, measured = DATASETS[choice.name].target.metrics, metric_of(metric)
                 if measured is None or measured.family not in families:
                     words = f"dataset '{choice.label}' cannot give '{metric}'; it gives: "
                     self.add(f"metrics.{number}", words + ", ".join(families))
-
-
-def with_recipe(variant: Variant, given: dict[str, Any]) -> Variant:
-    """Return ``variant`` with the recipe's hyperparameters wherever it sets none of its own."""
-    taken = {key: value for key, value in given.items() if key not in variant.own}
-    return replace(variant, params={**variant.params, **taken}, recipe=taken)

@@ -1,4 +1,9 @@
-"""The grid: a study expands to its runs, each with a complete specification."""
+"""The grid: a study expands to the runs of its present look, each with a complete specification.
+
+``seeds`` of a study file are all that are planned and ``looks`` says after how many of them its
+verdicts are read, as 3, 5 and 10. ``add-seeds`` goes on to the next look. A block with fewer seeds
+than a look asks for keeps those it has.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,11 @@ import hashlib
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchmark.core.errors import RunError
-from benchmark.core.files import write_json
 from benchmark.core.records import Cell, RunSpec
 from benchmark.study.model import Block, Resources, Study
 
@@ -27,11 +32,6 @@ class Run:
     def digest(self) -> str:
         """The digest of the specification."""
         return self.spec.digest
-
-    @property
-    def threads(self) -> int:
-        """CPU threads of the training."""
-        return self.spec.recipe.training.threads
 
 
 def expand(study: Study) -> dict[str, Run]:
@@ -72,37 +72,22 @@ def conflicts(blocks: list[Block]) -> list[str]:
 
 def different_parts(one: RunSpec, other: RunSpec) -> list[str]:
     """Return the parts that differ, apart from batch size and seed: "loss", "recipe.training"."""
-    recipes = vars(one.recipe), vars(other.recipe)
-    return [name for name in ("dataset", "loss") if getattr(one, name) != getattr(other, name)] + [
-        f"recipe.{name}" for name in recipes[0] if recipes[0][name] != recipes[1][name]
-    ]
+    mine, theirs = vars(one.recipe), vars(other.recipe)
+    parts = [name for name in ("dataset", "loss") if getattr(one, name) != getattr(other, name)]
+    return parts + [f"recipe.{name}" for name in mine if mine[name] != theirs[name]]
 
 
-FILE = "looks.json"
+LOOKS = "looks.json"
 
 
-@dataclass(frozen=True)
-class LookState:
-    """The present look, from 1, and the day (YYYY-MM-DD) on which each one after the first began.
+def look_state(folder: Path) -> dict[str, Any]:
+    """Return what a study's folder says of its looks.
 
-    ``results/<study>/looks.json``; a study without the file is at its first look.
+    ``look`` is the present one, from 1; ``begun`` has the day (YYYY-MM-DD) on which each later one
+    began. A study without the file is at its first look.
     """
-
-    look: int = 1
-    begun: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, folder: Path) -> LookState:
-        """Return the state in a study's folder."""
-        path = Path(folder) / FILE
-        if not path.is_file():
-            return cls()
-        data = json.loads(path.read_text(encoding="utf-8"))
-        return cls(data["look"], tuple(data["begun"]))
-
-    def write(self, folder: Path) -> None:
-        """Write the state into a study's folder."""
-        write_json(Path(folder) / FILE, asdict(self))
+    path = folder / LOOKS
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {"look": 1, "begun": []}
 
 
 def looks_problem(looks: Sequence[int], seeds: int) -> str:
@@ -122,23 +107,16 @@ def at_look(study: Study, look: int) -> Study:
         return study
     if look > len(study.looks):
         raise RunError(
-            f"study '{study.name}' is at look {look} by {FILE}, and plans {len(study.looks)}; put "
+            f"study '{study.name}' is at look {look} by {LOOKS}, and plans {len(study.looks)}; put "
             f"the looks back into {study.path}, or delete the file"
         )
-    count = study.looks[look - 1]
+    count, planned, digest = study.looks[look - 1], study.planned_seeds, study.digest
+    if look > 1:
+        digest = hashlib.sha256(f"{digest} look {look}".encode()).hexdigest()[:16]
     blocks = tuple(
         replace(block, seeds=block.planned_seeds[:count], all_seeds=block.planned_seeds)
         for block in study.blocks
     )
-    digest = study.digest
-    if look > 1:
-        digest = hashlib.sha256(f"{digest} look {look}".encode()).hexdigest()[:16]
-    planned = study.planned_seeds
     return replace(
         study, seeds=planned[:count], all_seeds=planned, blocks=blocks, look=look, digest=digest
     )
-
-
-def at_present_look(study: Study, results: Path) -> Study:
-    """Return the study, as it is loaded, at the look that its folder below ``results`` says."""
-    return at_look(study, LookState.read(study.folder(results)).look)

@@ -4,9 +4,10 @@ import difflib
 from pathlib import Path
 
 from benchmark.core.errors import ConfigError
-from benchmark.study.checks import Checker, load_known
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.study.checks import Checker
 from benchmark.study.documents import JOINT, base_of, nearest_file, read_document
-from benchmark.study.grid import at_look, at_present_look
+from benchmark.study.grid import at_look, look_state
 from benchmark.study.model import ROOT, Study
 from benchmark.study.trials import on_other_dataset
 
@@ -25,8 +26,12 @@ def find_study(path_or_name: str | Path) -> Path:
     """
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
-        if not Path(text).is_file() and not (Path(base_of(text)).is_file()):
-            raise ConfigError(text, [_no_file(Path(text))])
+        if not Path(text).is_file() and not Path(base_of(text)).is_file():
+            beside = [file.name for file in Path(text).parent.glob("*.y*ml")]
+            close = difflib.get_close_matches(Path(text).name, beside, n=1, cutoff=0.5)
+            hint = f"did you mean {Path(text).parent / close[0]}? Otherwise " if close else ""
+            words = f"no such study file; {hint}give a path, or one of: {', '.join(study_names())}"
+            raise ConfigError(text, [words])
         return Path(text)
     for name in filter(None, (text, base_of(text))):
         for folder in config_folders():
@@ -36,14 +41,6 @@ def find_study(path_or_name: str | Path) -> Path:
     if Path(f"{text}.yaml").is_file():
         problem += f"; to use the file here, give its path: {text}.yaml"
     raise ConfigError("study", [problem])
-
-
-def _no_file(path: Path) -> str:
-    """Return what to do about a path without a file: the nearest file beside it, or a name."""
-    beside = [file.name for file in path.parent.glob("*.y*ml")]
-    close = difflib.get_close_matches(path.name, beside, n=1, cutoff=0.5)
-    hint = f"did you mean {path.parent / close[0]}? Otherwise " if close else ""
-    return f"no such study file; {hint}give a path, or one of: {', '.join(study_names())}"
 
 
 def study_names() -> list[str]:
@@ -62,11 +59,11 @@ def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
     none.
     """
     path = find_study(path_or_name)
-    known = load_known()
+    losses = load_catalogue()
     if path.is_file():
-        study = Checker(read_document(path), known).study()
-        return at_look(study, 1) if results is None else at_present_look(study, results)
+        study = Checker(read_document(path), losses).study()
+        return at_look(study, look_state(study.folder(results))["look"] if results else 1)
     document, dataset = read_document(Path(base_of(str(path)))), path.stem.rpartition(JOINT)[2]
-    study = Checker(document, known).study()
+    study = Checker(document, losses).study()
     instead = study.rules.instead if study.rules else {}
-    return Checker(on_other_dataset(document, instead, dataset), known).study()
+    return Checker(on_other_dataset(document, instead, dataset), losses).study()

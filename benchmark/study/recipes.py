@@ -19,12 +19,11 @@ from benchmark.core.code_version import version_of
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.files import from_child
-from benchmark.core.options import build, problems
+from benchmark.core.options import build
 from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig, Recipe, check_recipe
 from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.model import LABEL, ROOT, RecipeFile
 
-SECTIONS = tuple(item.name for item in fields(Recipe))
 WORDS = ("label", "extends", "source", "sources", "resources")  # they decide no number
 RGB = 3
 
@@ -32,17 +31,20 @@ RGB = 3
 def read_recipe(name: str, study_path: Path) -> RecipeFile:
     """Return the recipe called ``name``; raise ConfigError with all its problems."""
     document, data = _resolved(name, _folders(study_path), ())
-    found = problems(RecipeFile, data)
-    if not found:
+    found, above = [], ""
+    try:
         file = build(RecipeFile, data, name)
-        found = unsourced(document.data, data) + (
-            _overlay_problems(file, {}, "")
-            or [
-                problem
-                for option, part in file.options.items()
-                for problem in _overlay_problems(file, part, f"options.{option}.")
-            ]
-        )
+        found = unsourced(document.data, data)
+        overlay(file, {})
+    except ConfigError as error:
+        found += error.problems
+    else:
+        for option, part in file.options.items():
+            above = f"options.{option}."
+            try:
+                overlay(file, without_losses(part))
+            except ConfigError as error:
+                found += [replace(each, key=f"{above}{each.key}") for each in error.problems]
     if found:
         raise ConfigError(str(document.path), map(document.locate, found))
     return file
@@ -77,33 +79,31 @@ def without_losses(partial: Mapping[str, Any]) -> dict[str, Any]:
 def _resolved(
     name: str, folders: Sequence[Path], below: tuple[str, ...]
 ) -> tuple[Document, dict[str, Any]]:
-    """Return the document of a recipe, and its data laid over what the file extends."""
+    """Return the document of a recipe, and its data laid over what the file extends.
+
+    A value that is written anew loses the old one's source.
+    """
     paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         raise ConfigError("recipe", [nearest_file("recipe", name, folders)])
     document = read_document(path)
-    base = document.data.get("extends")
+    data, base = document.data, document.data.get("extends")
     if not isinstance(base, str):
-        return document, document.data
+        return document, data
     try:
         if base in (*below, name):
             raise ConfigError(base, [f"is a circle: {' -> '.join([*below, name, base])}"])
-        _, data = _resolved(base, folders, (*below, name))
+        _, extended = _resolved(base, folders, (*below, name))
     except ConfigError as error:
         found = [Problem(f"{error.source}: {each}", "extends") for each in error.problems]
         raise ConfigError(str(path), map(document.locate, found)) from error
-    return document, _extended(data, document.data)
-
-
-def _extended(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Return ``data`` laid over ``base``; a value written anew loses the old one's source."""
-    merged, changed = merge(base, data), leaves(data)
-    old, own = base.get("sources", {}), data.get("sources", {})
+    merged, changed = merge(extended, data), leaves(data)
+    old, own = extended.get("sources", {}), data.get("sources", {})
     if isinstance(old, dict) and isinstance(own, dict):
-        kept = {key for key in old if not any(_is_in(key, leaf) for leaf in changed)}
-        merged["sources"] = {key: old[key] for key in old if key in kept} | own
-    return merged
+        kept = [key for key in old if not any(_is_in(key, leaf) for leaf in changed)]
+        merged["sources"] = {key: old[key] for key in kept} | own
+    return document, merged
 
 
 def _is_in(key: str, section: str) -> bool:
@@ -127,32 +127,21 @@ def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[Problem]:
     own, keys = written["sources"], leaves(data)
     missing = [leaf for leaf in leaves(written) if not any(_is_in(leaf, key) for key in own)]
     idle = [key for key in own if not any(_is_in(leaf, key) for leaf in keys)]
+    words = "names no value of this recipe; write it like 'optimizer.lr'"
     return [
         Problem(f"has no source; add '{leaf}' or a section around it to sources", leaf)
         for leaf in missing
-    ] + [
-        Problem("names no value of this recipe; write it like 'optimizer.lr'", f"sources.{key}")
-        for key in idle
-    ]
+    ] + [Problem(words, f"sources.{key}") for key in idle]
 
 
 def overlay(below: Recipe, override: Mapping[str, Any]) -> Recipe:
     """Return a recipe with ``override`` laid over it; raise ConfigError with all problems."""
-    given = {name: asdict(getattr(below, name)) for name in SECTIONS}
+    given = {item.name: asdict(getattr(below, item.name)) for item in fields(Recipe)}
     recipe = build(Recipe, merge(given, override), "recipe")
-    backbone = backbone_problem(recipe.model)
-    found = check_recipe(recipe) + ([backbone] if backbone else input_problems(recipe))
-    if found:
+    backbone = _backbone_problem(recipe.model)
+    if found := check_recipe(recipe) + ([backbone] if backbone else input_problems(recipe)):
         raise ConfigError("recipe", found)
     return recipe
-
-
-def _overlay_problems(file: RecipeFile, part: Mapping[str, Any], above: str) -> list[Problem]:
-    try:
-        overlay(file, without_losses(part))
-    except ConfigError as error:
-        return [replace(each, key=f"{above}{each.key}") for each in error.problems]
-    return []
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,36 +157,20 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def backbone_problem(config: ModelConfig) -> Problem | None:
-    """Return what is wrong with the backbone."""
-    if _is_plain(config):
-        return None
-    return _asked(config)
-
-
-def _is_plain(config: ModelConfig) -> bool:
-    """Say whether timm's text settles it: the architecture is there, and its tag has weights."""
+@functools.cache
+def _backbone_problem(config: ModelConfig) -> Problem | None:
+    """Return what is wrong with the backbone; timm's text settles most, timm itself the others."""
     architecture, _, tag = config.backbone.partition(".")
     if architecture == GOOGLENET:
-        return tag in GOOGLENET_WEIGHTS
-    if not architecture.isidentifier() or f"\ndef {architecture}(" not in _source_text():
-        return False
-    if not tag:
-        return not config.pretrained or config.checkpoint is not None
-    return f"'{config.backbone}':" in _source_text()
-
-
-@functools.cache
-def _source_text() -> str:
-    package = importlib.util.find_spec("timm")
-    if package is None or package.origin is None:
-        return ""
-    files = sorted((Path(package.origin).parent / "models").glob("[a-z]*.py"))
-    return "".join(path.read_text(encoding="utf-8") for path in files)
-
-
-@functools.cache
-def _asked(config: ModelConfig) -> Problem | None:
+        known = tag in GOOGLENET_WEIGHTS
+    elif not architecture.isidentifier() or f"\ndef {architecture}(" not in _source_text():
+        known = False
+    elif tag:
+        known = f"'{config.backbone}':" in _source_text()
+    else:
+        known = not config.pretrained or config.checkpoint is not None
+    if known:
+        return None
     from benchmark.models.backbone import check_backbone
     from benchmark.models.vision_ops import prepare_torchvision
 
@@ -207,6 +180,15 @@ def _asked(config: ModelConfig) -> Problem | None:
     except ConfigError as error:
         return Problem(error.problems[0].message, "model.backbone")
     return None
+
+
+@functools.cache
+def _source_text() -> str:
+    package = importlib.util.find_spec("timm")
+    if package is None or package.origin is None:
+        return ""
+    files = sorted((Path(package.origin).parent / "models").glob("[a-z]*.py"))
+    return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
 def input_problems(recipe: Recipe) -> list[Problem]:

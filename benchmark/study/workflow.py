@@ -7,8 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from operator import not_
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,64 +40,90 @@ IMPORTED = "imported.txt"
 
 @dataclass(frozen=True)
 class Flow:
-    """A study ready to be run: its runs by id, and where results go."""
+    """A study ready to be run: its runs by id, and the folder of the results.
+
+    ``runs`` of a study with rules are its trials. Everything behind them is made of the final runs,
+    whose study file ``selected`` is there once the checkpoint ``select`` has written it.
+    """
 
     study: Study
     runs: dict[str, Run]
     results: str
 
     @property
+    def selected(self) -> Path | None:
+        """The study file of the final runs; None for a study without rules."""
+        return selected_path(self.study, Path(self.results)) if self.study.trials else None
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether there is a study file of final runs."""
+        return self.selected is not None and self.selected.is_file()
+
+    @property
+    def final_runs(self) -> dict[str, Run]:
+        """The final runs that trials have chosen; none before they are known."""
+        if self.selected is None or not self.is_chosen:
+            return {}
+        return _final_runs(self.selected, self.selected.stat().st_mtime_ns)
+
+    @property
     def folder(self) -> str:
-        """Return the folder of everything derived for the study."""
-        return self.study.folder(Path(self.results)).as_posix()
+        """The folder of everything derived for the study, or for its final runs."""
+        path = self.selected
+        return (Path(self.results) / (path.stem if path else self.study.name)).as_posix()
+
+    def asked_in(self, results: str | Path) -> str:
+        """Return the arguments of verbs for a shell: the study as it is asked for, and results."""
+        path = self.study.path
+        by_name = any(path.parent.resolve() == folder.resolve() for folder in config_folders())
+        return shlex.join([path.stem if by_name else path.as_posix(), "--results", str(results)])
+
+    def arguments_in(self, results: str | Path) -> str:
+        """Return the same arguments of verbs that are about the final runs, where there are any."""
+        if self.selected is None:
+            return self.asked_in(results)
+        return shlex.join([self.selected.as_posix(), "--results", str(results)])
 
     @property
     def arguments(self) -> str:
-        """Return the arguments that verbs take, for a shell: the study and the results folder."""
+        """The arguments of verbs: the study, or that of its final runs, and the results folder."""
         return self.arguments_in(self.results)
-
-    def arguments_in(self, results: str | Path) -> str:
-        """Return the same for another results folder."""
-        return shlex.join([self._name, "--results", str(results)])
-
-    @property
-    def _name(self) -> str:
-        path = self.study.path
-        by_name = any(path.parent.resolve() == folder.resolve() for folder in config_folders())
-        return path.stem if by_name else path.as_posix()
 
     @property
     def imported(self) -> list[str]:
-        """Return the arguments of each study whose runs go to MLflow."""
-        return [self.arguments]
+        """The arguments of each study whose runs go to MLflow."""
+        return [self.asked_in(self.results), *([self.arguments] if self.is_chosen else [])]
+
+    @property
+    def later(self) -> int:
+        """The number of final runs to train while it is not known which they are."""
+        trials, results = self.study.trials, Path(self.results)
+        if trials is None or is_current(self.study, results):
+            return 0
+        folders = (results / run.spec.folder for run in self.final_runs.values())
+        return max(0, trials.final_runs - sum((folder / RESULT).is_file() for folder in folders))
 
     @property
     def count(self) -> int:
         """The number of runs, those that are not known yet included."""
-        return len(self.runs) + self.later
-
-    @property
-    def later(self) -> int:
-        """The number of runs that are known only once others have finished."""
-        return 0
+        trials = self.study.trials
+        if trials is None or is_current(self.study, Path(self.results)):
+            return len(self.runs) + len(self.final_runs)
+        return len(self.runs) + trials.final_runs
 
     @property
     def reported(self) -> Study:
-        """The study that the last words are about."""
-        return self.study
-
-    @property
-    def final_runs(self) -> dict[str, Run]:
-        """The runs that follow from trials."""
-        return {}
+        """The study that the last words are about: of the final runs, once they are known."""
+        return load_study(self.selected) if self.selected and self.is_chosen else self.study
 
     def run(self, run_id: str) -> Run:
         """Return one run."""
-        return self.runs[run_id]
+        return self.runs.get(run_id) or self.final_runs[run_id]
 
     def files(self, name: str) -> list[str]:
         """Return the path of file ``name`` of every run that the report is made of."""
-        return self.paths(self.runs, name)
+        return self.paths(self.final_runs if self.study.trials else self.runs, name)
 
     def paths(self, runs: Collection[str], name: str) -> list[str]:
         """Return the path of file ``name`` of these runs.
@@ -112,149 +137,62 @@ class Flow:
             if not os.path.exists(f"{folder}/{RESULT}") or os.path.exists(f"{folder}/{name}")
         ]
 
-    @cached_property
-    def papers(self) -> set[str]:
-        """The keys of the papers that the study names."""
-        return named_papers(self.study.references.published)
-
     def data(self, step: str, papers: Collection[str] | None = None) -> list[str]:
         """Return the data files that a step reads of ``papers`` (keys), or those of the study."""
-        named = self.papers if papers is None else papers
+        named = named_papers(self.study.references.published) if papers is None else papers
         return [path.as_posix() for path in data_files(step, named)]
 
     @property
     def tables_of_trials(self) -> list[str]:
-        """Return the tables of the trials that chose the study's settings."""
+        """The tables of the trials that chose the study's settings."""
         trials = self.study.name if self.study.trials else self.study.references.trials
         return [f"{self.results}/{trials}/{name}" for name in TABLES if trials]
 
-    def settle(self) -> None:
-        """Remove what says that a step failed, so that it is made again."""
-        for name, good in ((IMPORTED, bool), (FAILED, not_)):
-            path = Path(self.folder, name)
-            if path.is_file() and not good(path.stat().st_size):
-                path.unlink()
-
     @property
     def frozen(self) -> list[str]:
-        """Return the file of the study's frozen runs, once there is one."""
+        """The file of the study's frozen runs, once there is one."""
         path = self.study.references.frozen
         return [path] if path and Path(path).is_file() else []
 
-    def analysed(self, without: Sequence[str] = ()) -> list[str]:
-        """Return the analyses below the study's folder, each with a digest of its files."""
-        summaries = sorted(Path(self.folder).glob("analyses/*/summary.json"))
-        folders = [path.parent for path in summaries if path.parent.name not in without]
-        return [f"{folder.name} {_content(folder)}" for folder in folders]
-
-    def attempt(self, *verb: str) -> None:
-        """Run a verb whose failure must not stop the workflow; show its errors alone."""
-        for arguments in self.imported if verb[0] == "track" else [self.arguments]:
-            self._attempt(verb, arguments)
-
-    def _attempt(self, verb: Sequence[str], arguments: str) -> None:
-        command = [sys.executable, "-m", "benchmark", *verb, *shlex.split(arguments)]
-        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
-        if done.returncode:
-            print(f"'{' '.join(verb)}' ended with status {done.returncode}", file=sys.stderr)
-
-
-class TrialsFlow(Flow):
-    """A study with rules: its trials first, then the final runs that follow from their results.
-
-    ``runs`` are the trials. Everything behind them is made of the final runs, whose study file is
-    there once the checkpoint ``select`` has written it.
-    """
-
-    @property
-    def selected(self) -> Path:
-        """The study file of the final runs."""
-        return selected_path(self.study, Path(self.results))
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the study of the final runs follows from the trials as they are asked for."""
-        return is_current(self.study, Path(self.results))
-
-    @property
-    def folder(self) -> str:
-        """Return the folder of everything derived for the final runs."""
-        return (Path(self.results) / self.selected.stem).as_posix()
-
-    def asked_in(self, results: str | Path) -> str:
-        """Return the arguments of verbs that are about the trials."""
-        return super().arguments_in(results)
-
-    def arguments_in(self, results: str | Path) -> str:
-        """Return the arguments of verbs that are about the final runs."""
-        return shlex.join([self.selected.as_posix(), "--results", str(results)])
-
     def settle(self) -> None:
-        """Do as ``Flow`` does; remove a selection that does not follow from the trials."""
-        super().settle()
-        if self.selected.is_file() and not self.is_current:
+        """Remove what says that a step failed, and a selection that follows from other trials."""
+        for name, says_failed in ((IMPORTED, False), (FAILED, True)):
+            path = Path(self.folder, name)
+            if path.is_file() and bool(path.stat().st_size) == says_failed:
+                path.unlink()
+        if self.selected and self.is_chosen and not is_current(self.study, Path(self.results)):
             (self.selected.parent / SELECTION).unlink(missing_ok=True)
 
-    @property
-    def imported(self) -> list[str]:
-        """Return the arguments of the trials, and of the final runs once they are known."""
-        return [self.asked_in(self.results), self.arguments][: 1 + self.selected.is_file()]
-
-    @property
-    def count(self) -> int:
-        """The number of trials and final runs."""
-        return len(self.runs) + (len(self.final_runs) if self.is_current else self._planned)
-
-    @property
-    def later(self) -> int:
-        """The number of final runs to train while it is not known which they are."""
-        if self.is_current:
-            return 0
-        folders = (Path(self.results, run.spec.folder) for run in self.final_runs.values())
-        return max(0, self._planned - sum((folder / RESULT).is_file() for folder in folders))
-
-    @property
-    def _planned(self) -> int:
-        assert self.study.trials is not None
-        return self.study.trials.final_runs
-
-    @property
-    def reported(self) -> Study:
-        """The study of the final runs; before they are known, that of the trials."""
-        return load_study(self.selected) if self.selected.is_file() else self.study
-
-    @property
-    def final_runs(self) -> dict[str, Run]:
-        """The final runs; none before they are known."""
-        if not self.selected.is_file():
-            return {}
-        return _final_runs(self.selected, self.selected.stat().st_mtime_ns)
-
-    def run(self, run_id: str) -> Run:
-        """Return a trial or a final run."""
-        return self.runs.get(run_id) or self.final_runs[run_id]
-
-    def files(self, name: str) -> list[str]:
-        """Return the path of file ``name`` of every final run."""
-        return self.paths(self.final_runs, name)
+    def analysed(self, without: Sequence[str] = ()) -> list[str]:
+        """Return the analyses below the study's folder, each with a digest of its files."""
+        found = []
+        for folder in sorted(Path(self.folder).glob("analyses/*/")):
+            digest = hashlib.sha256()
+            for path in sorted(path for path in folder.iterdir() if path.is_file()):
+                digest.update(os.fsencode(path.name) + b"\0" + path.read_bytes())
+            if (folder / "summary.json").exists() and folder.name not in without:
+                found.append(f"{folder.name} {digest.hexdigest()[:16]}")
+        return found
 
     def attempt(self, *verb: str) -> None:
-        """Do as ``Flow`` does, but for the final runs only once they are known."""
-        if verb[0] == "track" or self.selected.is_file():
-            super().attempt(*verb)
+        """Run a verb whose failure must not stop the workflow; show its errors alone.
+
+        Verbs about final runs wait until these are known.
+        """
+        if verb[0] == "track":
+            asked = self.imported
+        else:
+            asked = [self.arguments] if self.selected is None or self.is_chosen else []
+        for arguments in asked:
+            command = [sys.executable, "-m", "benchmark", *verb, *shlex.split(arguments)]
+            done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+            if done.returncode:
+                print(f"'{' '.join(verb)}' ended with status {done.returncode}", file=sys.stderr)
 
 
 @cache
 def _final_runs(path: Path, _: int) -> dict[str, Run]:
     return expand(load_study(path))
-
-
-def _content(folder: Path) -> str:
-    """Return a digest of the files that lie in a folder."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        digest.update(os.fsencode(path.name) + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
@@ -265,35 +203,28 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
     configfiles     the paths given with --configfile
     """
     own_file = "blocks" in config and bool(configfiles)
-    if problems := [*([] if own_file else _unknown(config)), *_misread(config)]:
+    problems = _misread(config)
+    unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
+    if unknown and not own_file:
+        problems.insert(0, f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}")
+    if problems:
         raise ConfigError("workflow configuration", problems)
     asked = config.get("study", DEFAULT_STUDY)
-    if own_file:
-        asked = _unchanged(config, Path(str(configfiles[-1])))
+    if own_file:  # which --config must not change
+        path = Path(str(configfiles[-1]))
+        written = read_document(path).data
+        changed = [str(key) for key in config if config[key] != written.get(key)]
+        changed = [key for key in changed if key not in SETTINGS]
+        if changed or asked != written.get("study"):
+            words = f"a study cannot be changed with --config ({', '.join(changed) or 'study'})"
+            raise ConfigError(str(path), [f"{words}; write another study file instead"])
+        asked = str(path)
     if dataset := config.get("dataset"):
         asked = name_on(asked, dataset)
     results = Path(config.get("results", RESULTS))
     study = load_study(asked, results)
     os.environ[STUDY.name] = study.name
-    kind = Flow if study.trials is None else TrialsFlow
-    return kind(study, expand(study), results.as_posix())
-
-
-def _unchanged(config: Mapping[str, Any], path: Path) -> str:
-    """Return the path of a study given with --configfile; --config must not change it."""
-    written = read_document(path).data
-    changed = [key for key in config if key not in SETTINGS and config[key] != written.get(key)]
-    if changed or config.get("study") != written.get("study"):
-        words = (
-            f"a study cannot be changed with --config ({', '.join(map(str, changed)) or 'study'})"
-        )
-        raise ConfigError(str(path), [f"{words}; write another study file instead"])
-    return str(path)
-
-
-def _unknown(config: Mapping[str, Any]) -> list[str]:
-    unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
-    return [f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}"] if unknown else []
+    return Flow(study, expand(study), results.as_posix())
 
 
 def _misread(config: Mapping[str, Any]) -> list[str]:

@@ -56,7 +56,7 @@ rule train:
         f"{RUN}/train.log",
     conda:
         ENVIRONMENT
-    threads: lambda wildcards: FLOW.run(wildcards.run).threads
+    threads: lambda wildcards: FLOW.run(wildcards.run).spec.recipe.training.threads
     resources:
         mem_mb=lambda wildcards: FLOW.run(wildcards.run).resources.mem_mb,
         runtime=lambda wildcards: FLOW.run(wildcards.run).resources.minutes,

@@ -11,7 +11,7 @@ from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import RESULT
 from benchmark.study import load_study
-from benchmark.study.grid import LookState, expand
+from benchmark.study.grid import expand, look_state
 
 STUDY = """\
 study: own
@@ -92,7 +92,7 @@ def test_add_seeds_goes_on_only_when_every_run_has_ended_and_then_the_grid_follo
     finish(second, results)
     status, words = add_seeds(path, results)
     assert status != 0 and "taken all looks" in words
-    assert LookState.read(second.folder(results)).look == 2
+    assert look_state(second.folder(results))["look"] == 2
 
 
 def test_an_unfinished_look_is_left_only_when_asked(study, tmp_path):
