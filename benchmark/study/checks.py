@@ -168,7 +168,8 @@ class Checker:
         if problem:
             example = f"results/reference/{file.name}.csv"
             self.add("references.frozen", f"{problem}; write a path such as {example}, or null")
-        for kind in ((TRIALS, FINAL) if file.rules else (FINAL,)) if references.field else ():
+        kinds = (TRIALS, FINAL) if file.rules else (FINAL,)
+        for kind in kinds if references.field is not None else ():
             table = field_folder(references.field, kind) / TABLE
             if not os.path.isfile(table):
                 self.add(

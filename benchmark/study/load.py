@@ -4,7 +4,7 @@ import difflib
 from pathlib import Path
 
 from benchmark.core.errors import ConfigError
-from benchmark.losses.catalogue import load_catalogue
+from benchmark.losses import catalogue
 from benchmark.study.checks import Checker
 from benchmark.study.documents import JOINT, base_of, nearest_file, read_document
 from benchmark.study.grid import at_look, look_state
@@ -59,7 +59,7 @@ def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
     none.
     """
     path = find_study(path_or_name)
-    losses = load_catalogue()
+    losses = catalogue.load_catalogue()
     if path.is_file():
         study = Checker(read_document(path), losses).study()
         return at_look(study, look_state(study.folder(results))["look"] if results else 1)

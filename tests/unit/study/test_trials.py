@@ -85,10 +85,10 @@ def test_a_batch_that_a_trial_cannot_fill_is_found_before_anything_starts(study_
 def test_a_range_that_no_run_could_take_is_found_before_anything_starts(
     study_data, write_study, monkeypatch, search, default, message
 ):
-    known = load.load_catalogue()
+    known = load.catalogue.load_catalogue()
     tau = ["tau", "float", {"gt": 0.0, "search": search}, default]
     losses = known | {"smooth_ap": replace(known["smooth_ap"], options=[tau])}
-    monkeypatch.setattr(load, "load_catalogue", lambda: losses)
+    monkeypatch.setattr(load.catalogue, "load_catalogue", lambda: losses)
     study_data |= {"rules": {"trials": [4]}, "losses": {}}
     study_data["blocks"][0] |= {"batch_sizes": [16], "losses": ["smooth_ap", "roadmap"]}
     study_data["comparison"] = {"baseline": "roadmap"}
