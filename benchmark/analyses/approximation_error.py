@@ -89,7 +89,7 @@ def build(context: Context) -> Analysis:
             "Smooth-AP Fig. 4",
             "a smaller tau gives a smaller approximation error",
             f"SmoothAP's mean error is {listed(smooth['error'], '.4f')} at tau = "
-            f"{listed(smooth['width'])}; the order holds in {100 * always:.0f}% of the steps.",
+            f"{listed(smooth['width'])}; the order is so in {100 * always:.0f}% of the steps.",
             rising(list(smooth["error"])),
         ),
         finding(
@@ -169,7 +169,7 @@ def trained_tau(context: Context) -> Analysis:
         "Smooth-AP Fig. 4",
         "a training with a smaller tau has a smaller approximation error",
         f"The mean error is {listed(diagonal, '.4f')} in trainings at tau = {listed(TAUS)}; the "
-        f"order holds for {always} of {len(by_seed)} seeds.",
+        f"order is so for {always} of {len(by_seed)} seeds.",
         rising(diagonal),
     )
     runs = f"{context.description}, batch size {size}"

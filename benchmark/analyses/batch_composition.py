@@ -12,7 +12,7 @@ from benchmark.analyses.context import Context
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.report.drawing import COLOURS, DOUBLE, FAINT, INK, Drawing, new_figure, styled
 
-TITLE = "What a batch holds"
+TITLE = "What a batch contains"
 # FastAP's two strategies (supplement A); the study's own sampler comes after them. As many
 # categories as SOP and In-Shop have, all of them there: the pairs of more make long epochs.
 STRATEGIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {

@@ -73,7 +73,7 @@ def prepare(
         list[str] | None,
         typer.Option(
             help="archive, file or unpacked directory (a path, or an http, https or file address); "
-            "repeatable. Leave it out when --root holds the dataset already"
+            "repeatable. Leave it out when the dataset is below --root already"
         ),
     ] = None,
     md5: Digests = None,
@@ -134,7 +134,7 @@ def prepare(
             echo(f"{file}: installed")
         dataset, wrong = _load(name, params, allow_counts)
         if wrong:
-            raise DataError(f"{folder} holds {wrong}")
+            raise DataError(f"{folder} contains {wrong}")
         if pack and isinstance(loader, IndexedLoader):
             paths = loader.table()["path"].unique().tolist()
             workers = workers or available_cores()

@@ -30,7 +30,7 @@ def init(
         Path, typer.Option(help="folder for the study file", callback=folder_to_write)
     ] = Path("."),
     categories: Annotated[
-        bool, typer.Option("--categories", help="the directory holds category/class/image")
+        bool, typer.Option("--categories", help="the directory has category/class/image")
     ] = False,
     min_images: Annotated[
         int, typer.Option(help="leave out classes with fewer images", min=1, max=10**9)

@@ -240,7 +240,7 @@ class MemoryConfig:
         False,
         added=True,
         help="write each batch before the loss reads, and from the first step on, so that the "
-        "memory holds the batch, as in ROADMAP's code; start_epoch then only tells when the loss "
+        "memory contains the batch, as in ROADMAP's code; start_epoch then only sets when the loss "
         "begins to read",
     )
 
@@ -408,8 +408,8 @@ def check_input(config: InputConfig, channels: int) -> list[Problem]:
         found.append(Problem(words, "crop"))
     if config.native_size and config.augmentation == "none":
         words = (
-            "shows images of many sizes, which no training batch can hold; give augmentation: "
-            "crop_flip, or native_size: false"
+            "shows images of many sizes, which do not fit into one training batch; give "
+            "augmentation: crop_flip, or native_size: false"
         )
         found.append(Problem(words, "native_size"))
     if config.max_side is not None and not config.native_size:

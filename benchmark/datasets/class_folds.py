@@ -29,8 +29,8 @@ class ClassFolds(DatasetLoader):
     class Config:
         of: str = option(help="registry name of the dataset")
         params: dict[str, Any] = option({}, help="parameters of that dataset")
-        folds: int = option(2, at_least=2, help="parts that the training classes are dealt out to")
-        fold: int = option(0, at_least=0, help="the part that is held out")
+        folds: int = option(2, at_least=2, help="parts that the training classes are divided into")
+        fold: int = option(0, at_least=0, help="the part that is left out of training")
 
     def load(self) -> Dataset:
         """Return the view; raise DataError where there is no such fold or a part has no pair."""

@@ -229,7 +229,7 @@ class LandmarkTrainingLoader(IndexedLoader):
         )
         landmarks_root: str | None = option(
             None,
-            help="directory with a folder for each of them; null: the one that holds the root",
+            help="directory with a folder for each of them; null: the parent of the root",
         )
 
     metrics = ("map",)

@@ -48,7 +48,7 @@ REFUSED = {
     "SmoothAPLoss": "version 2.9.0 gives 0.71 instead of 0 for perfect embeddings (96 classes of "
     "four), with a gradient of another function; use the loss smooth_ap",
     "CrossBatchMemory": "a memory belongs to the recipe: set memory.size there",
-    "MultipleLosses": "it holds other losses; write a composite, as benchmark/losses/roadmap.py",
+    "MultipleLosses": "it combines other losses; write a composite, as benchmark/losses/roadmap.py",
     "SelfSupervisedLoss": "it compares two views of an image, which this training does not make",
     "VICRegLoss": "it compares two views of an image, which this training does not make",
     "ManifoldLoss": "it takes no labels: it groups the images by itself",

@@ -66,7 +66,7 @@ def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Wh
     varies = variances > NEGLIGIBLE * variances[0]
     if not varies.all():
         logger.warning(
-            "whitening: %d training images vary along %d of the %d dimensions asked for; the "
+            "whitening: %d training images vary along %d of the %d dimensions requested; the "
             "others are zero",
             count,
             varies.sum(),

@@ -109,7 +109,7 @@ def _averages(blocks: Iterable[_Block], recall_at: list[int], labels: np.ndarray
     if queries == 0:
         raise DataError(
             f"retrieval: none of the {skipped} queries has a positive to find; evaluation needs "
-            "classes with at least two images, or a gallery that holds the queries' classes"
+            "classes with at least two images, or a gallery with the queries' classes"
         )
     values = np.clip(sums / queries, 0.0, 1.0)
     query = np.concatenate(asked)

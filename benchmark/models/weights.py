@@ -40,7 +40,7 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
         isinstance(key, str) and isinstance(value, torch.Tensor) and _is_dense(value)
         for key, value in content.items()
     ):
-        raise DataError(f"{WHERE}: {path} holds no state dict (names to dense tensors)")
+        raise DataError(f"{WHERE}: {path} has no state dict (names to dense tensors)")
     weights = {key.removeprefix(PARALLEL_PREFIX): value for key, value in content.items()}
     released = RELEASED if next(iter(RELEASED)) in weights else {}
     return {released.get(key, key): value for key, value in weights.items()}

@@ -268,8 +268,8 @@ def _rival_problems(claim: Claim, arm: Arm, numbers: list[PublishedNumber]) -> L
         if len(found) != 1:
             yield (
                 f"{claim.name}  {table} prints {len(found)} numbers of {arm.loss} for "
-                f"{' '.join(filter(None, place))}; an arm needs one (embedding_dim tells several "
-                "apart)"
+                f"{' '.join(filter(None, place))}; an arm needs one (embedding_dim separates "
+                "several)"
             )
 
 

@@ -142,7 +142,7 @@ def status_in(folder: Path, spec: RunSpec) -> RunStatus:
         provenance = Provenance.read(path) if path.exists() else None
     except StaleError as error:
         reason = (
-            f"the result is of specification {error.result.spec_digest}, the study asks for "
+            f"the result is of specification {error.result.spec_digest}, the study has "
             f"{spec.digest}; run the study again"
         )
         return RunStatus("stale", reason, code_version=error.result.code_version)

@@ -153,8 +153,8 @@ def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> st
     if not study.looks:
         seeds = len(study.seeds)
         raise RunError(
-            f"study '{study.name}' plans one look at all {seeds} seeds. Error rates hold for looks "
-            "that were planned before the runs: a new study may say 'looks: [3, 5, 10]'"
+            f"study '{study.name}' plans one look at all {seeds} seeds. Error rates are those of "
+            "looks that were planned before the runs: a new study may say 'looks: [3, 5, 10]'"
         )
     if study.look == len(study.looks):
         raise RunError(

@@ -202,7 +202,7 @@ def _read(path: Path, numbers: Mapping[str, str]) -> pd.DataFrame:
         study = path.parent.name
         raise RunError(
             f"{path} does not exist: nothing was collected yet; 'python -m benchmark run {study}' "
-            f"trains the study, 'python -m benchmark collect {study}' takes the runs there are"
+            f"trains the study, 'python -m benchmark collect {study}' takes the runs so far"
         )
     return pd.read_csv(
         path,

@@ -366,7 +366,7 @@ def as_text(found: Judgement) -> str:
             f"Sensitivity: the verdict {stands} when an assumption fails",
         ]
     for name, mark in found.marks.items():
-        state, after = "-      ", "not asked of a mean of several runs"
+        state, after = "-      ", "makes no sense for a mean of several runs"
         if found.asked[name]:
             after = str(mark.verdict)
             state = "stands " if after == verdict else "CHANGES"

@@ -126,7 +126,7 @@ class Checker:
                 words = "is the name of a registered loss; give the variant a label of its own"
                 self.add(key, words)
             elif label not in asked:
-                words = "is defined, but no block asks for it; name it in a block or remove it"
+                words = "is defined, but no block uses it; name it in a block or remove it"
                 self.add(key, words)
             name = entry.get("loss", "")
             if not self.named(f"{key}.loss", "loss", name, losses):
@@ -174,7 +174,7 @@ class Checker:
             if not os.path.isfile(table):
                 self.add(
                     "references.field",
-                    f"'{references.field}' holds no frozen runs: {table} is not there; name a "
+                    f"'{references.field}' has no frozen runs: {table} is not there; name a "
                     "folder that 'python -m benchmark freeze STUDY --out FOLDER' wrote of a study "
                     "with rules, such as results/reference/reality_check, or null",
                 )

@@ -161,7 +161,10 @@ class Rules:
         )
     )
     folds: int = option(
-        2, at_least=2, at_most=20, help="parts of the training classes, each held out in turn"
+        2,
+        at_least=2,
+        at_most=20,
+        help="parts of the training classes, each left out of training in turn",
     )
     final_seeds: int = option(
         5, at_least=2, at_most=1000, help="seeds of the final runs, other than those of the trials"
@@ -178,7 +181,7 @@ class StudyFile:
 
     name: Label = option(alias="study", help="name of the study; equals the file name")
     title: str = option(help="one line")
-    question: str = option("", help="what is asked")
+    question: str = option("", help="what the study is to answer")
     seeds: Seeds = option(min_length=1, help="seeds of every block that names none of its own")
     looks: Annotated[tuple[Annotated[int, Field(ge=2)], ...], AfterValidator(distinct)] = option(
         (),
@@ -225,7 +228,7 @@ class RecipeFile(Recipe):
         {}, help="losses that train in a precision of their own: {registry name: precision}"
     )
     options: dict[Label, dict[str, Any]] = option(
-        {}, help="named partial recipes that a block asks for with 'option'"
+        {}, help="named partial recipes that a block selects with 'option'"
     )
 
 

@@ -72,7 +72,7 @@ def network_of(backbone: str | None, checkpoint: Path | None) -> Network:
 
     if backbone in (None, "scratch"):
         if checkpoint:
-            advice = "needs --backbone, the timm name of the network whose weights it holds"
+            advice = "needs --backbone, the timm name of the network of these weights"
             raise ConfigError("--checkpoint", [advice])
         if backbone or not packaged.at_hand():
             return Network()

@@ -287,7 +287,7 @@ class Installer:
         base = tree.with_name("base")
         for path, place in places.items():
             if (base / place).exists():
-                raise DataError(f"the source holds two files named {path.name}; give one of them")
+                raise DataError(f"the source has two files named {path.name}; give one of them")
             (base / place).parent.mkdir(parents=True, exist_ok=True)
             path.rename(base / place)
         return base if places else None
@@ -313,8 +313,8 @@ def _bring(base: Path, tree: Path, link: bool) -> None:
     for copy in tree.rglob("*"):
         if copy.is_symlink() and not copy.resolve().is_relative_to(tree.resolve()):
             raise DataError(
-                f"{base}: link '{copy.relative_to(tree)}' leads out of it; put what belongs there "
-                "in the place of the link"
+                f"{base}: link '{copy.relative_to(tree)}' leads out of it; replace the "
+                "link by what belongs there"
             )
 
 
@@ -326,7 +326,7 @@ def _move(source: Path, target: Path) -> None:
             _move(path, place)
         elif os.path.lexists(place) and not filecmp.cmp(path, place):
             raise DataError(
-                f"{place} is not what the source holds there; remove it, or choose an empty --root"
+                f"{place} is not what the source has there; remove it, or choose an empty --root"
             )
         else:
             path.replace(place)

@@ -182,8 +182,7 @@ def divisibility(samples_per_class: int, batch_size: int) -> list[str]:
         ]
     if batch_size // samples_per_class < 2:
         return [
-            f"batch size {batch_size} holds one class of {samples_per_class}; at least two are "
-            "needed"
+            f"batch size {batch_size} is one class of {samples_per_class}; at least two are needed"
         ]
     return []
 

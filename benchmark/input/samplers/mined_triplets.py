@@ -61,7 +61,7 @@ class MinedTripletsSampler(Sampler):
         found = self._candidates(self.labels[pool], embeddings)
         if not found:
             raise DataError(
-                f"a pool of {len(pool)} training images holds no triplet: no image has another of "
+                f"a pool of {len(pool)} training images has no triplet: no image has another of "
                 "its class and one of a different class; choose a larger pool"
             )
         costing = [(triplets, losses) for triplets, losses in found if losses[0] > 0]

@@ -41,7 +41,7 @@ def critical_difference(inputs: Inputs) -> Drawing:
     first = data.iloc[0]
     caption = (
         f"Average rank of each loss over {first['datasets']} datasets, 1 for the best. A grey bar "
-        "at the right joins losses whose ranks are not told apart after Holm's correction over all "
+        "at the right joins losses whose ranks do not differ after Holm's correction over all "
         "pairs. The line at the top is Nemenyi's critical difference: with few datasets it can be "
         f"as long as the axis, and then nothing can be told apart.{left_out(panels)}"
     )

@@ -117,7 +117,7 @@ def _claims(inputs: Inputs) -> list[str]:
     if not counts.drop([NOT_RUN, NOT_ASKED], errors="ignore").sum():
         return []
     parts = [f"{counts[word]} {words_of(word)}" for word in CLAIM_VERDICTS if word in counts]
-    where, never = " asked of what was run here", ""
+    where, never = " tested on what was run here", ""
     if reading == "published":
         outside = int(rows["outside"].fillna("").ne("").sum()) if "outside" in rows else 0
         where, never = "", f" ({outside} of them outside of every study)" if outside else ""
@@ -200,7 +200,7 @@ def claims_heading(inputs: Inputs) -> str:
         whose += " and of this study"
     if claims_reading(inputs) == "published":
         return f"{whose}, under their own conditions"
-    return f"{whose}, asked of what was run here"
+    return f"{whose}, tested on what was run here"
 
 
 def claims_reading(inputs: Inputs) -> str:

@@ -73,7 +73,7 @@ def _without_metric(inputs: Inputs, finished: pd.DataFrame) -> list[str]:
         scores = inputs.scores[inputs.scores["metric"] == metric]
         having = scores.groupby(cell)["run_id"].nunique()
         if having.empty:
-            found.append(f"No finished run has {metric_label(metric)}, which the study asks for.")
+            found.append(f"No finished run has {metric_label(metric)}, which the study needs.")
         elif lacking := int((runs.reindex(having.index) - having).sum()):
             found.append(
                 f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its "

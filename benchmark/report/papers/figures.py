@@ -136,7 +136,7 @@ def _reason(figure: Figure, settings: int, study: Study) -> str:
     names = [each.dataset for panel in figure.panels for each in panel.test_sets]
     where = ", ".join(dict.fromkeys(names))
     if settings < 2:
-        return f"the study asks for no runs of {loss} that vary what this figure shows on {where}"
+        return f"the study has no runs of {loss} that vary what this figure shows on {where}"
     needed = count(settings, "setting")
     return f"no run of {loss} on {where} has finished yet, of {needed} that the figure needs"
 
@@ -148,9 +148,7 @@ def _caption(figure: Figure, data: pd.DataFrame, study: Study) -> str:
     if (data["side"] == PUBLISHED).any():
         text += " Open marks and dotted lines are published values."
     if any(panel.claims for panel in figure.panels):
-        text += (
-            " Above each panel: where papers say something about it, and whether that holds here."
-        )
+        text += " Above each panel: what papers say about it, and whether that is so here."
     facts = {(panel.backbone, panel.batch_size) for panel in figure.panels}
     if len(facts) == 1:
         backbone, size = facts.pop()

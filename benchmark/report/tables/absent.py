@@ -25,7 +25,7 @@ from benchmark.report.tables import TABLES
 _MEANING = {  # the gravest first
     "failed": "the job ended with an error",
     "diverged": "the loss became infinite or not a number: a result, shown as such",
-    "stale": "made from another specification than the study now asks for",
+    "stale": "made from another specification than that of the study now",
     "missing": "not run yet",
 }
 MISSING = "Runs without a result"

@@ -51,7 +51,7 @@ def build(inputs: Inputs) -> Table:
     caption = (
         "“As published” needs all of the paper's datasets, its backbone and its batch sizes; “as "
         "far as it was run here” needs one of the datasets and the backbone. Other runs, such as "
-        "those on other data, cannot answer: the claim is not asked of them, and the numbers show "
+        "those on other data, cannot answer: the claim is not tested on them, and the numbers show "
         "the same comparison there without any verdict. A claim is supported when every part of it "
         "holds in a one-sided paired test, contradicted when some part shows the opposite after "
         "Holm, and after a control of false discoveries over all claims. The numbers are those of "

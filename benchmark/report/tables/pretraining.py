@@ -41,8 +41,8 @@ def build(inputs: Inputs) -> Table:
     columns += [text_column("Pretrained on"), text_column("May hold test images")]
     columns.append(text_column("Source"))
     caption = (
-        "What each network saw before this study. Where that may hold test images or classes, its "
-        "scores tell less about unseen classes than those of a network that saw none."
+        "What each network saw before this study. Where that may contain test images or classes, "
+        "its scores say less about unseen classes than those of a network that saw none."
     )
     title = "What networks were pretrained on"
     return Table(title, caption, columns, [Section("", [*rows.values()])])

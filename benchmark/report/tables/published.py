@@ -60,7 +60,7 @@ def build(inputs: Inputs) -> Table:
     caption = (
         "Percentage points throughout; difference is ours minus the reference. Rows marked "
         "“quoted” repeat another paper's number. The interval counts the uncertainty of both "
-        f"sides. {_sentence(rule(verdicts['level'].min()))} “Stands” tells whether the verdict is "
+        f"sides. {_sentence(rule(verdicts['level'].min()))} “Stands” says whether the verdict is "
         "the same when an assumption fails: the published spread is twice ours, the published "
         "value is the best of three runs, scores have heavy tails, or laboratories differ by half "
         "a point."

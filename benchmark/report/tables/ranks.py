@@ -46,7 +46,7 @@ def build(inputs: Inputs) -> Table:
     caption = (
         "Rank of each loss by its mean over seeds at the last epoch, 1 for the best, averaged over "
         "datasets; a dataset counts once, by the mean over its splits, and a loss that diverges "
-        "ranks last. Friedman's test asks whether any ranks differ (by permutation); the pairs are "
+        "ranks last. Friedman's test is whether any ranks differ (by permutation); the pairs are "
         "tested by Demšar's z test with Holm's correction over all pairs."
     )
     return Table("Average ranks over datasets", caption, columns, grouped(rows))

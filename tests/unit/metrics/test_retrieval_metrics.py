@@ -202,7 +202,7 @@ def test_queries_without_a_positive_are_left_out_and_counted(caplog):
 def test_no_positive_at_all_is_an_error():
     with pytest.raises(DataError, match="none of the 3 queries has a positive"):
         retrieval_metrics(on_circle(0, 1, 2), [1, 2, 3])
-    with pytest.raises(DataError, match="a gallery that holds the queries' classes"):
+    with pytest.raises(DataError, match="a gallery with the queries' classes"):
         retrieval_metrics(on_circle(0), [5], on_circle(1), [4])
 
 

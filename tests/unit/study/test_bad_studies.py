@@ -83,7 +83,7 @@ def test_variant_may_not_take_the_name_of_a_registered_loss(study_data, problems
 
 def test_variant_that_no_block_asks_for(study_data, problems_of):
     study_data["losses"]["forgotten"] = {"loss": "smooth_ap", "tau": 0.2}
-    assert "no block asks for it" in only(problems_of(study_data))
+    assert "no block uses it" in only(problems_of(study_data))
 
 
 def test_batch_size_not_divisible_by_samples_per_class(study_data, problems_of):

@@ -90,7 +90,7 @@ def test_what_is_in_the_root_is_never_replaced(command, files, tmp_path):
     root = tmp_path / "cub"
     root.mkdir()
     (root / "images.txt").write_text("mine")
-    with pytest.raises(BenchmarkError, match=r"images\.txt is not what the source holds there"):
+    with pytest.raises(BenchmarkError, match=r"images\.txt is not what the source has there"):
         command("prepare", "cub", *given(files("cub")), "--root", root)
     assert (root / "images.txt").read_text() == "mine"
 

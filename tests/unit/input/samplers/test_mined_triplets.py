@@ -84,5 +84,5 @@ def test_an_epoch_of_no_whole_number_of_batches_is_refused_early():
 
 
 def test_data_without_a_triplet_is_refused():
-    with pytest.raises(DataError, match="holds no triplet"):
+    with pytest.raises(DataError, match="has no triplet"):
         make(labels=np.arange(36))

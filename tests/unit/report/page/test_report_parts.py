@@ -195,10 +195,10 @@ def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
         ("not_run", "supported"), ("not_run", "contradicted"), ("not_run", "not_run")
     )
     assert [count.number for count in claim_counts(inputs)] == [1, 1, 0, 1, 0]
-    assert "asked of what was run here" in claims_heading(inputs)
+    assert "tested on what was run here" in claims_heading(inputs)
     assert (
         answer(inputs)[-1]
-        == "Of 3 claims asked of what was run here: 1 supported, 1 contradicted, 1 not run."
+        == "Of 3 claims tested on what was run here: 1 supported, 1 contradicted, 1 not run."
     )
     assert "claim" not in answer(inputs)[0], "the study asks another question first"
     assert claim_counts(with_claims(("not_run", "not_asked"))) == [], "none was judged"

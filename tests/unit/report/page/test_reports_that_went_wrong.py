@@ -70,7 +70,7 @@ def test_page_says_which_metrics_finished_runs_lack_and_builds_from_the_rest(tmp
     assert notices(inputs) == [
         "1 finished run without a value of mAP@R: its means, tests and figures are those of the "
         "others.",
-        "No finished run has mAP, which the study asks for.",
+        "No finished run has mAP, which the study needs.",
     ]
     assert (
         "No finished run has mAP, which" in page and not Outline(page).torn and ">nan<" not in page
