@@ -103,7 +103,7 @@ def _cell(value: str | float, digits: int) -> TableCell:
 
 
 def shades(colour: str, count: int) -> list[np.ndarray]:
-    """Return ``count`` tones of a colour from light to dark, told from white and from black."""
+    """Return ``count`` tones of a colour from light to dark, distinct from white and black."""
     from matplotlib.colors import to_rgb
 
     base = np.array(to_rgb(colour))

@@ -32,11 +32,11 @@ StudyName = Annotated[str, typer.Argument(help="name or path of a study")]
 
 
 def _folder(path: Path) -> Path:
-    """Return the path; raise RunError for an address, of which a path has one slash less."""
+    """Return the path; refuse URLs such as s3://bucket, which ``Path`` shortens to s3:/bucket."""
     from benchmark.core.errors import RunError
 
     if re.match(r"\w{2,}:/", path.as_posix()):
-        raise RunError(f"--results {path} is an address; name a folder of this machine")
+        raise RunError(f"--results {path} is a URL; name a folder on this machine")
     return path
 
 
@@ -102,5 +102,5 @@ def parse_pairs(option: str, pairs: Sequence[str], texts: Collection[str] = ()) 
 
 
 def echo(text: object, *, err: bool = False) -> None:
-    """Print a line; names in it may come from files, and hold what steers a terminal."""
+    """Print a line; names in it may come from files, with characters that steer a terminal."""
     typer.echo(printable(str(text)), err=err)

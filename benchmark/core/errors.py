@@ -63,7 +63,7 @@ def print_error(error: BenchmarkError) -> int:
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with escapes for what could steer a terminal; names in lists may hold it."""
+    """Return ``text`` with escapes for letters that steer a terminal, as names may have."""
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1]
         for letter in text

@@ -1,7 +1,7 @@
-"""YAML that people write, as plain values with their lines: every other text is a YamlError.
+"""YAML that people write, as plain values with their lines.
 
-Dates, objects and numbers that programs read as different ones are none, and neither are a few
-lines that mean gigabytes (aliases of aliases).
+Raises YamlError for anything else: dates, objects, numbers that programs read differently, and a
+few lines that expand to gigabytes (aliases of aliases).
 """
 
 import re

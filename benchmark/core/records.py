@@ -119,9 +119,9 @@ class RunSpec:
     def read(cls, path: Path) -> RunSpec:
         """Return the specification at ``path``.
 
-        Raise RunError for a file that is none, and ConfigError, with all problems at once, for one
-        that no study would have written. Hyperparameters and dataset parameters are checked by
-        their component.
+        Raise RunError for a file that is no specification, and ConfigError, with all problems at
+        once, for one that no study would have written. Hyperparameters and dataset
+        parameters are checked by their component.
         """
         data = read_record(dict[str, Any], path, "a run specification")
         return cls.from_json(data, str(path))

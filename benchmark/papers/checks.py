@@ -135,7 +135,7 @@ def _row_problems(paper: Paper, name: str, entries: Iterable[Mapping[str, Any]])
 
 
 def _meaning_problems(paper: Paper) -> Lines:
-    """Yield what rows cannot mean: no condition of any run, and batch sizes that are none."""
+    """Yield what rows cannot mean: no condition of any run, and invalid batch sizes."""
     yield from _row_problems(paper, "implied", [each.rows for each in paper.implied])
     options = {key for each in load_catalogue().values() for key in options_of(each.config)}
     known = {*paper.vocabulary.conditions, *options, BATCH_SIZE}
@@ -210,7 +210,7 @@ def _claims_problems(paper: Paper, others: Mapping[str, Paper]) -> Lines:
 def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedNumber]) -> Lines:
     """Yield keys that do not belong to the kind, and unknown losses, metrics and levels.
 
-    ``numbers``: those that its arms may be held against.
+    ``numbers``: those that its arms may be compared with.
     """
     needed, allowed = KEYS[claim.kind]
     for key in sorted({key for keys in KEYS.values() for part in keys for key in part}):

@@ -40,7 +40,7 @@ RATIO = "times"  # unit of parts whose values are logarithms of a ratio
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison, reduced to one number per seed and the range said to hold its mean.
+    """One comparison, reduced to one number per seed, and the range that should contain its mean.
 
     values   one per seed, none where runs are missing, which ``note`` explains
     low      the sentence says that the mean lies between ``low`` and ``high``
@@ -95,7 +95,7 @@ class Part:
 
     @property
     def p_fails(self) -> float:
-        """The p that the part does not hold; NaN where that cannot be told."""
+        """The p that the part fails; NaN where that is unknown."""
         return self.p if self.wins is None else float(not self.wins)
 
     @property

@@ -1,6 +1,6 @@
 """Judging the claims on a study's runs: two readings of each, and the parts that they rest on.
 
-A claim is asked of runs that can answer it: on a dataset and a backbone of the paper, by arms that
+A claim is tested on runs that can answer it: on a dataset and a backbone of the paper, by arms that
 are the paper's. Of other runs, such as those on other data, the same comparison is shown without
 any verdict: not asked.
 
@@ -239,11 +239,11 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> J
 def _asked(
     claim: Claim, source: Measurements, reading: str
 ) -> tuple[list[Condition], list[Part], bool]:
-    """Return what a claim is asked: conditions, parts, and whether the runs can answer it.
+    """Return how a claim is tested: conditions, parts, and whether the runs can answer it.
 
     Where the paper's batch sizes give no part with runs, "here" takes any size: they may have been
     run with the loss, but not with the options that the claim is about. Where no run can answer,
-    the same comparison on other data is shown. What is outside is not asked as published.
+    the same comparison on other data is shown. What is outside is not tested as published.
     """
     if claim.outside and reading == PUBLISHED:
         return [], [Part("", note=claim.outside)], True

@@ -313,8 +313,8 @@ def published(
 def swept_values(grid: Grid) -> list[SweptValue]:
     """Return the values of the sweeps that belong to a study, in the order of its figures.
 
-    A sweep with a single value that has runs is none. Holm's families are the values of one sweep
-    each.
+    A sweep with a single value that has runs is left out. Holm's families are the values of
+    one sweep each.
     """
     name = grid.study.name.partition(JOINT)[0]
     sweeps = [

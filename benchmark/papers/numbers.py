@@ -42,7 +42,7 @@ def _printed(value: Any) -> Any:
 
 
 def _counted(value: Any) -> Any:
-    """Return the text of a whole number of digits alone: 1_0 is none, and 64.0 no count."""
+    """Return the text of a whole number of digits alone: 1_0 and 64.0 are not counts."""
     if isinstance(value, str) and whole_number(value) is None:
         raise ValueError("Input should be a valid whole number of at most 18 digits")
     return value

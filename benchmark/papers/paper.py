@@ -313,7 +313,7 @@ def own_claims() -> Mapping[str, tuple[Claim, ...]]:
 
 
 def claims_of(study: str) -> tuple[Claim, ...]:
-    """Return the claims that a study is asked: those of all papers, and its own."""
+    """Return the claims that a study tests: those of all papers, and its own."""
     return (*paper_claims(), *own_claims().get(study.partition(JOINT)[0], ()))
 
 

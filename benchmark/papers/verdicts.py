@@ -193,7 +193,7 @@ def in_words(each: Verdict) -> Verdict:
 
 
 def _without_test(each: Verdict) -> Words | None:
-    """Return what is said without the tests of the scores, or None."""
+    """Return the verdict that needs no test of the scores, or None."""
     if each.note:
         return NOT_RUN, each.note, ""
     if by_divergence := _by_divergence(each):

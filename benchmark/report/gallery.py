@@ -91,7 +91,7 @@ class Choice:
     seed: int | None = None
 
     def check(self, losses: Collection[str]) -> None:
-        """Raise ConfigError for a loss that is none of the study's."""
+        """Raise ConfigError for a loss that the study does not have."""
         problems = [
             f"--{side}  {unknown_name('loss', name, losses)}"
             for side, name in (("first", self.first), ("second", self.second))

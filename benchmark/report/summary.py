@@ -21,7 +21,7 @@ LINES = 30  # of the log of the import
 def last_words(reported: Callable[[], Study], results: Path, log: Path, finished: bool) -> str:
     """Return ``closing_words`` of a study, and what the import into MLflow has said in ``log``.
 
-    The study is over: an error is told like the rest.
+    The study is over: an error is reported like the rest.
     """
     try:
         lines = [closing_words(reported(), results, finished=finished)]

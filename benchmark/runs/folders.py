@@ -58,7 +58,7 @@ def settle(runs: Mapping[str, Run], results: Path, *, dry_run: bool = False) -> 
     """Put away what is outdated, so that it is made anew; return of how many runs.
 
     Snakemake compares dates and remembers parameters; what decides is content. A specification that
-    is not the study's, or whose result is torn or of another one, gets another name with its
+    is not the study's, or whose result is damaged or of another one, gets another name with its
     result. They get their own back when the study asks for them again.
     """
     outdated = 0

@@ -1,4 +1,4 @@
-"""Studies: ``load_study(path_or_name)`` returns a sound Study or raises all its problems."""
+"""Studies: ``load_study(path_or_name)`` returns a valid Study or raises all its problems."""
 
 from benchmark.core.records import DatasetChoice
 from benchmark.study.load import find_study, load_study, study_names

@@ -115,7 +115,7 @@ class Checker:
         return Study(**vars(file), path=path, blocks=tuple(blocks), trials=trials, digest=digest)
 
     def variants(self, asked: set[str]) -> dict[str, Variant]:
-        """Return the study's sound losses, and every registered loss at its defaults."""
+        """Return the study's valid losses, and every registered loss at its defaults."""
         losses = self.losses
         result = {
             name: Variant(name, name, defaults_of(facts.config)) for name, facts in losses.items()

@@ -1,8 +1,8 @@
 """Recipe files: found beside the study or in the repository, validated, overlaid and completed.
 
 A backbone has to exist, and a recipe's inputs are those that its pretrained weights know. Importing
-timm takes seconds: the first is asked of its source text, the second of a file that a process of
-its own makes once.
+timm takes seconds: the first comes from its source text, the second from a file that another
+process makes once.
 """
 
 import functools
@@ -51,7 +51,7 @@ def read_recipe(name: str, study_path: Path) -> RecipeFile:
 
 
 def recipes_beside(names: Iterable[str], study_path: Path) -> list[Path]:
-    """Return the files beside the study of these recipes, which are sound, and of what they extend.
+    """Return the files beside the study of these valid recipes, and of what they extend.
 
     The repository's own are left out.
     """

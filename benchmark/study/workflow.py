@@ -240,7 +240,7 @@ def _misread(config: Mapping[str, Any]) -> list[str]:
         elif set(value) & set("{}"):
             problems.append(f"{key}={value} has braces, which Snakemake takes for wildcards")
         elif key == "results" and "://" in value:
-            problems.append(f"results={value} is an address; name a folder of this machine")
+            problems.append(f"results={value} is a URL; name a folder on this machine")
         elif key == "results" and Path(value).is_file():
             problems.append(f"results={value} is a file; choose another place")
     return problems

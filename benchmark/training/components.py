@@ -70,7 +70,7 @@ def build_components(
 ) -> Components:
     """Return the components of ``spec``; raise ConfigError or DataError with what to change.
 
-    ``report`` is told how far the features of a frozen backbone are, and may raise to stop.
+    ``report`` gets the progress of the features of a frozen backbone, and may raise to stop.
     """
     recipe, loss_facts = spec.recipe, LOSSES[spec.loss.name].facts
     problem = memory_problem(recipe, spec.loss.name, loss_facts["accepts_references"])

@@ -61,7 +61,7 @@ class FrozenFeatures:
         device: torch.device,
         report: Callable[[str], None],
     ):
-        """``report`` is told of each part that was computed, and may raise to stop."""
+        """``report`` gets a line for each part that was computed, and may raise to stop."""
         self.backbone, self.recipe, self.device = backbone, recipe, device
         self._report = report
         self._known: dict[int, torch.Tensor] = {}

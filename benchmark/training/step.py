@@ -70,8 +70,9 @@ class Stepper:
     """Takes optimisation steps; random numbers in a step are seeded by the step's number alone.
 
     The loss is differentiated with respect to detached embeddings first, and the result is passed
-    into the network: the same gradient as one backward pass, and the loss's own cost can be told
-    from the network's. Batches above ``config.micro_batch`` go through the network in parts.
+    into the network: the same gradient as one backward pass, and the loss's own cost can be
+    measured apart from the network's. Batches above ``config.micro_batch`` go through the
+    network in parts.
     """
 
     model: nn.Module

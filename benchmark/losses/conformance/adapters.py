@@ -1,6 +1,6 @@
 """Average precisions of other libraries as callables of (embeddings, labels).
 
-The libraries are not dependencies of this suite: install one to hold it against a formula.
+The libraries are not dependencies of this suite: install one to compare it with a formula.
 """
 
 from collections.abc import Callable

@@ -38,11 +38,11 @@ REFUSALS = (ValueError, NotImplementedError, AssertionError, BenchmarkError)
 
 
 class Candidate:
-    """A callable of embeddings (B, D) and labels (B,), and the formula that it is held against.
+    """A callable of embeddings (B, D) and labels (B,), and the formula that it is compared with.
 
     ``reference_arguments`` are the names of its arguments that take references and their labels,
-    None without. ``answer(case, dtype)`` is kept: values and gradients are asked for one after the
-    other.
+    None without. ``answer(case, dtype)`` is kept: values and gradients are computed one after
+    the other.
     """
 
     def __init__(self, source: str, function: Callable[..., Any], reference: Reference) -> None:

@@ -19,7 +19,7 @@ PLACE = ["setting", "batch_size"]
 
 @FIGURES.register("critical_difference", display=RANKS)
 def critical_difference(inputs: Inputs) -> Drawing:
-    """Return one panel per setting, batch size and metric; bars join losses not told apart."""
+    """Return one panel per setting, batch size and metric; bars join losses that do not differ."""
     data, study = inputs.some("ranks"), inputs.study
     metrics = metric_order(data["metric"], study)
     panels = [(*place, metric) for place in keys_of(data, PLACE) for metric in metrics]
