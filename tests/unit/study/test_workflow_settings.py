@@ -34,7 +34,7 @@ def test_a_file_in_the_place_of_the_results_is_refused(tmp_path):
 
 
 def test_an_address_is_no_folder_of_results():
-    with pytest.raises(ConfigError, match="results=s3://bucket is an address"):
+    with pytest.raises(ConfigError, match="results=s3://bucket is a URL"):
         load_flow({"study": "smoke", "results": "s3://bucket"})
 
 
