@@ -10,7 +10,6 @@ import zlib
 from pathlib import Path
 
 import archives
-import brought_archives
 import numpy as np
 import pytest
 import torch
@@ -179,7 +178,7 @@ LISTS = [
 
 @pytest.mark.parametrize(("name", "file", "content"), LISTS)
 def test_a_bad_list_is_named(command, name, file, content):
-    (archives.MAKERS | brought_archives.MAKERS)[name](Path("in"))
+    (archives.MAKERS | archives.BROUGHT)[name](Path("in"))
     (Path("in") / file).write_bytes(content)
     status, said = command("data", "check", name, "--root", "in", "--allow-counts")
     assert status == 2 and f"dataset '{name}' at in: " in said

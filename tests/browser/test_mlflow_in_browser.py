@@ -16,7 +16,7 @@ import urllib.request
 from urllib.parse import quote
 
 import pytest
-from fabricated import write_run
+from made_up_records import write_run
 from mlflow_servers import answers, clean_tracking, free_port  # noqa: F401
 from workplace import ROOT
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from followed_pages import copy_of_the_repository, expected_lines, follow
-from pages import ROOT, blocks
+from pages import ROOT, blocks, copy_of_the_repository, expected_lines, follow
 
 PAGE = ROOT / "docs" / "challenge.md"
 

@@ -8,8 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from followed_pages import copy_of_the_repository, expected_lines, follow, write_files
-from pages import ROOT, blocks
+from pages import ROOT, blocks, copy_of_the_repository, expected_lines, follow, write_files
 from paper_folders import load_paper
 
 from benchmark.models.weights import read_checkpoint

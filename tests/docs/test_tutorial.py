@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from followed_pages import NOT_RUN, copy_of_the_repository, expected_lines, follow
-from pages import ROOT, blocks
+from pages import NOT_RUN, ROOT, blocks, copy_of_the_repository, expected_lines, follow
 
 PAGE = ROOT / "docs" / "tutorial.md"
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from long_tables import long_table, run_table
-from made_up_candidates import candidates_of
+from made_up_results import candidates_of, long_table, run_table
 from reference_checks import drift_report
 
 from benchmark.papers.judging import freeze, load_frozen

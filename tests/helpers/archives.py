@@ -1,8 +1,7 @@
-"""Small datasets in the exact layouts of the published archives, with real JPEG images.
+"""Images, and small datasets in the exact layouts of the published archives.
 
-``make_<name>(root)`` writes the unpacked dataset into ``root``; every test class has at least two
-images. Loaders accept them with ``allow_counts: true`` only: their sizes are not the published
-ones.
+``MAKERS[name](root)`` writes the unpacked dataset into ``root``, ``BROUGHT`` those that nobody can
+simply download. Loaders accept them with ``allow_counts: true`` only.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
 
 SIZE = (48, 36)  # width and height of the images
+CHANNELS = {"L": (), "RGB": (3,), "RGBA": (4,)}
 
 
 def write_jpeg(path: Path, number: int, size: tuple[int, int] = SIZE) -> None:
@@ -29,6 +30,14 @@ def write_jpeg(path: Path, number: int, size: tuple[int, int] = SIZE) -> None:
     picture = Image.new("RGB", size, (37 * number % 256, 91 * number % 256, 151 * number % 256))
     picture.paste((255, 255, 255), (0, 0, size[0] // 2, size[1] // 2))
     picture.save(path, quality=90)
+
+
+def save(path: Path, seed: int = 0, mode: str = "RGB", size=(24, 20), **options: object) -> None:
+    """Write a picture of noise, (width, height), and its folder; ``options`` go to the format."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shape = (size[1], size[0], *CHANNELS[mode])
+    pixels = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+    Image.fromarray(pixels).save(path, **options)
 
 
 def write_lines(path: Path, lines: list[str]) -> None:
@@ -45,26 +54,18 @@ def make_cub(root: Path) -> None:
         101: "101.White_Pelican",
         200: "200.Common_Yellowthroat",
     }
-    images = []
-    for name in classes.values():
-        images += [
-            (name, f"{name}/{name.split('.')[1]}_{number:04d}_{number}.jpg") for number in (1, 2, 3)
-        ]
-    for number, (_, path) in enumerate(images):
-        write_jpeg(root / "images" / path, number)
-    numbers = {name: number for number, name in classes.items()}
+    images = [
+        (place, label, f"{name}/{name.split('.')[1]}_{1 + place % 3:04d}_{1 + place % 3}.jpg")
+        for place, (label, name) in enumerate(each for each in classes.items() for _ in range(3))
+    ]
+    for place, _, path in images:
+        write_jpeg(root / "images" / path, place)
     write_lines(root / "classes.txt", [f"{number} {name}" for number, name in classes.items()])
-    write_lines(
-        root / "images.txt", [f"{place} {path}" for place, (_, path) in enumerate(images, start=1)]
-    )
-    write_lines(
-        root / "image_class_labels.txt",
-        [f"{place} {numbers[name]}" for place, (name, _) in enumerate(images, start=1)],
-    )
-    write_lines(
-        root / "train_test_split.txt",
-        [f"{place} {place % 2}" for place in range(1, len(images) + 1)],
-    )
+    write_lines(root / "images.txt", [f"{place + 1} {path}" for place, _, path in images])
+    labels = [f"{place + 1} {label}" for place, label, _ in images]
+    write_lines(root / "image_class_labels.txt", labels)
+    splits = [f"{place + 1} {(place + 1) % 2}" for place, _, _ in images]
+    write_lines(root / "train_test_split.txt", splits)
 
 
 def make_cars196(root: Path) -> None:
@@ -131,14 +132,8 @@ def make_inaturalist(root: Path) -> None:
     for species in range(8):
         kingdom = ("Aves", "Plantae")[species % 2]
         category = 100 + species
-        categories.append(
-            {
-                "id": category,
-                "name": f"species {category}",
-                "supercategory": kingdom,
-                "genus": "Genus",
-            }
-        )
+        named = {"id": category, "name": f"species {category}", "genus": "Genus"}
+        categories.append({**named, "supercategory": kingdom})
         for view in range(2):
             path = f"train_val2018/{kingdom}/{category}/{category * 10 + view:032x}.jpg"
             write_jpeg(root / path, 2 * species + view)
@@ -226,20 +221,77 @@ def make_landmarks(root: Path, name: str, prefix: str) -> None:
         )
 
 
-def make_roxford5k(root: Path) -> None:
-    """Writes a small revisited Oxford."""
-    make_landmarks(root, "roxford5k", "oxford")
+make_roxford5k = partial(make_landmarks, name="roxford5k", prefix="oxford")
+make_rparis6k = partial(make_landmarks, name="rparis6k", prefix="paris_defense")
 
 
-def make_rparis6k(root: Path) -> None:
-    """Writes a small revisited Paris."""
-    make_landmarks(root, "rparis6k", "paris_defense")
+def make_landmarks_clean(root: Path) -> None:
+    """Three landmarks of three images; the list names image and landmark."""
+    rows = []
+    for landmark in range(3):
+        for view in range(3):
+            path = f"full/{landmark}/{landmark * 10 + view}.jpg"
+            write_jpeg(root / path, 5 * landmark + view)
+            rows.append(f"{path} {landmark}")
+    write_lines(root / "annotations" / "annotation_clean_train.txt", rows)
 
 
+def make_revisitop1m(root: Path) -> None:
+    """Five distractors in two folders; the list names them below ``jpg/``."""
+    paths = [f"{number % 2:03d}/{number * 7919:032x}.jpg" for number in range(5)]
+    for number, path in enumerate(paths):
+        write_jpeg(root / "jpg" / path, 40 + number)
+    write_lines(root / "revisitop1m.txt", paths)
+
+
+def make_vggface2(root: Path) -> None:
+    """Four people to train on and two to test on, three faces each, with their boxes."""
+    for split, people in (("train", range(2, 6)), ("test", (1, 9))):
+        rows = ["NAME_ID,X,Y,W,H"]
+        for person in people:
+            for view in range(3):
+                name = f"n{person:06d}/{view + 1:04d}_01"
+                write_jpeg(root / split / f"{name}.jpg", 7 * person + view)
+                rows.append(f'"{name}",10,8,20,16')
+        write_lines(root / "bb_landmark" / f"loose_bb_{split}.csv", rows)
+
+
+def make_ijbc(root: Path) -> None:
+    """Three people: one with five still images, one with three and two videos, one with four.
+
+    An image shows two of them; the videos have three and two frames.
+    """
+    stills = {1: ["1", "2", "3", "4", "5"], 2: ["5", "6", "7"], 3: ["8", "9", "10", "11"]}
+    rows = ["SUBJECT_ID,FILENAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT,SIGHTING_ID"]
+    for person, images in stills.items():
+        rows += [f"{person},img/{image}.png,{4 * person},6,20,16,1" for image in images]
+    frames = [
+        f"frames/{video}_{number}.png"
+        for video, count in ((20, 3), (21, 2))
+        for number in range(count)
+    ]
+    rows += [f"2,{frame},12,6,20,16,2" for frame in frames]
+    for number, name in enumerate(dict.fromkeys(row.split(",")[1] for row in rows[1:])):
+        write_jpeg(root / "images" / name, number)
+    write_lines(root / "protocols" / "ijbc_metadata.csv", rows)
+
+
+BROUGHT: dict[str, Callable[[Path], None]] = {
+    "ijbc": make_ijbc,
+    "landmarks_clean": make_landmarks_clean,
+    "revisitop1m": make_revisitop1m,
+    "vggface2": make_vggface2,
+}
 MAKERS: dict[str, Callable[[Path], None]] = {
-    name.removeprefix("make_"): maker
-    for name, maker in list(globals().items())
-    if name.startswith("make_") and name != "make_landmarks"
+    "cub": make_cub,
+    "cars196": make_cars196,
+    "sop": make_sop,
+    "inaturalist": make_inaturalist,
+    "inshop": make_inshop,
+    "vehicleid": make_vehicleid,
+    "sfm120k": make_sfm120k,
+    "roxford5k": make_roxford5k,
+    "rparis6k": make_rparis6k,
 }
 
 

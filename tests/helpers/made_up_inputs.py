@@ -1,4 +1,4 @@
-"""Inputs of the report: statistics, verdicts and printed numbers of made-up runs."""
+"""Inputs of the report: statistics, verdicts and printed numbers of made-up runs and papers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from long_tables import run_table
-from made_up_budgets import made_up_budgets
-from made_up_results import made_up_block, made_up_runs, made_up_study
+from made_up_records import made_up_recipe
+from made_up_results import made_up_block, made_up_budgets, made_up_runs, made_up_study, run_table
 
 from benchmark.core.files import write_json
+from benchmark.core.options import defaults_of
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.judging import FrozenRuns, judge_frozen, judge_numbers
 from benchmark.papers.matching import candidates
-from benchmark.papers.paper import asked_numbers
+from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.printed import Printed, printed_of
 from benchmark.papers.verdicts import table_of
 from benchmark.report.build import Attempts, write_figures, write_tables
@@ -28,6 +29,7 @@ from benchmark.report.table import NothingToShow
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import analyse, shares
 from benchmark.stats.samples import Samples
+from benchmark.study.model import Block, Comparison, References, Study, Variant
 
 WENT_WRONG = {
     ("roadmap", 128, 3): "diverged",
@@ -58,7 +60,7 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
         last += judge_frozen(_frozen(table), Samples(table))
     stats["verdicts"] = table_of(last)
     printed = printed_of(study, table, stats["verdicts"], table_of(best))
-    return Inputs.of(study, table, stats, printed, made_up_provenance())
+    return Inputs.of(study, table, stats, printed, collected_provenance())
 
 
 def inputs_over_datasets() -> Inputs:
@@ -94,28 +96,19 @@ def printed_inputs(study, printed: Printed, claims: pd.DataFrame | None = None) 
     return Inputs.of(study, RunTable.from_rows([], []), tables, printed, {})
 
 
-def made_up_provenance() -> dict:
-    """Return a provenance record in the shape that collecting writes."""
+def collected_provenance() -> dict:
+    """Return a study's provenance in the shape that collecting writes."""
+    machine = {"cpu": "A processor", "cores": 4, "usable_cores": 2, "memory_gb": 7.5, "gpus": []}
+    content = {"fingerprints": {"0123abcd": 77}, "counts": {"train": {"images": 5000}}}
     return {
         "study": "made_up",
         "runs": {"ok": 77},
         "code_versions": {"1.0+abc1234": 77},
         "platforms": {"linux-x86_64": 77},
         "packages": {"torch": {"2.13.0": 77}, "numpy": {"2.4.6": 70, "2.3.0": 7}},
-        "hardware": [
-            {
-                "cpu": "A processor",
-                "cores": 4,
-                "usable_cores": 2,
-                "memory_gb": 7.5,
-                "gpus": [],
-                "runs": 77,
-            }
-        ],
+        "hardware": [{**machine, "runs": 77}],
         "weights": [],
-        "datasets": {
-            "glyphs_1k": {"fingerprints": {"0123abcd": 77}, "counts": {"train": {"images": 5000}}}
-        },
+        "datasets": {"glyphs_1k": content},
         "total_seconds": 4000.0,
         "errors": [],
         "warnings": [],
@@ -186,3 +179,126 @@ def _frozen(table: RunTable) -> FrozenRuns:
             if now.n:
                 frozen[cell, "test", metric] = dataclasses.replace(now, by_seed=then)
     return frozen
+
+
+DATASETS = ("cub", "sop", "inaturalist")
+COMPARED = ("fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap", "sup_ap", "roadmap")
+ABLATION = ("smooth_ap", "sup_ap", "roadmap")
+RECIPE = made_up_recipe("resnet50.tv_in1k", 512)
+
+
+def variant(label: str, name: str | None = None, **params) -> Variant:
+    """Returns a loss with all its hyperparameters, of which ``params`` are the study's own."""
+    name = name or label
+    options = {**defaults_of(load_catalogue()[name].config), **params}
+    return Variant(label, name, options, tuple(params))
+
+
+def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATASETS):
+    """Returns a study of ROADMAP's tables 1, 3 and 6 and figures 4 and 13."""
+    sweeps = [variant(f"roadmap_lambda_{at}", "roadmap", lambda_=at) for at in (0.0, 0.2, 0.8)]
+    slopes = [variant(f"sup_ap_rho_{each}", "sup_ap", rho=each) for each in (1.0, 10.0, 1000.0)]
+
+    def block(name, names, losses, batch_sizes):
+        where = {"setting": "resnet50", "datasets": names, "recipe": RECIPE}
+        return made_up_block(tuple(losses), batch_sizes, seeds, name=name, **where)
+
+    return made_up_study(
+        name="roadmap",
+        title="ROADMAP and five other losses",
+        seeds=seeds,
+        blocks=(
+            block("table1", datasets, map(variant, COMPARED), sizes[1:3]),
+            block("table6", datasets, map(variant, ABLATION), sizes),
+            block("figure4", datasets[-1:], [*sweeps, *slopes], (224,)),
+        ),
+        metrics=("recall_at_1", "map_at_r"),
+        comparison=Comparison("smooth_ap", ABLATION, 0.05),
+        references=References(("roadmap2021v2",), None),
+    )
+
+
+def paper_inputs(study, **options) -> Inputs:
+    """Return the inputs of ``study`` with made-up runs (``options`` as made_up_runs takes them)."""
+    runs = near_published(made_up_runs(study, **options), "roadmap2021v2")
+    return inputs_of(study, runs, study.references.published)
+
+
+def near_published(runs: pd.DataFrame, paper: str) -> pd.DataFrame:
+    """Returns ``runs`` with each loss's scores on each data set moved near a value that the paper
+    prints for it."""
+    table1 = paper_of(paper).table("table1")
+    level = {(each.dataset, each.loss, each.metric): each.points / 100 for each in table1}
+    keys = ["dataset", "base_loss", "metric"]
+    ends = runs[runs["selection"] == "last"].groupby(keys)["value"].mean()
+    shift = {key: level[key] - end for key, end in ends.items() if key in level}
+    moved = runs["value"] + runs[keys].apply(tuple, axis=1).map(shift).fillna(0.0)
+    return runs.assign(value=moved.where(runs["selection"] == "cost", moved.clip(0, 1)))
+
+
+SAMPLERS = {  # by option: the sampler, and what it differs in from the plain recipe
+    "": ("m_per_class", {"samples_per_class": 4}, ()),
+    "p8": ("m_per_class", {"samples_per_class": 8}, ("params",)),
+    "hard": ("category_pairs", {"samples_per_class": 4}, ("name", "params")),
+    "random": ("m_per_class", {"samples_per_class": 4}, ("params",)),
+}
+
+
+def sweep_study(seeds: tuple[int, ...] = (0, 1)) -> Study:
+    """Return FastAP's bins and batch sizes, both samplings, and SmoothAP's images of a class."""
+
+    def block(losses: list[Variant], sizes: tuple[int, ...], option: str = "") -> Block:
+        name, params, changed = SAMPLERS[option]
+        made = made_up_block(
+            tuple(losses),
+            sizes,
+            seeds,
+            name=option or "plain",
+            setting=f"test_resnet~{option}" if option else "test_resnet",
+            recipe=made_up_recipe("test_resnet", 128, name, **params),
+        )
+        sampler = {"name": name, "params": params}
+        overrides = {"sampler": {key: sampler[key] for key in changed}} if changed else {}
+        return dataclasses.replace(made, overrides=overrides)
+
+    bins = [variant(f"fast_ap_bins_{count}", "fast_ap", bins=count) for count in (5, 20)]
+    blocks = (
+        block([*map(variant, ("smooth_ap", "fast_ap")), *bins], (128,)),
+        block([variant("fast_ap")], (32, 64)),
+        block([variant("smooth_ap")], (128,), "p8"),
+        block([variant("fast_ap")], (64,), "hard"),
+        block([variant("fast_ap")], (64,), "random"),
+    )
+    return made_up_study(name="sweeps", blocks=blocks, seeds=seeds)
+
+
+DIGEST = "0123456789abcdef"  # of the specification of every made-up run
+QUERIES, ITEMS, CLASSES, SHOWN, SIDE = 12, 40, 5, 6, 64
+
+
+def write_neighbours_file(path: Path, seed: int, *, queries: int = QUERIES) -> dict:
+    """Write the file of a run whose ranking depends on ``seed``; return its arrays."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(ITEMS) % CLASSES
+    scores = rng.normal(size=(queries, ITEMS)) + 1.2 * (labels[None, :] == labels[:queries, None])
+    scores[np.arange(queries), np.arange(queries)] = -np.inf
+    order = np.argsort(-scores, axis=1)[:, :-1]
+    matches = labels[order] == labels[:queries, None]
+    ranks = [np.flatnonzero(row) + 1 for row in matches]
+    arrays = {
+        "spec_digest": np.array(DIGEST),
+        "queries": np.arange(queries),
+        "neighbours": order[:, :SHOWN],
+        "scores": np.take_along_axis(scores, order, axis=1)[:, :SHOWN].astype(np.float32),
+        "matches": matches[:, :SHOWN],
+        "query_names": np.array([f"/data/pictures/query {i} <b>.png" for i in range(queries)]),
+        "neighbour_names": np.array([[f"item {i}" for i in row[:SHOWN]] for row in order]),
+        "query_images": rng.integers(0, 255, (queries, SIDE, SIDE, 3), dtype=np.uint8),
+        "positives": np.array([len(row) for row in ranks]),
+        "positive_ranks": np.concatenate(ranks),
+        "query_categories": labels[:queries] // 2,
+        "neighbour_images": rng.integers(0, 255, (queries * SHOWN, SIDE, SIDE, 3), dtype=np.uint8),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, **arrays)
+    return arrays

@@ -1,16 +1,24 @@
-"""Specifications of runs that take about a second: glyphs_tiny, timm's smallest ResNet, a dozen
-steps."""
+"""Runs that take about a second (glyphs_tiny, timm's smallest ResNet), and ends on their way."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from workplace import STUCK
 
 from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec, Setting
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.interrupt import StopRequest
 
 TIMES = {"images_per_second", "loss_ms", "seconds"}
@@ -62,3 +70,45 @@ def stop_after(steps: int, monkeypatch) -> None:
     looks = iter(range(10_000))
     asked = property(lambda self: next(looks) >= steps - 1, lambda self, value: None)
     monkeypatch.setattr(StopRequest, "requested", asked, raising=False)
+
+
+FULL = 2**16  # bytes that a pipe takes
+
+
+def train_command(spec: Path) -> list[str]:
+    """Return the command that trains the run of a specification."""
+    return [sys.executable, "-m", "benchmark", "train", "--spec", str(spec)]
+
+
+@contextlib.contextmanager
+def held(
+    folder: Path, spec: RunSpec, environment: dict[str, str] | None = None
+) -> Iterator[tuple[subprocess.Popen, Callable[[], bytes]]]:
+    """Yield a command that trains in ``folder``, once it has a checkpoint, and what lets it go on.
+
+    It prints to a pipe that is full, so that it waits with the line of its first epoch.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(4096))
+    os.set_blocking(writing, True)
+    words = train_command(write_spec_in(folder, spec))
+    process = subprocess.Popen(words, env=environment, stdout=writing)
+    os.close(writing)
+    try:
+        wait_for((folder / CHECKPOINT).exists)
+        yield process, lambda: os.read(reading, FULL)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reading)
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    """Return once a condition holds; fail after the time in which a program counts as stuck."""
+    deadline = time.monotonic() + STUCK
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)

@@ -1,16 +1,23 @@
-"""Snakemake in a folder of its own, with a training that takes no time."""
+"""Snakemake in a folder of its own, with a training that takes no time.
+
+As a program it makes dry runs in forks of one process, which imports what they need once: it reads
+one line a dry run (folder and arguments, as JSON) and answers with one line: its exit status and
+what it printed, as JSON.
+"""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
-from dry_runs import DryRuns
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ROOT / "tests" / "workflow" / "quick_training"
@@ -54,37 +61,21 @@ class Workplace:
 
     @property
     def runs(self) -> Path:
-        """Returns the folder of all runs."""
+        """The folder of all runs."""
         return self.folder / "results" / "runs"
 
     def write(self, study: dict[str, Any]) -> None:
-        """Writes a study file."""
+        """Write a study file."""
         (self.folder / f"{study['study']}.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
     def snakemake(
-        self,
-        study: str,
-        *arguments: str,
-        target: str = "",
-        collect_only: bool = True,
-        hooks: bool = False,
+        self, study: str, *arguments: str, target: str = "", hooks: bool = False
     ) -> subprocess.CompletedProcess:
-        """Run Snakemake up to runs.csv, to ``target`` or to the end; return the finished
-        process."""
-        targets = [target] if target else []
-        if collect_only and not target:
-            targets = up_to_the_tables(study)
+        """Return Snakemake, finished, up to runs.csv or to ``target`` ("all": to the end)."""
+        targets = [target] if target else up_to_the_tables(study)
         command = [sys.executable, "-m", "snakemake", *targets]
         command += [*self.arguments(study), *([] if hooks else ["--no-hooks"]), *arguments]
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.variables,
-            capture_output=True,
-            text=True,
-            timeout=STUCK,
-            check=False,
-        )
+        return run_in(self.folder, command, self.variables)
 
     def dry_run(self, study: str, *targets: str) -> subprocess.CompletedProcess:
         """Return a finished dry run up to runs.csv, or to ``targets``."""
@@ -99,20 +90,24 @@ class Workplace:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the variables of Snakemake's process."""
+        """The variables of Snakemake's process."""
         path = os.pathsep.join([str(QUICK), str(self.code)])
         return {**os.environ, "PYTHONPATH": path, **self.environment}
 
     def results(self) -> dict[str, tuple[int, bytes]]:
-        """Returns time of change and content of every result by run id."""
-        paths = self.runs.glob("*/*/*/*/*/result.json")
+        """Return time of change and content of every result by run id."""
         return {
-            path.parent.relative_to(self.runs).as_posix(): (
-                path.stat().st_mtime_ns,
-                path.read_bytes(),
-            )
-            for path in paths
+            str(path.parent.relative_to(self.runs)): (path.stat().st_mtime_ns, path.read_bytes())
+            for path in self.runs.glob("*/*/*/*/*/result.json")
         }
+
+
+def run_in(
+    folder: Path, command: list[str], variables: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Return a finished command, with all that it said."""
+    words: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
+    return subprocess.run(command, cwd=folder, env=variables, timeout=STUCK, **words)
 
 
 def up_to_the_tables(study: str) -> list[str]:
@@ -121,13 +116,8 @@ def up_to_the_tables(study: str) -> list[str]:
 
 
 def jobs(process: subprocess.CompletedProcess) -> dict[str, int]:
-    """Return the job counts that Snakemake prints, by rule."""
-    return counted_jobs(process.stdout + process.stderr)
-
-
-def counted_jobs(printed: str) -> dict[str, int]:
     """Return the job counts by rule in what Snakemake printed."""
-    lines, counts = printed.splitlines(), {}
+    lines, counts = (process.stdout + process.stderr).splitlines(), {}
     for start in (number for number, line in enumerate(lines) if line.startswith("Job stats:")):
         for line in lines[start + 3 :]:
             parts = line.split()
@@ -135,3 +125,56 @@ def counted_jobs(printed: str) -> dict[str, int]:
                 break
             counts[parts[0]] = int(parts[1])
     return counts
+
+
+NEEDED = ("snakemake.cli", "benchmark.study.workflow", "benchmark.papers.printed")
+
+
+class DryRuns:
+    """Make dry runs with these variables; a context manager."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        command = [sys.executable, __file__]
+        self._program = subprocess.Popen(command, env=environment, text=True, **pipes)
+
+    def __enter__(self) -> DryRuns:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._program.communicate()
+
+    def ask(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Return the finished ``snakemake --dry-run`` in a folder; all it printed is stdout."""
+        assert self._program.stdin and self._program.stdout
+        asked = [str(folder), ["--dry-run", *arguments]]
+        print(json.dumps(asked), file=self._program.stdin, flush=True)
+        status, printed = json.loads(self._program.stdout.readline())
+        return subprocess.CompletedProcess(asked[1], status, printed, "")
+
+
+def _dry_run(folder: str, arguments: list[str], printed: Path) -> None:
+    from snakemake.cli import main
+
+    os.chdir(folder)
+    with open(printed, "wb") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    main(arguments)
+
+
+def _serve() -> None:
+    for name in NEEDED:
+        __import__(name)
+    fork: Any = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        printed = Path(folder) / "printed"
+        for line in sys.stdin:
+            process = fork.Process(target=_dry_run, args=(*json.loads(line), printed))
+            process.start()
+            process.join()
+            print(json.dumps([process.exitcode, printed.read_text()]), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()

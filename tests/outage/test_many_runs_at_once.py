@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fabricated import make_epochs, make_specs, write_epochs, write_run
+from made_up_records import make_epochs, make_specs, write_epochs, write_run
 
 from benchmark.core.records import SPEC, RunSpec
 from benchmark.runs import tracking

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from picture_files import save
+from archives import save
 from tiny_runs import tiny_spec
 
 from benchmark.core.records import DatasetChoice, RunSpec

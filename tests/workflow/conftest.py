@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dry_runs import DryRuns
-from workplace import Workplace, small_study
+from workplace import DryRuns, Workplace, small_study
 
 
 @pytest.fixture(scope="session")

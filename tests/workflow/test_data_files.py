@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from dry_runs import DryRuns
 from paper_folders import write_paper
-from workplace import ALL_STEPS, ROOT, Workplace, counted_jobs, small_study
+from workplace import ALL_STEPS, ROOT, DryRuns, Workplace, counted_jobs, small_study
 
 from benchmark.study.data_files import PACKAGE, STEPS
 

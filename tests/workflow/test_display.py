@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dry_runs import DryRuns
-from workplace import LOCAL, QUICK, REPORT_STEPS, ROOT, STUCK, Workplace, small_study
+from workplace import LOCAL, QUICK, REPORT_STEPS, ROOT, STUCK, DryRuns, Workplace, small_study
 
 from benchmark.cli.run import snakemake_words
 

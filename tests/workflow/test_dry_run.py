@@ -9,10 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from dry_runs import DryRuns
 from snakemake_executor_plugin_slurm.submit_string import get_submit_command
 from snakemake_executor_plugin_slurm.utils import set_gres_string
-from workplace import ROOT, Workplace, jobs, small_study
+from workplace import ROOT, DryRuns, Workplace, jobs, small_study
 
 from benchmark.study import load_study, study_names
 from benchmark.study.grid import expand

@@ -12,7 +12,7 @@ def test_a_failed_run_leaves_the_others_and_the_report_names_it(fresh: Workplace
     # the import has tests of its own, and no run takes long enough for a fork server
     aside = {"QUICK_STEPS": "track", "BENCHMARK_FORK_SERVER": "off"}
     fresh.environment |= {"QUICK_TRAINING_FAILS": BROKEN, **aside}
-    done = fresh.snakemake("small", collect_only=False, hooks=True)
+    done = fresh.snakemake("small", target="all", hooks=True)
     assert done.returncode != 0
     finished = fresh.results()
     assert len(finished) == 3 and not any(BROKEN in name for name in finished)

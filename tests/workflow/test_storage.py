@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dry_runs import DryRuns
-from workplace import ROOT, Workplace, jobs, small_study
+from workplace import ROOT, DryRuns, Workplace, jobs, small_study
 
 from benchmark.study import load_study
 from benchmark.study.grid import expand

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from fabricated import make_epochs, make_spec
-from made_up_records import made_up_provenance, made_up_result
+from made_up_records import made_up_provenance, made_up_result, make_epochs, make_spec
 
 from benchmark.core.errors import RunError
 from benchmark.core.records import Cell, RunSpec, Setting, digest_of

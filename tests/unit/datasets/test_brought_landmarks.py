@@ -4,7 +4,6 @@ doubled."""
 from __future__ import annotations
 
 import archives
-import brought_archives
 import numpy as np
 import pytest
 
@@ -22,7 +21,7 @@ LISTS = {
 def folder(tmp_path):
     """Return a folder with the small copies and the landmark sets."""
     for name in NAMES:
-        brought_archives.MAKERS[name](tmp_path / name)
+        archives.BROUGHT[name](tmp_path / name)
     for name in ("roxford5k", "rparis6k"):
         archives.MAKERS[name](tmp_path / name)
     return tmp_path

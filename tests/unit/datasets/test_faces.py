@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import brought_archives
+import archives
 import numpy as np
 import pytest
 from archives import SIZE
@@ -18,7 +18,7 @@ NAMES = tuple(TABLES)
 @pytest.fixture
 def folder(tmp_path):
     for name in NAMES:
-        brought_archives.MAKERS[name](tmp_path / name)
+        archives.BROUGHT[name](tmp_path / name)
     return tmp_path
 
 
@@ -62,7 +62,7 @@ def test_other_boxes_are_other_images(folder):
 
 def test_aligned_faces_are_read_as_they_are_from_a_folder_of_their_own(folder):
     for name in NAMES:
-        brought_archives.MAKERS[name](folder / name / "aligned")
+        archives.BROUGHT[name](folder / name / "aligned")
     dataset = load(folder, "vggface2", aligned=True)
     sets = [dataset.train, *(part.query for part in dataset.protocols.values())]
     assert all(names.startswith("aligned/") for part in sets for names in part.names)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import losses_formulas as formulas
 import pytest
-import ranks_formulas as formulas
 import torch
 
 from benchmark.core.errors import ConfigError, RunError

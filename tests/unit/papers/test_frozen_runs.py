@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from long_tables import long_table, run_table, without_number
+from made_up_results import long_table, run_table, without_number
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.judging import freeze, load_frozen

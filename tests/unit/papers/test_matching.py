@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_up_candidates import candidate
+from made_up_results import candidate
 
 from benchmark.papers.matching import Stated, match
 from benchmark.papers.vocabulary import load_vocabulary

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import subprocess
 import time
-from pathlib import Path
 
-import fabricated
 import pytest
-from fabricated import make_epochs, make_spec, write_epochs, write_run
+from made_up_records import make_epochs, make_spec, write_epochs, write_run
 from mlflow_servers import clean_tracking, closed_port, hanging_server, real_server  # noqa: F401
 
 from benchmark.core.records import SPEC
@@ -18,6 +16,14 @@ from benchmark.training import progress
 from benchmark.training.progress import logged_live
 
 SPEC_OF = make_spec()
+QUICK_LOGGER = """
+import sys
+from pathlib import Path
+from benchmark.runs import tracking
+
+tracking.POLL = 0.2
+tracking.follow(sys.argv[1], *map(Path, sys.argv[2:]))
+"""
 
 
 @pytest.fixture
@@ -32,7 +38,8 @@ def started(monkeypatch, tmp_path) -> list[subprocess.Popen]:
 
     monkeypatch.setattr(progress.subprocess, "Popen", start)
     monkeypatch.setattr(progress, "LOGGER", "quick_logger")
-    monkeypatch.setenv("PYTHONPATH", str(Path(fabricated.__file__).parent))
+    (tmp_path / "quick_logger.py").write_text(QUICK_LOGGER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("BENCHMARK_STUDY", "toy")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     SPEC_OF.write(tmp_path / SPEC)

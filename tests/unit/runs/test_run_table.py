@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from long_tables import long_table, without_number, write_long
+from made_up_results import long_table, without_number, write_long
 
 from benchmark.core.errors import RunError
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fabricated import make_epochs, make_spec, make_specs, write_epochs, write_run
+from made_up_records import make_epochs, make_spec, make_specs, write_epochs, write_run
 from mlflow_servers import clean_tracking, closed_port, hanging_server  # noqa: F401
 from typer.testing import CliRunner
 

@@ -4,7 +4,7 @@ number."""
 from __future__ import annotations
 
 import pytest
-from long_tables import long_table, run_table, without_number
+from made_up_results import long_table, run_table, without_number
 from scipy import stats
 
 from benchmark.core.files import write_csv

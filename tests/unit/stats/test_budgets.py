@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from error_rates.budgets import rank_worlds
-from made_up_budgets import made_up_budgets, made_up_finals, made_up_trials
+from made_up_results import made_up_budgets, made_up_finals, made_up_trials
 
 from benchmark.core.errors import ReferenceDataError, RunError
 from benchmark.runs.collect import freeze_field, with_field

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from long_tables import run_table
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import made_up_runs, made_up_study, run_table
 
 from benchmark.stats.analysis import (
     best_epochs,

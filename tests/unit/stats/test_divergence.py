@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table, run_table, without_number
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import long_table, made_up_runs, made_up_study, run_table, without_number
 from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 

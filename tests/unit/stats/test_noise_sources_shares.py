@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from long_tables import long_table, run_table
+from made_up_results import long_table, run_table
 
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import INTERACTION, SOURCES, analyse, noise_shares, shares

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from long_tables import long_table, run_table
+from made_up_results import long_table, run_table
 from scipy import stats
 
 from benchmark.stats.paired import against_default, blocked_p, compare, corrected, paired_tests

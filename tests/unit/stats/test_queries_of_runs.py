@@ -8,8 +8,8 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import LONG_COLUMNS, run_table
 from made_up_records import made_up_result
+from made_up_results import LONG_COLUMNS, run_table
 from tiny_runs import tiny_spec
 
 from benchmark.core.records import QUERIES, RESULT, SPEC, Setting

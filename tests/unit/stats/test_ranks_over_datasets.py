@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table, run_table, without_number
+from made_up_results import long_table, run_table, without_number
 from scipy import stats
 
 from benchmark.report.figures.over_datasets import cliques

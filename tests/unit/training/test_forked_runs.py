@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from held_runs import held, train_command, wait_for
-from tiny_runs import curve, tiny_spec, write_spec_in
+from tiny_runs import curve, held, tiny_spec, train_command, wait_for, write_spec_in
 from workplace import STUCK
 
 from benchmark.core.records import RESULT

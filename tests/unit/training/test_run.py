@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from held_runs import held
-from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
+from tiny_runs import curve, held, stop_after, tiny_spec, write_spec_in
 from workplace import STUCK
 
 from benchmark.core.errors import RunError

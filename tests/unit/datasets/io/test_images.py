@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from picture_files import save
+from archives import save
 from PIL import EpsImagePlugin, Image
 
 from benchmark.core.errors import DataError

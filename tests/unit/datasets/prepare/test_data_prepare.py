@@ -8,8 +8,7 @@ import json
 
 import archives
 import pytest
-from file_servers import serving
-from published_files import EVERY, content, given, landmark_sets, leftovers, write_zip
+from published_files import EVERY, content, given, landmark_sets, leftovers, serving, write_zip
 
 from benchmark.core.errors import BenchmarkError
 from benchmark.datasets import load_dataset

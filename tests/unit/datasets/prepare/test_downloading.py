@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from file_servers import serving
+from published_files import serving
 
 from benchmark.core.errors import DataError
 from benchmark.datasets.io import sources

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table, run_table, without_number
-from made_up_candidates import candidates_of
+from made_up_results import candidates_of, long_table, run_table, without_number
 
 from benchmark.papers.claim_verdicts import judge_claims
 from benchmark.papers.claims import Arm, Claim, Scope

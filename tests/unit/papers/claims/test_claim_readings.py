@@ -7,9 +7,14 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table, run_table
-from made_up_candidates import candidate, candidates_of
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import (
+    candidate,
+    candidates_of,
+    long_table,
+    made_up_runs,
+    made_up_study,
+    run_table,
+)
 from typer.testing import CliRunner
 
 import benchmark.study

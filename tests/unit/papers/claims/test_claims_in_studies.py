@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import LONG_COLUMNS, run_table
+from made_up_results import LONG_COLUMNS, run_table
 
 from benchmark.papers.claim_verdicts import judge_claims
 from benchmark.papers.matching import candidates

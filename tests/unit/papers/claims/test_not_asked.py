@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from long_tables import long_table, run_table
-from made_up_candidates import candidates_of
+from made_up_results import candidates_of, long_table, run_table
 
 from benchmark.papers.claim_verdicts import judge_claims, summary_text
 from benchmark.papers.claims import Arm, Claim, Scope

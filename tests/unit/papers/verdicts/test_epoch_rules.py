@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from long_tables import long_table, run_table
+from made_up_results import long_table, run_table
 
 from benchmark.papers.judging import judge_study, rule_of
 from benchmark.papers.paper import asked_numbers, load_papers

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from long_tables import run_table
-from made_up_candidates import candidates_of
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import candidates_of, made_up_runs, made_up_study, run_table
 from typer.testing import CliRunner
 
 from benchmark.core.errors import ConfigError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from long_tables import long_table, run_table, without_number
-from made_up_candidates import candidates_of
+from made_up_results import candidates_of, long_table, run_table, without_number
 
 from benchmark.papers.judging import freeze, judge_frozen, judge_numbers, load_frozen
 from benchmark.papers.paper import asked_numbers

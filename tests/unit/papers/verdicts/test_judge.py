@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from long_tables import long_table, run_table, without_number
-from made_up_candidates import candidates_of
+from made_up_results import candidates_of, long_table, run_table, without_number
 
 from benchmark.papers import vocabulary
 from benchmark.papers.judging import freeze, judge_frozen, judge_numbers, load_frozen

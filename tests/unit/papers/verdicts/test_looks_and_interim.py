@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from long_tables import long_table, run_table, without_number
-from made_up_candidates import candidates_of
+from made_up_results import candidates_of, long_table, run_table, without_number
 
 from benchmark.papers.judging import judge_numbers
 from benchmark.papers.paper import asked_numbers

@@ -6,8 +6,7 @@ import json
 
 import pandas as pd
 import pytest
-from long_tables import long_table, without_number, write_long
-from made_up_results import made_up_study
+from made_up_results import long_table, made_up_study, without_number, write_long
 from typer.testing import CliRunner
 
 import benchmark.study

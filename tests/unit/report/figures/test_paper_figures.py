@@ -3,11 +3,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from long_tables import run_table
-from made_up_inputs import drawn, printed_inputs
-from made_up_papers import paper_inputs, roadmap_study, variant
+from made_up_inputs import drawn, paper_inputs, printed_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
-from made_up_results import made_up_block, made_up_runs, made_up_study
+from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.papers.marks import Line, published
 from benchmark.papers.matching import candidates

@@ -4,10 +4,8 @@ import dataclasses
 
 import pandas as pd
 import pytest
-from long_tables import run_table
-from made_up_inputs import drawn, printed_inputs
-from made_up_results import made_up_runs
-from made_up_sweeps import sweep_study
+from made_up_inputs import drawn, printed_inputs, sweep_study
+from made_up_results import made_up_runs, run_table
 
 from benchmark.papers.paper import all_claims, all_figures, sweep_figures
 from benchmark.papers.printed import printed_of

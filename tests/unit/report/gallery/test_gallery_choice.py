@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_up_inputs import made_up_inputs
-from made_up_neighbours import DIGEST, write_neighbours_file
+from made_up_inputs import DIGEST, made_up_inputs, write_neighbours_file
 from made_up_results import made_up_study
 from PIL import Image
 

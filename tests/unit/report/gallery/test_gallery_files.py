@@ -4,8 +4,13 @@ import json
 
 import pandas as pd
 import pytest
-from made_up_inputs import made_up_inputs, write_collected, written_page
-from made_up_neighbours import DIGEST, write_neighbours_file
+from made_up_inputs import (
+    DIGEST,
+    made_up_inputs,
+    write_collected,
+    write_neighbours_file,
+    written_page,
+)
 from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
-from made_up_papers import variant
+from made_up_inputs import variant
 from made_up_results import made_up_block, made_up_study
 
 from benchmark.report.page.answer import (

@@ -4,8 +4,7 @@ import dataclasses
 
 import pandas as pd
 import pytest
-from made_up_inputs import written_page
-from made_up_papers import paper_inputs, roadmap_study
+from made_up_inputs import paper_inputs, roadmap_study, written_page
 
 from benchmark.report.page.answer import answer, claim_counts
 

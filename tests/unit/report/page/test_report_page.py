@@ -8,8 +8,8 @@ from html_outline import Outline
 from made_up_inputs import (
     WENT_WRONG,
     built,
+    collected_provenance,
     made_up_inputs,
-    made_up_provenance,
     write_collected,
     written_page,
 )
@@ -150,7 +150,7 @@ def test_mixed_code_versions_and_recorded_errors_are_flagged(clean):
     assert any(
         "different code versions: 0.9+older, 1.0+abc1234" in notice for notice in notices(mixed)
     )
-    record = {**made_up_provenance(), "errors": ["dataset 'x' had different contents"]}
+    record = {**collected_provenance(), "errors": ["dataset 'x' had different contents"]}
     assert "Dataset 'x' had different contents." in notices(
         dataclasses.replace(mixed, provenance=record)
     )

@@ -7,15 +7,14 @@ import dataclasses
 import pandas as pd
 import pytest
 from html_outline import Outline
-from long_tables import run_table
 from made_up_inputs import (
+    collected_provenance,
     made_up_inputs,
-    made_up_provenance,
     printed_inputs,
     write_collected,
     written_page,
 )
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import made_up_runs, made_up_study, run_table
 
 from benchmark.papers.printed import Printed
 from benchmark.report.build import PAGE, build
@@ -111,7 +110,7 @@ def test_page_hides_where_and_by_whom_it_was_made(tmp_path):
     runs.loc[runs.status == "failed", "reason"] = "no file /home/somebody/pictures/cat.png"
     inputs = made_up_inputs(study, runs=runs)
     record = {
-        **made_up_provenance(),
+        **collected_provenance(),
         "hostname": "secret-box",
         "root": "/home/somebody/bench/results",
     }

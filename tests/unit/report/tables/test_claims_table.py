@@ -6,9 +6,8 @@ import dataclasses
 
 import pandas as pd
 import pytest
-from long_tables import run_table
 from made_up_inputs import printed_inputs
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import made_up_runs, made_up_study, run_table
 
 from benchmark.papers.claim_verdicts import judge_claims
 from benchmark.papers.matching import candidates

@@ -6,8 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from made_up_inputs import WENT_WRONG, drawn, made_up_inputs
-from made_up_papers import paper_inputs, roadmap_study
+from made_up_inputs import WENT_WRONG, drawn, made_up_inputs, paper_inputs, roadmap_study
 
 from benchmark.report.build import parts_of_tables
 from benchmark.report.render import to_latex

@@ -5,11 +5,9 @@ import dataclasses
 import io
 
 import pytest
-from long_tables import run_table
-from made_up_inputs import made_tables, printed_inputs
-from made_up_papers import paper_inputs, roadmap_study, variant
+from made_up_inputs import made_tables, paper_inputs, printed_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
-from made_up_results import made_up_block, made_up_runs, made_up_study
+from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.papers.printed import printed_of
 from benchmark.papers.quantities import GapDecrease

@@ -9,9 +9,8 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_inputs import made_tables, made_up_inputs, written_page
+from made_up_inputs import made_tables, made_up_inputs, sweep_study, written_page
 from made_up_results import made_up_runs, made_up_study
-from made_up_sweeps import sweep_study
 from scipy import stats
 
 from benchmark.report.page.answer import answer

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from long_tables import run_table
 from made_up_inputs import made_tables, made_up_inputs, write_collected
-from made_up_results import made_up_block, made_up_runs, made_up_study
+from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.core.files import guess_csv
 from benchmark.core.paths import public, without_paths

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from picture_files import save
+from archives import save
 from typer.testing import CliRunner, Result
 
 from benchmark.__main__ import app

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from picture_files import save
+from archives import save
 from PIL import Image
 
 from benchmark.models.vision_ops import prepare_torchvision
