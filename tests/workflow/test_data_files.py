@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from paper_folders import write_paper
-from workplace import ALL_STEPS, ROOT, DryRuns, Workplace, counted_jobs, small_study
+from workplace import ALL_STEPS, ROOT, DryRuns, Workplace, jobs, small_study
 
 from benchmark.study.data_files import PACKAGE, STEPS
 
@@ -68,9 +68,9 @@ class Judged:
 
     def planned(self, target: str = REPORT) -> set[str]:
         """Return the steps that a dry run plans."""
-        printed = self.work.dry_run("small", target).stdout
-        assert "Job stats" in printed or "Nothing to be done" in printed, printed
-        return set(counted_jobs(printed)) - {"total"}
+        done = self.work.dry_run("small", target)
+        assert done.returncode == 0, done.stdout
+        return set(jobs(done)) - {"total"}
 
 
 @pytest.fixture(scope="module")
