@@ -11,8 +11,8 @@ from torch import Generator, Tensor, nn
 
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
-from benchmark.losses.kernels.autograd import differentiated
-from benchmark.losses.kernels.fused import OfEmbeddings, full_precision, row_tiles
+from benchmark.losses import create_loss
+from benchmark.losses.kernels.fused import OfEmbeddings, row_tiles, widened
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Positives, Relation
 
@@ -26,10 +26,8 @@ class Loss(nn.Module):
     # Whether training hands over labels on the CPU, where they are made, instead of on the
     # embeddings' device. A loss that reads labels first would wait there for all earlier work.
     labels_on_cpu = False
-
     # Whether labels may have a column for each level of relevance, (B, L), the finest first.
     hierarchical = False
-
     # Images of a group, where the loss of a batch is the mean over groups of consecutive images.
     # Micro-batches of whole groups then go through the network once instead of twice.
     group: int | None = None
@@ -105,14 +103,31 @@ class ComparingLoss(Loss):
         *,
         generator=None,
     ):
-        references = (reference_embeddings, reference_labels)
-        check_inputs(embeddings, labels, *references, levels=self.hierarchical)
-        own = reference_embeddings is None
-        return self.compare(embeddings, labels, *references, own, generator)
+        batch = (embeddings, labels, reference_embeddings, reference_labels)
+        self._check_inputs(*batch)
+        return self.compare(*batch, reference_embeddings is None, generator)
 
     def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
-        check_inputs(embeddings, labels, memory, memory_labels, levels=self.hierarchical)
+        self._check_inputs(embeddings, labels, memory, memory_labels)
         return self.compare(embeddings, labels, memory, memory_labels, True, generator)
+
+    def _check_inputs(self, embeddings, labels, references, reference_labels):
+        columns = labels.shape[1:2] if self.hierarchical else ()
+        for rows, numbers in ((embeddings, labels), (references, reference_labels)):
+            if rows is None and numbers is None:
+                continue
+            if (
+                rows is None
+                or numbers is None
+                or rows.shape != (len(numbers), embeddings.shape[-1])
+                or numbers.shape != (len(rows), *columns)
+                or numbers.is_floating_point()
+            ):
+                shapes = [None if each is None else tuple(each.shape) for each in (rows, numbers)]
+                raise RunError(
+                    f"got rows and labels of shapes {shapes}; a loss takes embeddings (B, D) with "
+                    "integer labels (B,), and references (M, D) with labels (M,)"
+                )
 
 
 class ScoreLoss(ComparingLoss):
@@ -125,15 +140,11 @@ class ScoreLoss(ComparingLoss):
     """
 
     cosine = False
-
     # Rows of scores that are held at once; None: all of them up to DENSE_ENTRIES scores
     # (``benchmark.losses.kernels.fused``), beyond that as many as have TILE_ENTRIES.
     rows_per_tile: int | None = None
-
-    @property
-    def needs_totals(self) -> bool:
-        """Whether the derivative of a row depends on ``totals`` of all rows."""
-        return False
+    # Whether the derivative of a row depends on ``totals`` of all rows.
+    needs_totals = False
 
     def totals(self, scores: Tensor, relation: Relation) -> Tensor:
         """Return these rows' part of ``relation.totals``, which ``on_scores`` needs of all rows."""
@@ -196,7 +207,21 @@ class RankingLoss(ScoreLoss):
         Both are 0 for a query without a positive. Autograd is off.
         """
         include = self.config.include_query
-        return differentiated(self.per_query, scores, relation, scale, include, gradient)
+        queries = torch.cat([group.queries for group in relation.groups])
+        targets = relation.targets(include)[queries]
+        with torch.enable_grad():
+            leaf = scores.detach().requires_grad_(gradient)
+            rows = leaf[queries]
+            if relation.own and not include:  # without the query's own entry
+                columns = torch.arange(relation.references - 1, device=scores.device)
+                others = columns + (columns >= queries.unsqueeze(1) + relation.diagonal)
+                rows, targets = rows.gather(1, others), targets.gather(1, others)
+            losses = self.per_query(rows, targets)
+            slope = torch.autograd.grad(losses.sum() * scale, leaf)[0] if gradient else None
+        # comparisons hide NaN; a NaN anywhere in a row must show in its value
+        values = scores.sum(1) * 0.0
+        values[queries] += losses.detach()
+        return values, slope
 
     def on_scores(self, scores, relation, gradient, generator):
         if not relation.groups:  # some rows of a batch, none with a positive
@@ -220,7 +245,7 @@ class RankingLoss(ScoreLoss):
         """
         relation = Relation.from_targets(targets, self_pairs, scores.device)
         with torch.no_grad(), torch.autocast(scores.device.type, enabled=False):
-            full, gradient = full_precision(scores), scores.requires_grad
+            full, gradient = widened(scores.detach()), scores.requires_grad
             values, slope = self.rank(full, relation, 1.0, gradient, generator)
             valid = torch.zeros_like(values, dtype=torch.bool)
             for group in relation.groups:
@@ -242,36 +267,29 @@ class SoftRankLoss(RankingLoss):
         return self.soft_ranks().losses(scores, relation, scale, include, gradient)
 
 
-def check_inputs(
-    embeddings: Tensor,
-    labels: Tensor,
-    references: Tensor | None,
-    reference_labels: Tensor | None,
-    *,
-    levels: bool = False,
-) -> None:
-    """Raise RunError for embeddings, labels and references that do not fit together.
+class Composite(ScoreLoss):
+    """Sum of weighted score losses on one score matrix; subclasses define ``composition``."""
 
-    ``levels``: labels may be (B, L) and (M, L).
-    """
-    columns = labels.shape[1:2] if levels else ()
-    for rows, numbers in ((embeddings, labels), (references, reference_labels)):
-        if rows is None and numbers is None:
-            continue
-        if (
-            rows is None
-            or numbers is None
-            or rows.shape != (len(numbers), embeddings.shape[-1])
-            or numbers.shape != (len(rows), *columns)
-            or numbers.is_floating_point()
-        ):
-            shapes = [None if each is None else tuple(each.shape) for each in (rows, numbers)]
-            raise RunError(
-                f"got rows and labels of shapes {shapes}; a loss takes embeddings (B, D) with "
-                "integer labels (B,), and references (M, D) with labels (M,)"
-            )
+    def __init__(self, config, **sizes):
+        super().__init__(config, **sizes)
+        self.weights = [weight for weight, *_ in self.composition()]
+        self.losses: Any = nn.ModuleList(
+            create_loss(name, **sizes, **setting) for _, name, setting in self.composition()
+        )
+        self.hierarchical = any(loss.hierarchical for loss in self.losses)
 
+    def composition(self) -> list[tuple[float, str, dict]]:
+        """Return weight, registered name and hyperparameters of each component."""
+        raise NotImplementedError
 
-def widened(values: Tensor) -> Tensor:
-    """Return the values as float64 if they are, else as float32; autograd goes through."""
-    return values if values.dtype == torch.float64 else values.float()
+    def query_losses(self, scores, targets, *, self_pairs=False, generator=None):
+        """Return 1 - AP (Q,) of the ranking loss among the components; see ``RankingLoss``."""
+        ranking = next(loss for _, loss in self.components() if isinstance(loss, RankingLoss))
+        return ranking.query_losses(scores, targets, self_pairs=self_pairs, generator=generator)
+
+    def components(self):
+        return [
+            (weight * inner, component)
+            for weight, loss in zip(self.weights, self.losses, strict=True)
+            for inner, component in loss.components()
+        ]

@@ -1,5 +1,6 @@
 """BlackBoxAP: exact ranks, differentiated by perturbing the ranker."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -8,14 +9,21 @@ from torch import Tensor
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import RankingLoss
-from benchmark.losses.kernels.blocks import block_elements, block_losses, count_at_least
-from benchmark.losses.kernels.measures import AveragePrecision
-from benchmark.losses.kernels.ranking import NEGATIVES, POSITIVES
-from benchmark.losses.kernels.relation import Group
-from benchmark.losses.kernels.steps import Exact, Pairs
+from benchmark.losses.kernels.ranking import AveragePrecision
+from benchmark.losses.kernels.relation import (
+    Group,
+    block_elements,
+    block_losses,
+    chunks,
+    count_at_least,
+)
 
 # From this many positives on, sorting takes less time than comparing pairs; the counts are equal.
 SORT_FROM_POSITIVES = 64
+
+# Ranks of positives (b, P) among themselves and among negatives (b, N), and a function that returns
+# by how much ranks of positives (b, P) and negatives (b, N) change when the positives move (b, P).
+Ranks = tuple[Tensor, Tensor, Callable[[Tensor], tuple[Tensor, Tensor]]]
 
 
 @LOSSES.register(
@@ -71,16 +79,15 @@ class BlackBoxAP(RankingLoss):
 
         def evaluate(block: Group, own: Tensor, negatives: Tensor) -> tuple[Tensor, ...]:
             count = own.shape[1]
-            ranker = _Sorted if count >= SORT_FROM_POSITIVES else _Compared
-            ranks = ranker(own, negatives, elements)
-            rank = ranks.positive + ranks.negative
-            losses = 1.0 - measure.gain(ranks.positive, rank, block, every) / count
+            ranks = by_sorting if count >= SORT_FROM_POSITIVES else by_pairs
+            among, behind, changes = ranks(own, negatives, elements)
+            rank = among + behind
+            losses = 1.0 - measure.gain(among, rank, block, every) / count
             if not gradient:
                 return (losses,)
             factor = step * scale * ranked / count
-            _, falls = measure.slopes(ranks.positive, rank, factor, block, every)
-            changes = ranks.changes(own + falls)
-            return losses, *(change.div_(step * ranked) for change in changes)
+            _, falls = measure.slopes(among, rank, factor, block, every)
+            return losses, *(change.div_(step * ranked) for change in changes(own + falls))
 
         blocks = relation.blocks(include, elements, linear=(SORT_FROM_POSITIVES, elements))
         values, derivative = block_losses(scores, relation, blocks, read, evaluate, gradient)
@@ -98,50 +105,42 @@ class BlackBoxAP(RankingLoss):
         return noise.abs_().mul_(self.config.margin / 2).to(scores.device)
 
 
-class _Compared:
-    """Ranks of positives (b, P) among themselves and among negatives (b, N), by comparing pairs."""
+def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
+    """Return the ranks of positives (b, P) and negatives (b, N) by comparing pairs: O(P x N)."""
+    parts = chunks(own.shape[1], len(own) * max(own.shape[1], negatives.shape[1]), elements)
+    among, behind = (
+        torch.cat([count_at_least(x.unsqueeze(1), own[:, p].unsqueeze(2)) for p in parts], dim=1)
+        for x in (own, negatives)
+    )
 
-    def __init__(self, own: Tensor, negatives: Tensor, elements: int):
-        self.own, self.negatives = own, negatives
-        pairs = Pairs((own, negatives), (Exact(), Exact()), elements)
-        self._parts = pairs.parts
-        self.positive, self.negative = (
-            torch.cat([pairs.count(side, part, 0.0)[0] for part in pairs.parts], dim=1)
-            for side in (POSITIVES, NEGATIVES)
-        )
+    def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
+        of_negatives, of_own = torch.zeros_like(negatives), torch.empty_like(moved)
+        for part in parts:
+            before, after = own[:, part].unsqueeze(2), moved[:, part].unsqueeze(2)
+            overtaken = torch.ge(negatives.unsqueeze(1), before, out=moved.new_empty(0))
+            overtaken -= torch.ge(negatives.unsqueeze(1), after, out=moved.new_empty(0))
+            of_negatives += overtaken.sum(1)
+            of_own[:, part] = count_at_least(moved.unsqueeze(1), after) - among[:, part]
+            of_own[:, part] -= overtaken.sum(2)
+        return of_own, of_negatives
 
-    def changes(self, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Return by how much the ranks of positives (b, P) and negatives (b, N) change when the
-        positives move to the scores ``moved`` (b, P)."""
-        negative_change = torch.zeros_like(self.negatives)
-        own_change = torch.empty_like(moved)
-        for part in self._parts:
-            before, after = self.own[:, part].unsqueeze(2), moved[:, part].unsqueeze(2)
-            overtaken = torch.ge(self.negatives.unsqueeze(1), before, out=moved.new_empty(0))
-            overtaken -= torch.ge(self.negatives.unsqueeze(1), after, out=moved.new_empty(0))
-            negative_change += overtaken.sum(1)
-            own_change[:, part] = count_at_least(moved.unsqueeze(1), after) - self.positive[:, part]
-            own_change[:, part] -= overtaken.sum(2)
-        return own_change, negative_change
+    return among, behind, changes
 
 
-class _Sorted:
-    """The same ranks by sorting: time O((P + N) log(P + N)) instead of O(P x N)."""
+def by_sorting(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
+    """Return the same ranks by sorting: time O((P + N) log(P + N))."""
 
-    def __init__(self, own: Tensor, negatives: Tensor, elements: int):
-        self.negatives = negatives
-        self._own, self._ascending = own.sort(1).values, negatives.sort(1).values
-        self.positive, self.negative = _at_least(self._own, own), _at_least(self._ascending, own)
+    def at_least(ascending: Tensor, bounds: Tensor) -> Tensor:
+        return (ascending.shape[1] - torch.searchsorted(ascending, bounds)).to(bounds.dtype)
 
-    def changes(self, moved: Tensor) -> tuple[Tensor, Tensor]:
+    ascending, ascending_negatives = own.sort(1).values, negatives.sort(1).values
+    among, behind = at_least(ascending, own), at_least(ascending_negatives, own)
+
+    def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
         ordered = moved.sort(1).values
-        own_change = _at_least(ordered, moved) + _at_least(self._ascending, moved)
-        own_change -= self.positive + self.negative
-        overtaken = torch.searchsorted(self._own, self.negatives, right=True)
-        overtaken -= torch.searchsorted(ordered, self.negatives, right=True)
-        return own_change, overtaken.to(moved.dtype)
+        of_own = at_least(ordered, moved) + at_least(ascending_negatives, moved)
+        overtaken = torch.searchsorted(ascending, negatives, right=True)
+        overtaken -= torch.searchsorted(ordered, negatives, right=True)
+        return of_own - (among + behind), overtaken.to(moved.dtype)
 
-
-def _at_least(ascending: Tensor, bounds: Tensor) -> Tensor:
-    """Return how many items of each ascending row (b, n) are at or above bounds (b, m)."""
-    return (ascending.shape[1] - torch.searchsorted(ascending, bounds)).to(bounds.dtype)
+    return among, behind, changes

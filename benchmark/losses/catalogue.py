@@ -25,7 +25,6 @@ from benchmark.core.files import from_child
 
 SOURCES = Path(__file__).parent
 
-
 Rows = list[list[Any]]  # the options of a Config: name, type, metadata, and default if it has one
 
 
@@ -97,8 +96,7 @@ def part_problems(
 
 def rows_of(config: type) -> Rows:
     """Return the options of a Config as JSON holds them."""
-    hints = options.hints_of(config)
-    rows = []
+    hints, rows = options.hints_of(config), []
     for item in fields(config):
         row = [item.name, inspect.formatannotation(hints[item.name]), dict(item.metadata)]
         default = options.default_of(item)

@@ -73,20 +73,17 @@ class LibraryLoss(ComparingLoss):
     # Whether without a positive the formula is 0 with no gradient. Such a batch is an error then,
     # as it is to a ranking loss.
     needs_positives = False
-
     # Whether the miner or the loss draws random numbers.
     draws = False
 
     def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
-
         super().__init__(config)
         loss, miner = self.parts()
         self.name = loss["class"]
         target = classes("losses")[self.name]
         self.takes_references = takes_references(target)
-        sizes = dict.fromkeys(("embedding_size", "descriptors_dim"), embedding_dim)
-        sizes["num_classes"] = num_classes
-        supplied = {name: sizes[name] for name in supplied_to(target)}
+        sizes = dict.fromkeys(SUPPLIED, embedding_dim) | {"num_classes": num_classes}
+        supplied: dict[str, Any] = {name: sizes[name] for name in supplied_to(target)}
         if self.name == "HistogramLoss" and "distance" not in loss.get("params", {}):
             supplied["distance"] = inside_cosine()
         # the library draws from torch's global generator; it is put back as it was
@@ -113,26 +110,23 @@ class LibraryLoss(ComparingLoss):
                 source = CPU if generator is None else generator.device
                 drawn = torch.randint(SEEDS, (), generator=generator, device=source)
                 torch.manual_seed(int(drawn))
-            return self._value(embeddings, labels, others, other_labels, own)
-
-    def _value(self, embeddings, labels, others, other_labels, own):
-        queries, device = widened(embeddings), embeddings.device
-        self.inner.to(queries.dtype)
-        labels = labels.to(device, non_blocking=True)
-        if others is None:
-            # without references the library itself leaves out pairs of an image with itself
-            mined = self.miner(queries, labels) if self.miner else None
-            return self.inner(queries, labels, mined) + 0.0 * queries.sum()
-        pool, pool_labels = widened(others), other_labels.to(device, non_blocking=True)
-        if own:
-            pool = torch.cat([queries, pool.to(queries.dtype)])
-            pool_labels = torch.cat([labels, pool_labels])
-        mined = self.miner(queries, labels, pool, pool_labels) if self.miner else None
-        if own:
-            mined = _without_own(_all_pairs(labels, pool_labels) if mined is None else mined)
-        value = self.inner(queries, labels, mined, pool, pool_labels)
-        # miners and hinges pass over NaN in silence; 0 x NaN brings it back
-        return value + 0.0 * (queries.sum() + pool.sum())
+            queries = widened(embeddings)
+            self.inner.to(queries.dtype)
+            labels = labels.to(device, non_blocking=True)
+            # miners and hinges pass over NaN in silence; 0 x NaN brings it back
+            if others is None:
+                # without references the library itself leaves out pairs of an image with itself
+                mined = self.miner(queries, labels) if self.miner else None
+                return self.inner(queries, labels, mined) + 0.0 * queries.sum()
+            pool, pool_labels = widened(others), other_labels.to(device, non_blocking=True)
+            if own:
+                pool = torch.cat([queries, pool.to(queries.dtype)])
+                pool_labels = torch.cat([labels, pool_labels])
+            mined = self.miner(queries, labels, pool, pool_labels) if self.miner else None
+            if own:
+                mined = _without_own(mined, labels, pool_labels)
+            value = self.inner(queries, labels, mined, pool, pool_labels)
+            return value + 0.0 * (queries.sum() + pool.sum())
 
 
 @LOSSES.register(
@@ -195,7 +189,6 @@ def named_loss(entry: Mapping[str, Any]) -> type[LibraryLoss]:
 
 def _part(module: str, part: Part, values: Mapping[str, Any]) -> Part:
     """Return ``{class, params}``, the options that the class takes; classes may share some."""
-
     taken = parameters_of(classes(module)[part["class"]])
     options = {name: value for name, value in values.items() if name in taken}
     return {"class": part["class"], "params": part.get("params", {}) | options}
@@ -223,18 +216,17 @@ def inside_cosine() -> Any:
     return InsideCosine()
 
 
-def _all_pairs(labels: Tensor, pool_labels: Tensor) -> tuple[Tensor, ...]:
-    """Return the pairs of a query and a positive, then those of a query and a negative."""
-    same = labels.unsqueeze(1) == pool_labels
-    return *same.nonzero(as_tuple=True), *same.logical_not().nonzero(as_tuple=True)
-
-
-def _without_own(mined: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return pairs or triplets without those whose positive is the anchor, at the same index."""
+def _without_own(
+    mined: tuple[Tensor, ...] | None, labels: Tensor, pool_labels: Tensor
+) -> tuple[Tensor, ...]:
+    """Return pairs or triplets, all pairs by default, without those of an image with itself."""
+    if mined is None:
+        same = labels.unsqueeze(1) == pool_labels
+        mined = *same.nonzero(as_tuple=True), *same.logical_not().nonzero(as_tuple=True)
     anchors, positives, *rest = mined
-    keep = anchors != positives
+    keep = anchors != positives  # positives lie at the index of the anchor
     if len(rest) == 1:
-        return anchors[keep], positives[keep], rest[0][keep]
+        rest = [rest[0][keep]]
     return anchors[keep], positives[keep], *rest
 
 
@@ -305,11 +297,11 @@ def parameter_rows(target: type) -> Rows:
         elif isinstance(default, str):
             kind = "str | int"
         needed = default is inspect._empty and name not in PARTS
-        rows.append([name, kind, {}] if needed else [name, kind, {}, None])
+        rows.append([name, kind, {}, *([] if needed else [None])])
     return rows
 
 
-def construct(module: str, part: Mapping[str, Any], **supplied: Any) -> Any:
+def construct(module: str, part: Part, **supplied: Any) -> Any:
     """Return the object of ``{class, params}``; ``supplied`` are further arguments."""
     params = {
         name: construct(PARTS[name], value) if name in PARTS else value

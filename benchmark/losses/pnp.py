@@ -8,8 +8,7 @@ import torch
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import SoftRankLoss
-from benchmark.losses.kernels.measures import MeanPenalty
-from benchmark.losses.kernels.ranking import SoftRanks
+from benchmark.losses.kernels.ranking import MeanPenalty, SoftRanks
 from benchmark.losses.kernels.steps import Sigmoid, Uncounted
 
 
@@ -50,5 +49,4 @@ class PNP(SoftRankLoss):
             "I_u": (lambda r: (1.0 + r) * torch.log1p(r), lambda r: 1.0 + torch.log1p(r)),
             "I_b": (lambda r: (b * r - torch.log1p(b * r)) / b**2, lambda r: r / (1.0 + b * r)),
         }[self.config.variant]
-        measure = MeanPenalty(penalty, slope)
-        return SoftRanks(self.config.tau, Uncounted(), Sigmoid(), measure)
+        return SoftRanks(self.config.tau, Uncounted(), Sigmoid(), MeanPenalty(penalty, slope))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import SoftRankLoss
-from benchmark.losses.kernels.measures import AveragePrecision
-from benchmark.losses.kernels.ranking import SoftRanks
+from benchmark.losses.kernels.ranking import AveragePrecision, SoftRanks
 from benchmark.losses.kernels.steps import Sigmoid
 
 

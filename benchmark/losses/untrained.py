@@ -10,13 +10,5 @@ from benchmark.losses.base import Loss
 class Untrained(Loss):
     """Stand where a loss stands in a study; its runs have no epochs (``training.epochs: 0``)."""
 
-    def forward(
-        self,
-        embeddings,
-        labels,
-        reference_embeddings=None,
-        reference_labels=None,
-        *,
-        generator=None,
-    ):
+    def forward(self, *batch, **options):
         raise RunError(f"'{UNTRAINED}' is no loss to train with; set training.epochs to 0")

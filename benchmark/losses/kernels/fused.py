@@ -11,11 +11,6 @@ from torch.autograd.function import once_differentiable
 
 from benchmark.losses.kernels.relation import Positives
 
-# A value, its derivative with respect to scores (Q, R), and what cosines take off along queries
-# (Q,) and references (R,), or None without cosines.
-WeightedSum = tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]
-
-
 # Up to this many scores all are held at once. Beyond, some rows are, which changes time little:
 # three matrix products instead of two, but scores that stay nearer to the processor.
 DENSE_ENTRIES = 2**26
@@ -24,6 +19,10 @@ TILE_ENTRIES = 2**24
 # made 16 at a time, are those that would be drawn for all rows.
 ROWS = 16
 LARGEST_KEPT = 2**25 - 2**12  # bytes; the C library of Linux keeps no larger blocks for later
+
+# A value, its derivative with respect to scores (Q, R), and what cosines take off along queries
+# (Q,) and references (R,), or None without cosines.
+WeightedSum = tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]
 
 
 def row_tiles(queries: int, references: int, rows: int | None) -> list[tuple[int, int]]:
@@ -35,6 +34,11 @@ def row_tiles(queries: int, references: int, rows: int | None) -> list[tuple[int
         dense = queries * references <= DENSE_ENTRIES
         rows = queries if dense else max(1, TILE_ENTRIES // references // ROWS) * ROWS
     return [(start, min(start + rows, queries)) for start in range(0, queries, max(1, rows))]
+
+
+def widened(values: Tensor) -> Tensor:
+    """Return the values as float64 if they are, else as float32; autograd goes through."""
+    return values if values.dtype == torch.float64 else values.float()
 
 
 class OfEmbeddings(torch.autograd.Function):
@@ -50,16 +54,14 @@ class OfEmbeddings(torch.autograd.Function):
     def forward(ctx, embeddings, references, components, positives, tiles, generator):
         needs = ctx.needs_input_grad[:2]
         with torch.autocast(embeddings.device.type, enabled=False):
-            queries = full_precision(embeddings)
-            pool = queries if references is None else full_precision(references)
+            queries = widened(embeddings.detach())
+            pool = queries if references is None else widened(references.detach())
             inside = len(queries) if positives.own and references is not None else 0
             if inside:
                 pool = torch.cat([queries, pool.to(queries.dtype)])
             rows = Rows(queries, pool, components, positives, any(needs), generator)
-            if len(tiles) == 1:
-                value, *gradients = _at_once(rows, references is None, inside, needs)
-            else:
-                value, *gradients = _in_tiles(rows, tiles, references is None, inside, needs)
+            work = _at_once if len(tiles) == 1 else _in_tiles
+            value, *gradients = work(rows, tiles, references is None, inside, needs)
             # comparisons and clamps hide infinities and NaN; one anywhere must show in the value
             value = value + (queries.sum() + pool.sum()) * 0.0
         ctx.save_for_backward(*gradients)
@@ -93,8 +95,7 @@ class Rows:
         radial: tuple[Tensor, Tensor] | None = None
         for number, (weight, loss) in enumerate(self.components):
             if loss.cosine and cosines is None:
-                per_query, per_reference = _inverse_lengths(queries), _inverse_lengths(self.pool)
-                cosines = scores * per_query.unsqueeze(1) * per_reference
+                cosines, per_query, per_reference = self._cosines(scores, queries)
             if number in totals:
                 relation = replace(relation, totals=totals[number])
             term, slope = loss.on_scores(
@@ -124,14 +125,25 @@ class Rows:
             scores = queries @ self.pool.T
             for number in asking:
                 loss = self.components[number][1]
-                cosines = _cosines(scores, queries, self.pool) if loss.cosine else scores
-                part = loss.totals(cosines, relation)
+                seen = self._cosines(scores, queries)[0] if loss.cosine else scores
+                part = loss.totals(seen, relation)
                 result[number] = result[number] + part if number in result else part
         return result
 
+    def _cosines(self, scores: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return cosines, and one over the lengths of queries and references."""
+        per_query, per_reference = (
+            rows.norm(dim=1).clamp_(min=1e-12).reciprocal_() for rows in (queries, self.pool)
+        )
+        return scores * per_query.unsqueeze(1) * per_reference, per_query, per_reference
+
 
 def _at_once(
-    rows: Rows, alone: bool, inside: int, needs: Sequence[bool]
+    rows: Rows,
+    tiles: Sequence[tuple[int, int]],
+    alone: bool,
+    inside: int,
+    needs: Sequence[bool],
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Return the value and both gradients from all scores; ``alone``: no references were given."""
     queries, pool = rows.queries, rows.pool
@@ -201,14 +213,6 @@ def _in_tiles(
     return value, of_queries if needs[0] else None, of_references
 
 
-def _cosines(scores: Tensor, queries: Tensor, pool: Tensor) -> Tensor:
-    return scores * _inverse_lengths(queries).unsqueeze(1) * _inverse_lengths(pool)
-
-
-def _inverse_lengths(rows: Tensor) -> Tensor:
-    return rows.norm(dim=1).clamp_(min=1e-12).reciprocal_()
-
-
 def symmetric_sum(matrix: Tensor, tile: int = 512) -> Tensor:
     """Return matrix + its transpose, tile by tile so that transposed reads stay cached."""
     size = len(matrix)
@@ -223,8 +227,3 @@ def symmetric_sum(matrix: Tensor, tile: int = 512) -> Tensor:
             result[rows, columns] = both
             result[columns, rows] = both.T
     return result
-
-
-def full_precision(values: Tensor) -> Tensor:
-    """Return the values, detached, as float64 if they are, else as float32."""
-    return values.detach() if values.dtype == torch.float64 else values.detach().float()

@@ -1,8 +1,12 @@
-"""Which reference is a positive of which query, in groups that need no padding and no masks."""
+"""Which reference is a positive of which query, in groups that need no padding and no masks.
+
+A group's queries have equally many positives. Blocks are parts of groups that are small enough for
+a cache or a GPU's memory; ``block_losses`` makes the loss of a batch of theirs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +19,14 @@ NO_POSITIVE = (
     "no query of this batch has a positive, so a ranking loss is undefined on it; "
     "use a sampler that draws at least two images of a class"
 )
+# On a CPU a block and its scratch copy should stay in the second-level cache of two cores; on a GPU
+# a block should be large enough that few kernels are launched.
+CPU_ELEMENTS = 2**19
+GPU_ELEMENTS = 2**26
+# Score of an entry that must not count: far below any cosine, yet finite, so that 0 x score is 0.
+HIDDEN = -1e30
+# With fewer positives than this, overwriting their scores is cheaper than leaving them out.
+LEFT_OUT_FROM = 64
 
 
 @dataclass(frozen=True)
@@ -123,19 +135,14 @@ class Relation:
         return queries.unsqueeze(1) + self.diagonal
 
 
-def _level_numbers(labels: Tensor) -> list[Tensor]:
-    """Return numbers (N,) for each column of labels (N, L), equal where all coarser ones are."""
-    columns = range(labels.shape[1])
-    return [torch.unique(labels[:, i:], dim=0, return_inverse=True)[1] for i in columns]
-
-
 @dataclass(frozen=True)
 class Positives:
     """Where the positives of each query are: ``count`` (Q,) entries of ``order`` (R,), from
     ``first`` (Q,) on.
 
     Relations of some of the rows are made from it, so that the positives of all rows are never
-    listed at once.
+    listed at once. ``coarser`` has those of coarser levels, and the finer numbers of queries and
+    references, as in ``Level``.
     """
 
     first: Tensor
@@ -157,23 +164,30 @@ class Positives:
         data: labels on a GPU have to wait for all that it has yet to do, labels on the CPU, where
         training keeps them, wait for nothing.
         """
-        labels = labels.cpu()
         own = others is None if own is None else own
+        labels, size = labels.cpu(), len(labels)
         pool = [labels] if own else []
-        if others is not None:
-            pool.append(others.cpu())
-        references = torch.cat(pool)
+        references = torch.cat(pool if others is None else [*pool, others.cpu()])
+
+        def of(labels: Tensor, references: Tensor) -> Positives:
+            ordered, order = torch.sort(references, stable=True)
+            first = torch.searchsorted(ordered, labels)
+            count = torch.searchsorted(ordered, labels, right=True) - first
+            return Positives(first, count, order, own, device)
+
         if labels.ndim == 1:
-            return _sorted(labels, references, own, device)
-        (finest, *coarser), size = _level_numbers(torch.cat([labels, references])), len(labels)
-        positives = _sorted(finest[:size], finest[size:], own, device)
-        levels, finer = [], finest
-        for numbers in coarser:
-            level = _sorted(numbers[:size], numbers[size:], own, device)
+            return of(labels, references)
+        everything = torch.cat([labels, references])
+        numbers = [  # equal where a column and all coarser ones are
+            torch.unique(everything[:, i:], dim=0, return_inverse=True)[1]
+            for i in range(labels.shape[1])
+        ]
+        positives, *coarser = (of(each[:size], each[size:]) for each in numbers)
+        levels = []
+        for level, finer in zip(coarser, numbers, strict=False):
             level = replace(level, count=level.count * positives.have_positive)
             ids = finer.to(device, non_blocking=True)
             levels.append((level, ids[:size], ids[size:]))
-            finer = numbers
         return replace(positives, coarser=tuple(levels))
 
     @property
@@ -203,28 +217,19 @@ class Positives:
         """Return the relation of the queries ``start`` to ``stop`` to all references."""
         part = slice(start, stop)
         drop = start if self.own else None
-        groups = _groups(self.first[part], self.count[part], self.order, drop, self.device)
-        levels = (
-            Level(level.rows(start, stop), of_queries[part], of_references)
-            for level, of_queries, of_references in self.coarser
-        )
         return Relation(
-            groups,
+            _groups(self.first[part], self.count[part], self.order, drop, self.device),
             stop - start,
             len(self.order),
             self.own,
             self.valid,
-            tuple(levels),
+            tuple(
+                Level(level.rows(start, stop), of_queries[part], of_references)
+                for level, of_queries, of_references in self.coarser
+            ),
             start,
             self._class_weights[part],
         )
-
-
-def _sorted(labels: Tensor, references: Tensor, own: bool, device: torch.device) -> Positives:
-    ordered, order = torch.sort(references, stable=True)
-    first = torch.searchsorted(ordered, labels)
-    count = torch.searchsorted(ordered, labels, right=True) - first
-    return Positives(first, count, order, own, device)
 
 
 def _groups(
@@ -247,3 +252,70 @@ def _groups(
             Group(queries.to(device, non_blocking=True), columns.to(device, non_blocking=True))
         )
     return tuple(groups)
+
+
+def block_losses(
+    scores: Tensor,
+    relation: Relation,
+    blocks: Iterable[Group],
+    read: Callable[[Group], tuple[Tensor, Tensor]],
+    evaluate: Callable[[Group, Tensor, Tensor], tuple[Tensor, ...]],
+    gradient: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Return losses (Q,) and their derivative (Q, R), both 0 for queries of no block.
+
+    ``read`` gives of a block its rows of scores (b, R), as a copy, and the scores of its positives
+    (b, P). ``evaluate`` makes of the scores of positives (b, P) and negatives (b, N) losses (b,),
+    and the derivatives with respect to both where a gradient is asked for. A negative of HIDDEN is
+    no item.
+    """
+    values = scores.new_zeros(relation.queries)
+    derivative = torch.zeros_like(scores) if gradient else None
+    for block in blocks:
+        rows, positives = read(block)
+        hidden, columns = relation.hidden(block), None
+        if hidden.shape[1] < LEFT_OUT_FROM:
+            negatives = rows.scatter_(1, hidden, HIDDEN)
+        else:
+            counted = torch.ones(rows.shape, dtype=torch.bool, device=rows.device)
+            counted.scatter_(1, hidden, False)
+            # a stable descending sort of flags lists the counted columns first, without asking the
+            # device
+            order = torch.sort(counted, dim=1, descending=True, stable=True).indices
+            columns = order[:, : rows.shape[1] - hidden.shape[1]]
+            negatives = rows.gather(1, columns)
+        losses, *slopes = evaluate(block, positives, negatives)
+        values[block.queries] = losses
+        if derivative is not None:
+            of_positives, of_negatives = slopes
+            if columns is not None:
+                of_negatives = rows.zero_().scatter_(1, columns, of_negatives)
+            derivative[block.queries] = of_negatives.scatter_(1, block.columns, of_positives)
+    return values, derivative
+
+
+def block_elements(device: torch.device) -> int:
+    """Return the number of elements that a temporary tensor may have on ``device``."""
+    return GPU_ELEMENTS if device.type == "cuda" else CPU_ELEMENTS
+
+
+def chunks(size: int, width: int, elements: int) -> list[slice]:
+    """Return slices of ``range(size)``, of ``elements / width``, at least 1, each."""
+    step = max(1, elements // max(1, width))
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def count_at_least(items: Tensor, bounds: Tensor) -> Tensor:
+    """Return how many items along the last axis are at or above their bound, as floating point."""
+    # a floating-point result keeps comparison and sum vectorised, which a boolean sum is not
+    return torch.ge(items, bounds, out=items.new_empty(0)).sum(-1)
+
+
+def flush_tails(logits: Tensor) -> Tensor:
+    """Return ``logits`` with HIDDEN where the sigmoid is negligible, in place; NaN stays.
+
+    Below the bound a sigmoid, or its square, is denormal, and CPUs take a hundred times longer for
+    denormal numbers. What is dropped is under 5e-18 in float32 and 1e-147 in float64, in sums that
+    are at least 0.5.
+    """
+    return torch.threshold_(logits, -340.0 if logits.dtype == torch.float64 else -40.0, HIDDEN)

@@ -170,8 +170,8 @@ def test_blocks_do_not_change_the_result(monkeypatch):
         results = []
         # small blocks, and negatives left out instead of overwritten
         for elements, many in ((2**19, 64), (100, 64), (2**19, 1), (100, 5)):
-            monkeypatch.setattr("benchmark.losses.kernels.blocks.CPU_ELEMENTS", elements)
-            monkeypatch.setattr("benchmark.losses.kernels.blocks.LEFT_OUT_FROM", many)
+            monkeypatch.setattr("benchmark.losses.kernels.relation.CPU_ELEMENTS", elements)
+            monkeypatch.setattr("benchmark.losses.kernels.relation.LEFT_OUT_FROM", many)
             free = unit.clone().requires_grad_()
             value = create_loss(name, **extra)(free, labels)
             value.backward()

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from benchmark.losses import create_loss
-from benchmark.losses.kernels.panels import Grid, Kernel, Points, bell
 from benchmark.losses.kernels.relation import Positives
+from benchmark.losses.kernels.steps import Grid, Kernel, Points, bell
 
 torch.set_num_threads(1)
 
@@ -33,11 +33,11 @@ def paths(monkeypatch):
 
     def choose(many: bool) -> None:
         least = 3 if many else 10**9
-        for name in ("panels", "ranking"):
+        for name in ("steps", "ranking"):
             monkeypatch.setattr(f"benchmark.losses.kernels.{name}.MANY_POSITIVES", least)
         monkeypatch.setattr("benchmark.losses.blackbox_ap.SORT_FROM_POSITIVES", least)
         # what the expansions work on has no placeholders among the negatives
-        monkeypatch.setattr("benchmark.losses.kernels.blocks.LEFT_OUT_FROM", 1)
+        monkeypatch.setattr("benchmark.losses.kernels.relation.LEFT_OUT_FROM", 1)
 
     return choose
 
@@ -92,7 +92,7 @@ def test_queries_of_many_and_few_positives_share_a_batch(monkeypatch, paths):
     paths(many=False)
     expected = value_and_gradient("smooth_ap", {}, rows, labels)
     paths(many=True)
-    for name in ("panels", "ranking"):
+    for name in ("steps", "ranking"):
         monkeypatch.setattr(f"benchmark.losses.kernels.{name}.MANY_POSITIVES", 20)
     monkeypatch.setattr("benchmark.losses.kernels.ranking.LARGE_BLOCK", 200)  # a few rows at a time
     found = value_and_gradient("smooth_ap", {}, rows, labels)

@@ -1,4 +1,4 @@
-"""The Recall@k surrogate, with similarity mixup."""
+"""Losses of Recall@k: ranks from a sigmoid or from SupAP's bound, and similarity mixup."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,65 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
 from benchmark.losses.base import SoftRankLoss
-from benchmark.losses.kernels.measures import Recall
-from benchmark.losses.kernels.ranking import SoftRanks
-from benchmark.losses.kernels.steps import Sigmoid
+from benchmark.losses.kernels.ranking import Recall, SoftRanks
+from benchmark.losses.kernels.steps import Exact, Sigmoid
+from benchmark.losses.roadmap import SupAP, upper_bound
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallConfig(SoftRankLoss.Config):
+    """What the losses of Recall@k share."""
+
+    tau: float = option(
+        0.01,
+        above=0.0,
+        help="sigmoid temperature of ranks, cosine units",
+        search={"times": [0.1, 10.0]},
+    )
+    ks: list[PositiveInt] = option([1, 2, 4, 8, 16], min_length=1, help="the k of Recall@k")
+
+
+@LOSSES.register("smooth_recall", display="Smooth recall", paper="Ramzi et al., TPAMI 2025")
+class SmoothRecall(SoftRankLoss):
+    """Mean over queries of 1 - the mean over k of a soft Recall@k, ranks as in SmoothAP.
+
+    For query q with positives P and score s_p of positive p::
+
+        r_p  = 1 + sum over all j != p of sigmoid((s_j - s_p) / tau)
+        R_k  = sum over p in P of sigmoid((k - r_p) / temperature) / min(k, |P|)
+
+    The query counts as one of its positives, and R_k may exceed 1, as in the published code: both
+    differ from ``recall_at_k``.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(RecallConfig):
+        temperature: float = option(
+            1.0, above=0.0, help="sigmoid temperature of k - rank", search={"times": [0.1, 10.0]}
+        )
+
+    def measure(self) -> Recall:
+        """Return what the loss makes of ranks."""
+        ks = tuple(self.config.ks)
+        return Recall(ks, (self.config.temperature,) * len(ks))
+
+    def soft_ranks(self):
+        return SoftRanks(self.config.tau, Sigmoid(), Sigmoid(), self.measure())
+
+
+@LOSSES.register("sup_recall", display="SupRank recall", paper="Ramzi et al., TPAMI 2025")
+class SupRecall(SmoothRecall):
+    """Smooth recall with the ranks of SupAP: r_p = r+_p + r-_p as defined there.
+
+    The published configurations have ``offset`` 1.44, or 1.0 with ``start`` 0 (iNaturalist).
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(SupAP.Config, SmoothRecall.Config):
+        pass
+
+    def soft_ranks(self):
+        return SoftRanks(self.config.tau, Exact(), upper_bound(self.config), self.measure())
 
 
 @LOSSES.register("recall_at_k", display="Recall@k surrogate", paper="Patel et al., CVPR 2022")
@@ -31,17 +87,10 @@ class RecallAtK(SoftRankLoss):
     """
 
     @dataclass(frozen=True, kw_only=True)
-    class Config(SoftRankLoss.Config):
+    class Config(RecallConfig):
         include_query: bool = option(
             True, help="rank the query of the batch with the others, as the published code does"
         )
-        tau: float = option(
-            0.01,
-            above=0.0,
-            help="sigmoid temperature of ranks, cosine units",
-            search={"times": [0.1, 10.0]},
-        )
-        ks: list[PositiveInt] = option([1, 2, 4, 8, 16], min_length=1, help="the k of Recall@k")
         temperatures: list[PositiveFloat] = option(
             [1.0],
             min_length=1,
@@ -56,11 +105,10 @@ class RecallAtK(SoftRankLoss):
             raise ConfigError("loss 'recall_at_k'", [problem])
 
     def soft_ranks(self):
-        config = self.config
-        count = len(config.ks)
-        temperatures = config.temperatures * (count if len(config.temperatures) == 1 else 1)
-        measure = Recall(tuple(config.ks), tuple(temperatures), saturating=True)
-        return SoftRanks(config.tau, Sigmoid(), Sigmoid(), measure)
+        ks, temperatures = self.config.ks, self.config.temperatures
+        temperatures = temperatures * len(ks) if len(temperatures) == 1 else temperatures
+        measure = Recall(tuple(ks), tuple(temperatures), saturating=True)
+        return SoftRanks(self.config.tau, Sigmoid(), Sigmoid(), measure)
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         if self.config.simix:
@@ -73,6 +121,5 @@ def mixed(embeddings: Tensor, labels: Tensor, generator: Generator | None) -> tu
     first, second = torch.triu(labels.unsqueeze(1) == labels, diagonal=1).nonzero(as_tuple=True)
     source = embeddings.device if generator is None else generator.device
     share = torch.rand(len(first), 1, generator=generator, device=source, dtype=torch.float64)
-    share = share.to(embeddings)
-    virtual = torch.lerp(embeddings[second], embeddings[first], share)
+    virtual = torch.lerp(embeddings[second], embeddings[first], share.to(embeddings))
     return torch.cat([embeddings, virtual]), torch.cat([labels, labels[first]])

@@ -1,9 +1,83 @@
-"""Average precision of a soft histogram of scores: the core that FastAP and SoftBinAP share."""
+"""FastAP and SoftBinAP: average precision of a soft histogram of scores."""
+
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
+from benchmark.losses.base import RankingLoss, ValueAndSlope
 from benchmark.losses.kernels.relation import Relation
+
+
+@LOSSES.register("fast_ap", display="FastAP", paper="Cakir et al., CVPR 2019")
+class FastAP(RankingLoss):
+    """Mean over queries of 1 - FastAP (Eq. 14), with ``bins`` intervals of distance^2 on [0, 4].
+
+    L2-normalised rows have squared distance 2 - 2s, so the ``bins + 1`` centers are even in the
+    score s as well. The query is never part of its own histogram. Time and memory O(Q x R),
+    whatever the number of bins.
+    """
+
+    cosine = True
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        bins: int = option(
+            10,
+            at_least=1,
+            at_most=10_000,
+            help="intervals of squared distance on [0, 4]",
+            search={"times": [0.25, 4.0]},
+        )
+
+    def rank(self, scores, relation, scale, gradient, generator):
+        return soft_histogram_ap(scores, relation, self.config.bins + 1, scale, False, gradient)
+
+
+@LOSSES.register("softbin_ap", display="SoftBinAP", paper="Revaud et al., ICCV 2019")
+class SoftBinAP(RankingLoss):
+    """Mean over queries of 1 - quantised AP (Eq. 7 to 11), with ``bins`` centers on [-1, 1].
+
+    ``query_weights="class"`` weights the queries of Eq. 12 so that every class of the batch has the
+    same share of the mean (section 4.2, class sampling). ``ties="aware"`` takes the precision of
+    Eq. 13 instead of Eq. 9. Time and memory O(Q x R), whatever the number of bins.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(RankingLoss.Config):
+        bins: int = option(
+            20,
+            at_least=2,
+            at_most=10_000,
+            help="bin centers on [-1, 1], both ends included",
+            search={"times": [0.25, 4.0]},
+        )
+        query_weights: Literal["uniform", "class"] = option(
+            "uniform",
+            help="uniform: every query of the batch weighs the same; class: every class does",
+        )
+        ties: Literal["ignore", "aware"] = option(
+            "ignore",
+            help="aware: precision at the middle of each bin (tie-aware AP), instead of its end",
+        )
+
+    def rank(self, scores, relation, scale, gradient, generator):
+        config = self.config
+        tie_aware, include = config.ties == "aware", config.include_query
+        return soft_histogram_ap(scores, relation, config.bins, scale, include, gradient, tie_aware)
+
+    def on_scores(self, scores, relation, gradient, generator):
+        if self.config.query_weights == "uniform":
+            return super().on_scores(scores, relation, gradient, generator)
+        assert relation.class_weights is not None  # a relation of labels
+        weights = relation.class_weights.to(scores.dtype)
+        values, derivative = self.rank(scores, relation, 1.0, gradient, generator)
+        if gradient:
+            derivative *= weights.unsqueeze(1)
+        return values @ weights, derivative
 
 
 def soft_histogram_ap(
@@ -14,7 +88,7 @@ def soft_histogram_ap(
     include_query: bool,
     gradient: bool,
     tie_aware: bool = False,
-) -> tuple[Tensor, Tensor | None]:
+) -> ValueAndSlope:
     """Return 1 - AP of each query (Q,), and the derivative (Q, R) of ``scale`` x their sum.
 
     ``centers`` bin centers lie evenly on [-1, 1], best score first. A score is shared linearly
@@ -48,8 +122,7 @@ def soft_histogram_ap(
     running = total @ reach
     running = running.add_(1.0) if tie_aware else running.clamp_(min=torch.finfo(scores.dtype).tiny)
     values = scores.new_zeros(relation.queries)
-    slope_total = torch.zeros_like(total)
-    slopes = []
+    slope_total, slopes = torch.zeros_like(total), []
     for group in relation.blocks(include_query, scores.numel() * max(1, relation.references)):
         queries, columns = group.queries, group.columns
         group_bins = bins[queries].gather(1, columns)
@@ -84,8 +157,7 @@ def _histogram(bins: Tensor, weight: Tensor, share: Tensor, centers: int) -> Ten
     One-dimensional scatter-add: in torch's deterministic mode it is reproducible on a GPU as well.
     """
     rows = len(bins)
-    offset = torch.arange(rows, device=bins.device).unsqueeze(1) * centers
-    flat = (bins + offset).view(-1)
+    flat = (bins + torch.arange(rows, device=bins.device).unsqueeze(1) * centers).view(-1)
     lower = weight.new_zeros(rows * centers)
     lower.scatter_add_(0, flat, weight.reshape(-1))
     upper = torch.zeros_like(lower).scatter_add_(0, flat, share.reshape(-1))
