@@ -92,7 +92,7 @@ def follow(page: list[Block], folder: Path) -> str:
         check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    return done.stdout
+    return done.stdout + done.stderr  # Snakemake and its display write to stderr
 
 
 def expected_lines(page: list[Block], folder: Path) -> list[str]:
