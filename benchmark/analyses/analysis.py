@@ -15,7 +15,7 @@ from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.files import write_text
 from benchmark.report.drawing import Drawing, save
-from benchmark.report.numbers import listed as joined
+from benchmark.report.labels import listed as joined
 from benchmark.report.records import AnalysedRun, AnalysisSummary, Finding, Verdict
 from benchmark.report.render import to_csv, to_html, to_markdown
 from benchmark.report.table import Column, Table, TableCell, grouped, text_column

@@ -22,8 +22,7 @@ from benchmark.core.files import replacing
 from benchmark.core.options import defaults_of
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.report.labels import dataset_name
-from benchmark.report.numbers import listed
+from benchmark.report.labels import dataset_name, listed
 from benchmark.study.model import Block, Study
 
 

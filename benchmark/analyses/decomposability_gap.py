@@ -13,9 +13,19 @@ from benchmark.analyses.gap import Batch, calibrated_bounds, draw_batches, gap, 
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
 from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
-from benchmark.report.drawing import DOUBLE, FAINT, Drawing, legend_below, line, new_figure, styled
+from benchmark.report.drawing import (
+    DOUBLE,
+    FAINT,
+    Drawing,
+    Series,
+    batch_axis,
+    by_batch_size,
+    legend_below,
+    line,
+    new_figure,
+    styled,
+)
 from benchmark.report.labels import loss_name
-from benchmark.report.panels import Series, batch_axis, by_batch_size
 from benchmark.report.records import Finding
 from benchmark.stats.intervals import t_interval
 

@@ -9,8 +9,17 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, finding, judged, listed, rising, table
 from benchmark.analyses.context import Context, doubled
-from benchmark.report.drawing import DOUBLE, SERIES, Drawing, legend_below, line, new_figure, styled
-from benchmark.report.panels import Series, by_batch_size
+from benchmark.report.drawing import (
+    DOUBLE,
+    SERIES,
+    Drawing,
+    Series,
+    by_batch_size,
+    legend_below,
+    line,
+    new_figure,
+    styled,
+)
 from benchmark.report.records import Finding
 
 TITLE = "Operating region of the sigmoid"

@@ -55,18 +55,18 @@ def _build(study: str, results: Path, choice: "Choice | None" = None) -> None:
 
     loaded = load(study, results)
     built = build(loaded, results, choice)
-    for name, made in (("tables", built.tables), ("figures", built.figures)):
-        echo(f"{name}:")
-        for each in made:
-            echo(f"  {each.name}: {each.summary}")
+    for kind in ("table", "figure"):
+        echo(f"{kind}s:")
+        for each in built.artefacts:
+            if each.kind == kind:
+                made = f"nothing to show: {each.reason}" if each.reason else f"{each.rows} rows"
+                echo(f"  {each.name}: {made}")
     echo(f"gallery: {'' if built.gallery.pairs else f'nothing to show: {built.gallery.reason}'}")
+    pair = "  {dataset} {setting} batch size {batch_size} seed {seed}: {second[display]} against "
+    queries = "    of {recorded} queries {improved} improved, {worsened} worsened"
     for shown in built.gallery.pairs:
-        pair = shown.pair
-        echo(
-            f"  {pair.dataset} {pair.setting} batch size {pair.batch_size} seed {pair.seed}: "
-            f"{pair.second.display} against {pair.first.display}\n"
-            f"    of {shown.recorded} queries {shown.improved} improved, {shown.worsened} worsened"
-        )
+        echo(f"{pair}{{first[display]}}".format(**shown["pair"]))
+        echo(queries.format(**shown))
     for name, reason in built.failed.items():
         echo(f"not made: {name} ({reason})", err=True)
     echo(loaded.folder(results) / PAGE)

@@ -153,7 +153,7 @@ def challenge(
     from benchmark.core.environment import PLUGINS
     from benchmark.core.files import guess_csv
     from benchmark.core.interrupts import handling_stop_signals
-    from benchmark.report.page.answer import standing
+    from benchmark.report.answer import standing
     from benchmark.study.model import ROOT
     from benchmark.study.own import FIELD, write_challenge
 

@@ -87,7 +87,7 @@ def claims(
         raise typer.BadParameter("give the name of a study, or --list")
     loaded = load(study, results)
     folder = loaded.folder(results)
-    judged, _ = write_claims(loaded, RunTable.read(folder), folder)
+    judged = write_claims(loaded, RunTable.read(folder), folder)
     echo(f"wrote {folder / 'claims.csv'}, {folder / 'claims_parts.csv'}")
     echo(summary_text(judged))
 

@@ -7,7 +7,7 @@ and in ``report/failed.txt``, and costs none of the others.
 import contextlib
 import json
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,24 +16,23 @@ import pandas as pd
 
 from benchmark.core.files import begin_folder, write_csv, write_text
 from benchmark.core.paths import public, without_paths
-from benchmark.core.registry import Registry
 from benchmark.papers.claim_verdicts import judge_study_claims
 from benchmark.papers.judging import judge_study
 from benchmark.papers.printed import Printed, printed_of
 from benchmark.papers.quantities import gap_decreases
 from benchmark.papers.registration import registration_state
 from benchmark.papers.verdicts import table_of
-from benchmark.report.drawing import save
+from benchmark.report.drawing import inline_svg, save
 from benchmark.report.figures import FIGURES
-from benchmark.report.gallery import Choice, write_gallery
+from benchmark.report.figures.printed_figures import paper_figures
+from benchmark.report.gallery import Choice, Gallery, write_gallery
 from benchmark.report.inputs import Inputs
 from benchmark.report.page import Built, build_page, load_analysis
-from benchmark.report.papers.figures import paper_figures
-from benchmark.report.papers.tables import paper_tables
-from benchmark.report.records import Artefact, Gallery, Part
+from benchmark.report.records import Artefact, Kind, Part
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
+from benchmark.report.tables.printed_tables import paper_tables
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import analyse
 from benchmark.stats.budgets import analyse_budgets
@@ -69,19 +68,21 @@ def build(study: Study, results: Path, choice: Choice | None = None) -> Built:
     folder, compared = study.folder(results), at_level(study)
     table = RunTable.read(folder)
     verdicts, other = write_verdicts(study, table, folder)
-    claims, _ = write_claims(study, table, folder)
-    tables, printed = {"verdicts": verdicts, "claims": claims}, Printed()
+    frames = {"verdicts": verdicts, "claims": write_claims(study, table, folder)}
+    printed = Printed()
     with attempts.at("statistics"):
-        tables |= write_statistics(compared, table, results)
+        frames |= write_statistics(compared, table, results)
     with attempts.at("printed numbers"):
         printed = printed_of(compared, table, verdicts, other, gap_decreases(folder))
         printed.write(folder)
     provenance = public(json.loads((folder / "provenance.json").read_text("utf-8")))
     registered = registration_state(study, results)
-    inputs = Inputs.of(compared, table, tables, printed, provenance, registered)
+    inputs = Inputs.of(compared, table, frames, printed, provenance, registered)
     built = Built(
-        write_tables(inputs, folder / "tables", attempts),
-        write_figures(inputs, folder / "figures", attempts),
+        [
+            *write_artefacts("table", inputs, folder / "tables", attempts),
+            *write_artefacts("figure", inputs, folder / "figures", attempts),
+        ],
         Gallery(study.name, [], "it could not be made"),
         failed=attempts.failed,
     )
@@ -110,13 +111,11 @@ def write_verdicts(
     return paper, other
 
 
-def write_claims(study: Study, table: RunTable, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Write and return the verdicts on claims, and their parts."""
+def write_claims(study: Study, table: RunTable, folder: Path) -> pd.DataFrame:
+    """Write the verdicts on claims, and on their parts; return the former."""
     claims, parts = judge_study_claims(study, table, gap_decreases(folder))
-    return (
-        write_csv(folder / "claims.csv", claims),
-        write_csv(folder / "claims_parts.csv", parts),
-    )
+    write_csv(folder / "claims_parts.csv", parts)
+    return write_csv(folder / "claims.csv", claims)
 
 
 def write_statistics(study: Study, table: RunTable, results: Path) -> dict[str, pd.DataFrame]:
@@ -131,82 +130,64 @@ def write_statistics(study: Study, table: RunTable, results: Path) -> dict[str, 
     return {name: write_csv(folder / f"{name}.csv", each) for name, each in tables.items()}
 
 
-def parts_of_tables(inputs: Inputs) -> Iterator[Part]:
-    """Yield the study's own tables, then those that its papers print, then that of its sweeps."""
-    yield from _registered(TABLES, inputs.study.tables, inputs)
-    yield from paper_tables(inputs)
-
-
-def parts_of_figures(inputs: Inputs) -> Iterator[Part]:
-    """Yield the study's own figures, then the papers', then its sweeps."""
-    yield from _registered(FIGURES, inputs.study.figures, inputs)
-    yield from paper_figures(inputs)
-
-
-def _registered(
-    registry: Registry, wanted: tuple[str, ...] | None, inputs: Inputs
-) -> Iterator[Part]:
+def parts(kind: Kind, inputs: Inputs) -> Iterator[Part]:
+    """Yield the study's own tables or figures, then those of its papers, then its sweeps."""
+    study = inputs.study
+    registry, wanted = (TABLES, study.tables) if kind == "table" else (FIGURES, study.figures)
     for name in registry.names() if wanted is None else wanted:
         entry = registry[name]
-        if wanted is None and entry.facts["of_trials"] and not inputs.study.references.trials:
-            continue
-        yield Part(name, entry.display, "study", partial(entry.target, inputs))
+        if wanted or study.references.trials or not entry.facts["of_trials"]:
+            yield Part(name, entry.display, "study", partial(entry.target, inputs))
+    yield from (paper_tables if kind == "table" else paper_figures)(inputs)
 
 
-def write_tables(inputs: Inputs, folder: Path, attempts: Attempts) -> list[Artefact]:
-    """Write the tables of a study as CSV, Markdown, LaTeX and HTML into ``folder`` from scratch.
+def write_artefacts(kind: Kind, inputs: Inputs, folder: Path, attempts: Attempts) -> list[Artefact]:
+    """Write the tables or figures of a study into ``folder`` from scratch.
 
-    One without data leaves a Markdown file with the reason.
+    Tables are CSV, Markdown, LaTeX and HTML; one without data leaves a Markdown file with the
+    reason. Figures are SVG, PDF and CSV.
     """
     begin_folder(folder)
-    made = [_made(part, _write_table, folder, attempts) for part in parts_of_tables(inputs)]
-    for each in made:
-        if each.reason:
-            write_text(folder / f"{each.name}.md", f"### {each.title}\n\n{each.reason}\n")
+    made = []
+    for part in parts(kind, inputs):
+        found = Artefact(kind, part.name, part.title, part.group, "it could not be made")
+        with attempts.at(f"{kind} {part.name}"):
+            try:
+                found = (_write_table if kind == "table" else _write_figure)(part, folder)
+            except NothingToShow as reason:
+                found = replace(found, reason=str(reason))
+        if kind == "table" and found.reason:
+            write_text(folder / f"{part.name}.md", f"### {part.title}\n\n{found.reason}\n")
+        made.append(found)
     return made
 
 
-def write_figures(inputs: Inputs, folder: Path, attempts: Attempts) -> list[Artefact]:
-    """Write the figures of a study as SVG, PDF and CSV into ``folder`` from scratch."""
-    begin_folder(folder)
-    return [_made(part, _write_figure, folder, attempts) for part in parts_of_figures(inputs)]
-
-
-def _made(
-    part: Part, write: Callable[[Part, Path], Artefact], folder: Path, attempts: Attempts
-) -> Artefact:
-    """Return what was made of a part, or a record with the reason why there is nothing."""
-    reason = "it could not be made"
-    with attempts.at(f"{folder.name.removesuffix('s')} {part.name}"):
-        try:
-            return write(part, folder)
-        except NothingToShow as why:
-            reason = str(why)
-    return Artefact(part.name, part.title, part.group, reason=reason)
-
-
 def _write_table(part: Part, folder: Path) -> Artefact:
-    name, group, table = part.name, part.group, part.make()
-    texts = {
+    name, table = part.name, part.make()
+    files = {
         "csv": to_csv(table),
         "md": to_markdown(table),
         "tex": to_latex(table, name),
         "html": to_page(table, name),
     }
-    for kind, text in texts.items():
+    for kind, text in files.items():
         write_text(folder / f"{name}.{kind}", text)
     cells = (cell for section in table.sections for row in section.rows for cell in row)
-    measured = any(cell.numbers and cell.numbers[0] is not None for cell in cells)
-    html = to_html(table, name)
     return Artefact(
-        name, table.title, group, rows=table.rows, html=html, measured=measured, files=texts
+        "table",
+        name,
+        table.title,
+        part.group,
+        rows=table.rows,
+        element=to_html(table, name),
+        measured=any(cell.numbers and cell.numbers[0] is not None for cell in cells),
+        files=files,
     )
 
 
 def _write_figure(part: Part, folder: Path) -> Artefact:
     drawing = part.make()
-    texts = save(drawing, folder, part.name)
-    rows, caption, alt = len(drawing.data), drawing.caption, drawing.alt
-    return Artefact(
-        part.name, drawing.title, part.group, rows=rows, caption=caption, alt=alt, files=texts
-    )
+    files = save(drawing, folder, part.name)
+    element = inline_svg(files["svg"], f"figure-{part.name}", drawing.alt)
+    facts = {"caption": drawing.caption, "element": element, "files": files}
+    return Artefact("figure", part.name, drawing.title, part.group, rows=len(drawing.data), **facts)

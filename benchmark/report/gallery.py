@@ -4,35 +4,26 @@ The rules that choose runs and queries were fixed before anybody had seen the pi
 """
 
 import io
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
 
 from benchmark.core.errors import ConfigError, RunError, unknown_name
-from benchmark.core.files import begin_folder, replacing, write_text
+from benchmark.core.files import begin_folder, replacing, write_json, write_text
 from benchmark.core.paths import without_paths
 from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST
 from benchmark.core.seeding import derive
 from benchmark.report.inputs import CONDITION, Inputs
 from benchmark.report.labels import loss_label
-from benchmark.report.records import (
-    GALLERY,
-    SIDES,
-    Gallery,
-    PairQueries,
-    Picture,
-    Query,
-    QuerySide,
-    RunPair,
-    RunSide,
-)
 from benchmark.report.render import as_text
 from benchmark.report.table import NothingToShow
 
+GALLERY, TABLE, SIDES = "gallery", "queries.csv", ("first", "second")
 GAIN, LOSS, RANDOM, CATEGORY = "largest gain", "largest loss", "random", "category"
 REASONS = {
     GAIN: "the queries that the second loss improves most",
@@ -49,7 +40,22 @@ BAND = 16  # below each picture, for its mark
 DASH = 8
 MATCH, MISMATCH, QUERY = (18, 144, 108, 255), (208, 71, 42, 255), (123, 129, 144, 255)
 TICK, CROSS = ((-6, 0, -2, 4), (-2, 4, 6, -5)), ((-5, -5, 5, 5), (-5, 5, 5, -5))
-TABLE = "queries.csv"
+Facts = dict[str, Any]  # of gallery.json
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The gallery of a study: what gallery.json says of it; ``reason`` says why there is none.
+
+    Each of ``pairs`` has two runs that differ in their loss alone ("pair"), how many of the
+    recorded queries the second ranks better and worse, the chosen queries, and of each side its
+    picture. ``files`` are the contents of its files by name, as far as the page needs them.
+    """
+
+    study: str
+    pairs: list[Facts]
+    reason: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def choose(
@@ -101,7 +107,7 @@ class Choice:
             raise ConfigError("gallery", problems)
 
 
-def run_pairs(inputs: Inputs, choice: Choice) -> list[RunPair]:
+def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
     """Return one pair per dataset: the baseline, and the loss with the best mean where both ran.
 
     The mean is that of the headline metric over the seeds of a setting and batch size; the pair is
@@ -131,12 +137,12 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[RunPair]:
     best = best.drop_duplicates("dataset").loc[lambda rows: sorted(rows.index)].head(DATASETS)
     found = []
     for row in best.to_dict("records"):
-        sides = []
+        pair = {name: row[name] for name in ("dataset", "setting", "batch_size", "seed", "metric")}
         for which in SIDES:
-            loss, run_id, value = (row[f"{key}_{which}"] for key in ("loss", "run_id", "value"))
-            sides.append(RunSide(loss, loss_label(loss, inputs.study), run_id, float(value)))
-        where = row["dataset"], row["setting"], int(row["batch_size"]), int(row["seed"])
-        found.append(RunPair(*where, metric, *sides))
+            loss, run_id, score = (row[f"{key}_{which}"] for key in ("loss", "run_id", "value"))
+            display = loss_label(loss, inputs.study)
+            pair[which] = {"loss": loss, "display": display, "run_id": run_id, "score": score}
+        found.append(pair)
     return found
 
 
@@ -242,78 +248,84 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     """
     folder = inputs.study.folder(results) / GALLERY
     begin_folder(folder)
-    shown: list[PairQueries] = []
+    shown: list[Facts] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []
     contents: dict[str, bytes] = {}
     digests = dict(zip(inputs.runs["run_id"], inputs.runs["spec_digest"], strict=True))
     try:
         for pair in run_pairs(inputs, choice or Choice()):
+            runs = [pair[which]["run_id"] for which in SIDES]
             try:
-                runs = [each.run_id for each in (pair.first, pair.second)]
-                files = [results / "runs" / run / NEIGHBOURS for run in runs]
-                both = zip(files, (digests[run] for run in runs), strict=True)
-                sides = [load_neighbours(*each) for each in both]
+                own = (digests[run] for run in runs)
+                files = (results / "runs" / run / NEIGHBOURS for run in runs)
+                sides = [load_neighbours(*each) for each in zip(files, own, strict=True)]
                 if not np.array_equal(sides[0].queries, sides[1].queries):
                     words = "recorded different queries; train both again"
                     raise RunError(f"{' and '.join(runs)} {words}")
             except RunError as error:
                 reasons.append(without_paths(str(error)))
                 continue
-            queries, table = _show(pair, sides, folder, contents)
-            shown.append(queries)
-            tables.append(table)
+            tables.append(_changes(pair, *sides))
+            shown.append(_show(pair, sides, tables[-1], contents))
     except NothingToShow as reason:
         reasons.append(str(reason))
+    for file, content in contents.items():
+        with replacing(folder / file) as temporary:
+            temporary.write_bytes(content)
     if tables:
         text = pd.concat(tables).to_csv(index=False, float_format="%.6g", lineterminator="\n")
         write_text(folder / TABLE, text)
         contents[TABLE] = text.encode()
     why = "" if shown else "; ".join(reasons)
-    gallery = Gallery(inputs.study.name, shown, why, files=contents)
-    gallery.write(folder)
-    return gallery
+    facts = {"study": inputs.study.name, "pairs": shown, "reason": why, "schema": 3}
+    write_json(folder / "gallery.json", facts)
+    return Gallery(inputs.study.name, shown, why, contents)
 
 
-def _show(
-    pair: RunPair, sides: list[Neighbours], folder: Path, contents: dict[str, bytes]
-) -> tuple[PairQueries, pd.DataFrame]:
-    """Write the pictures; return the chosen queries, and a table of all with both APs.
-
-    ``contents`` gains those of the pictures by the names of their files.
-    """
-    first, second = sides
-    names = [without_paths(str(name)) for name in first.names]
-    table = pd.DataFrame(
+def _changes(pair: Facts, first: Neighbours, second: Neighbours) -> pd.DataFrame:
+    """Return all recorded queries with their AP under both losses."""
+    return pd.DataFrame(
         {
-            "dataset": pair.dataset,
+            "dataset": pair["dataset"],
             "query": first.queries,
-            "name": [as_text(name) for name in names],
+            "name": [as_text(without_paths(str(name))) for name in first.names],
             "category": first.categories,
-            pair.first.loss: first.precisions,
-            pair.second.loss: second.precisions,
+            pair["first"]["loss"]: first.precisions,
+            pair["second"]["loss"]: second.precisions,
             "change": second.precisions - first.precisions,
         }
     )
+
+
+def _show(
+    pair: Facts, sides: list[Neighbours], table: pd.DataFrame, contents: dict[str, bytes]
+) -> Facts:
+    """Return what is shown of two runs; ``contents`` gains its pictures by their file names."""
+    first, second = sides
     chosen = choose(first.precisions, second.precisions, first.categories)
-    queries = []
-    for row, reason in chosen.items():
-        both = [
-            QuerySide(float(side.precisions[row]), int(shown.sum()), len(shown))
-            for side in sides
-            for shown in [side.matches[row]]
-        ]
-        queries.append(Query(names[row], reason, len(first.ranks[row]), *both))
-    pictures = []
+    queries = [
+        {"name": without_paths(str(first.names[row])), "reason": reason}
+        | {"positives": len(first.ranks[row])}
+        | {
+            which: {
+                "average_precision": float(side.precisions[row]),
+                "matches": int(side.matches[row].sum()),
+                "retrieved": len(side.matches[row]),
+            }
+            for which, side in zip(SIDES, sides, strict=True)
+        }
+        for row, reason in chosen.items()
+    ]
+    facts: Facts = {"pair": pair, "recorded": len(table), "queries": queries}
+    facts["improved"] = int((table["change"] > 0).sum())
+    facts["worsened"] = int((table["change"] < 0).sum())
     for which, side in zip(SIDES, sides, strict=True):
-        file, told = f"{pair.dataset}-{which}.png", []
+        file = f"{pair['dataset']}-{which}.png"
         contents[file] = draw(side, chosen)
-        with replacing(folder / file) as temporary:
-            temporary.write_bytes(contents[file])
+        alt = f"{pair[which]['display']}, the nearest to each query."
         for number, row in enumerate(chosen, start=1):
             ranks = ", ".join(str(rank + 1) for rank in np.flatnonzero(side.matches[row]))
-            told.append(f"Query {number}: right at rank {ranks or 'none'}.")
-        display = getattr(pair, which).display
-        pictures.append(Picture(file, f"{display}, the nearest to each query. {' '.join(told)}"))
-    improved, worsened = int((table["change"] > 0).sum()), int((table["change"] < 0).sum())
-    return PairQueries(pair, len(table), improved, worsened, queries, *pictures), table
+            alt += f" Query {number}: right at rank {ranks or 'none'}."
+        facts[which] = {"file": file, "alt": alt}
+    return facts

@@ -11,6 +11,7 @@ import pandas as pd
 from benchmark.core.paths import without_paths
 from benchmark.papers.printed import Printed
 from benchmark.papers.registration import RegistrationState
+from benchmark.report.labels import is_true
 from benchmark.report.table import NothingToShow
 from benchmark.runs.table import RunTable
 from benchmark.study import Study
@@ -109,11 +110,6 @@ class Inputs:
         )
 
     @property
-    def compared_runs(self) -> pd.DataFrame:
-        """Return the runs without those that were made to be timed."""
-        return self.runs[[TIMING not in options for options in self.runs["options"]]]
-
-    @property
     def base_losses(self) -> dict[str, str]:
         """Return the registry name of each loss label."""
         return dict(zip(self.runs["loss"], self.runs["base_loss"], strict=True))
@@ -124,8 +120,8 @@ class Inputs:
         rates = self.divergence
         if rates.empty:
             return set()
-        rows = rates.loc[rates["diverges"].astype(str) == "True", [*DIVERGENCE_CELL]]
-        return {tuple(row) for row in rows.itertuples(index=False)}
+        rows = rates.loc[rates["diverges"].map(is_true), [*DIVERGENCE_CELL]]
+        return set(rows.itertuples(index=False, name=None))
 
     @property
     def headline(self) -> str:

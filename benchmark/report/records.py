@@ -1,14 +1,15 @@
-"""The records of tables, figures, analyses and the gallery: what the page shows of each."""
+"""The records of tables, figures and analyses: what the page shows of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from benchmark.core.files import read_record, write_json
 
+Kind = Literal["table", "figure"]
 Group = Literal["study", "paper", "sweep"]
 
 
@@ -26,27 +27,22 @@ class Artefact:
     """A table or figure, whose files have its name; or the reason why there is none.
 
     group      whether it is the study's own, a paper's, or that of a sweep
-    caption    of a figure, with ``alt``, its description for those who cannot see it
-    html       of a table: the element that a page shows
-    measured   whether any number in it is ours
+    caption    of a figure
+    element    what a page shows: ``figure`` of a table, ``svg`` of a figure
+    measured   whether any number in a table is ours
     files      the texts of its files by their endings, as far as the page needs them
     """
 
+    kind: Kind
     name: str
     title: str
     group: Group = "study"
     reason: str = ""
     rows: int = 0
     caption: str = ""
-    alt: str = ""
-    html: str = ""
+    element: str = ""
     measured: bool = True
     files: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def summary(self) -> str:
-        """Return what was made, in a few words."""
-        return f"nothing to show: {self.reason}" if self.reason else f"{self.rows} rows"
 
 
 SUMMARY = "summary.json"
@@ -116,91 +112,3 @@ class AnalysisSummary:
         """Return the record in an analysis's folder; raise RunError when it cannot be read."""
         command = f"analyse {folder.name} {folder.parent.parent.name}"
         return read_record(AnalysisSummary, folder / SUMMARY, "an analysis", command)
-
-
-GALLERY, GALLERY_FILE = "gallery", "gallery.json"
-SIDES: tuple[Literal["first", "second"], ...] = ("first", "second")
-
-
-@dataclass(frozen=True)
-class QuerySide:
-    """A query under one loss: its AP, and the matches among the images that are shown."""
-
-    average_precision: float
-    matches: int
-    retrieved: int
-
-
-@dataclass(frozen=True)
-class Query:
-    """A query under both losses, and why it is shown."""
-
-    name: str
-    reason: str
-    positives: int
-    first: QuerySide
-    second: QuerySide
-
-
-@dataclass(frozen=True)
-class Picture:
-    """The file of a loss's picture, one query a row, and the picture in words."""
-
-    file: str
-    alt: str
-
-
-@dataclass(frozen=True)
-class RunSide:
-    """One of the two runs: its loss and its score of the headline metric."""
-
-    loss: str
-    display: str
-    run_id: str
-    score: float
-
-
-@dataclass(frozen=True)
-class RunPair:
-    """Two runs that differ in their loss alone."""
-
-    dataset: str
-    setting: str
-    batch_size: int
-    seed: int
-    metric: str
-    first: RunSide
-    second: RunSide
-
-
-@dataclass(frozen=True)
-class PairQueries:
-    """The queries of two runs: how many the second loss ranks better and worse, of ``recorded``."""
-
-    pair: RunPair
-    recorded: int
-    improved: int
-    worsened: int
-    queries: list[Query]
-    first: Picture
-    second: Picture
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """The gallery of a study; ``reason`` says why there is none.
-
-    ``files`` are the contents of its files by name, as far as the page needs them.
-    """
-
-    study: str
-    pairs: list[PairQueries]
-    reason: str = ""
-    schema: Literal[3] = 3
-    files: Mapping[str, bytes] = field(default_factory=dict)
-
-    def write(self, folder: Path) -> None:
-        """Write the record into the folder of the gallery."""
-        facts = asdict(replace(self, files={}))
-        del facts["files"]
-        write_json(folder / GALLERY_FILE, facts)

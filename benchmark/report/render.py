@@ -7,12 +7,11 @@ same in a small page of its own.
 """
 
 import csv
-import functools
 import io
 import re
 from itertools import chain
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from benchmark.report.table import Column, Table, TableCell
 
@@ -38,6 +37,13 @@ _SPECIAL = str.maketrans(
         "‡": r"\ddag{}",
         "\n": " ",
     }
+)
+TEMPLATES = Environment(  # they escape every text
+    loader=PackageLoader("benchmark.report"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
 )
 TALL = 40  # rows from which a table scrolls inside its box
 WIDE = 8  # columns from which a table is printed across the page
@@ -191,7 +197,7 @@ def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
     if table.rows > limit:
         hidden = table.rows - limit
         notes.append(f"{hidden} more rows are not shown here; the CSV file has all {table.rows}.")
-    return _template("table.html.j2").render(
+    return TEMPLATES.get_template("table.html.j2").render(
         table=first,
         name=name,
         notes=notes,
@@ -203,20 +209,5 @@ def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
 
 def to_page(table: Table, name: str) -> str:
     """Return a complete small page with the table alone."""
-    return _template("table_page.html.j2").render(table=table, content=to_html(table, name))
-
-
-@functools.cache
-def _template(name: str) -> Template:
-    return environment("benchmark.report").get_template(name)
-
-
-def environment(package: str) -> Environment:
-    """Return the Jinja environment of the templates of ``package``, which escapes every text."""
-    return Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    content = to_html(table, name)
+    return TEMPLATES.get_template("table_page.html.j2").render(table=table, content=content)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from benchmark.report.numbers import finite
+from benchmark.report.labels import finite
 
 TONES = {
     "reproduced": "good",
@@ -60,12 +60,16 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its header from top to bottom, and what its columns in the CSV are called."""
+    """One column: its header from top to bottom, and what its columns in the CSV are called.
+
+    ``cell`` makes the column's cell of a row, in tables that are ``filled``.
+    """
 
     header: tuple[str, ...]
     parts: tuple[str, ...] = ()
     numeric: bool = True
     words: tuple[str, ...] = ()
+    cell: Callable[[Any], TableCell] = TableCell
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class Table:
             if left > 0:
                 sections.append(Section(section.title, section.rows[:left]))
             left -= len(section.rows)
-        return Table(self.title, self.caption, self.columns, sections, self.notes)
+        return replace(self, sections=sections)
 
 
 def text_column(*header: str) -> Column:
@@ -125,47 +129,44 @@ def text_column(*header: str) -> Column:
     return Column(header, numeric=False)
 
 
-def number_cell(form: Callable[..., str], *values: Any, **options: Any) -> TableCell:
-    """Return a cell with the text ``form(*values)`` that keeps the values behind it."""
-    return TableCell(form(*values), numbers=tuple(map(finite, values)), **options)
+def words(header: str, cell: Callable[[Any], str | TableCell]) -> Column:
+    """Return a left-aligned column of words with what makes a cell, or its text, of a row."""
+
+    def made(row: Any) -> TableCell:
+        found = cell(row)
+        return TableCell(found) if isinstance(found, str) else found
+
+    return Column((header,), numeric=False, cell=made)
 
 
-@dataclass(frozen=True)
-class Field:
-    """A column, and what makes its cell of a row: a named tuple."""
-
-    column: Column
-    cell: Callable[[Any], TableCell]
-
-
-def words(header: str, cell: Callable[[Any], TableCell]) -> Field:
-    """Return a left-aligned column of words with what makes its cells."""
-    return Field(text_column(header), cell)
-
-
-def numbers(header: str, form: Callable[..., str], *attribute: str, **parts: str) -> Field:
+def numbers(header: str, form: Callable[..., str], *attribute: str, **parts: str) -> Column:
     """Return a column of numbers with the text ``form`` of the row's attributes.
 
     ``parts`` are {name of a column in the CSV: attribute}; a lone ``attribute`` adds no name.
     """
     attributes = (*attribute, *parts.values())
-    return Field(
-        Column((header,), parts=(*[""] * len(attribute), *parts)),
-        lambda row: number_cell(form, *(getattr(row, name) for name in attributes)),
+    return Column(
+        (header,),
+        (*[""] * len(attribute), *parts),
+        cell=lambda row: number_cell(form, *(getattr(row, name) for name in attributes)),
     )
+
+
+def number_cell(form: Callable[..., str], *values: Any, **options: Any) -> TableCell:
+    """Return a cell with the text ``form(*values)`` that keeps the values behind it."""
+    return TableCell(form(*values), numbers=tuple(map(finite, values)), **options)
 
 
 def filled(
     title: str,
     caption: str,
-    fields: Sequence[Field],
+    columns: Sequence[Column],
     rows: Iterable[tuple[str, Any]],
-    notes: Sequence[str] = (),
+    notes: Iterable[str] = (),
 ) -> Table:
-    """Return the table of (title of the section, row) pairs."""
-    cells = ((section, [field.cell(row) for field in fields]) for section, row in rows)
-    columns = [field.column for field in fields]
-    return Table(title, caption, columns, grouped(cells), [*notes])
+    """Return the table of (title of the section, row) pairs, whose cells the columns make."""
+    cells = ((section, [column.cell(row) for column in columns]) for section, row in rows)
+    return Table(title, caption, [*columns], grouped(cells), [*notes])
 
 
 def grouped(rows: Iterable[tuple[str, list[TableCell]]]) -> list[Section]:
@@ -176,9 +177,9 @@ def grouped(rows: Iterable[tuple[str, list[TableCell]]]) -> list[Section]:
     return [Section(title, lines) for title, lines in sections.items()]
 
 
-def marks(values: Sequence[float | None], *, higher_is_better: bool = True) -> list[str]:
+def marks(values: Sequence[float | None]) -> list[str]:
     """Return "best", "second" or "" per value; equal values share a mark, a lone value has none."""
     present = [value for value in values if value is not None]
-    ranked = sorted(set(present), reverse=higher_is_better) if len(present) > 1 else []
+    ranked = sorted(set(present), reverse=True) if len(present) > 1 else []
     names = dict(zip(ranked[:2], ("best", "second"), strict=False))
     return ["" if value is None else names.get(value, "") for value in values]

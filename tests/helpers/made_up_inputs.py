@@ -21,10 +21,11 @@ from benchmark.papers.matching import candidates
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.printed import Printed, printed_of
 from benchmark.papers.verdicts import table_of
-from benchmark.report.build import Attempts, write_figures, write_tables
+from benchmark.report.build import Attempts, write_artefacts
+from benchmark.report.gallery import Gallery
 from benchmark.report.inputs import Inputs
 from benchmark.report.page import Built, build_page, load_analysis
-from benchmark.report.records import Artefact, Gallery, Part
+from benchmark.report.records import Artefact, Kind, Part
 from benchmark.report.table import NothingToShow
 from benchmark.runs.table import RunTable
 from benchmark.stats.analysis import analyse, shares
@@ -72,7 +73,7 @@ def inputs_over_datasets() -> Inputs:
     names, losses = ("glyphs_tiny", "glyphs_1k", "glyphs"), study.blocks[0].losses
     block = made_up_block(losses, (32,), (0, 1), datasets=names)
     square = shares(np.random.default_rng(0).normal(0.5, 0.01, (4, 4)))
-    noise = pd.DataFrame(map(dataclasses.asdict, square)).assign(
+    noise = pd.DataFrame(square).assign(
         dataset="glyphs_1k", setting="r10~square", batch_size=32, split="test", metric="map",
         loss="sup_ap", sd=0.01, runs=16, mean=0.5,
     )  # fmt: skip
@@ -123,14 +124,9 @@ def write_collected(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
     return folder
 
 
-def made_tables(inputs: Inputs, folder: Path) -> dict[str, Artefact]:
-    """Write the tables of the inputs into a folder; return their records by name."""
-    return {each.name: each for each in write_tables(inputs, folder, Strict())}
-
-
-def made_figures(inputs: Inputs, folder: Path) -> dict[str, Artefact]:
-    """Write the figures of the inputs into a folder; return their records by name."""
-    return {each.name: each for each in write_figures(inputs, folder, Strict())}
+def made(kind: Kind, inputs: Inputs, folder: Path) -> dict[str, Artefact]:
+    """Write the tables or figures of the inputs into a folder; return their records by name."""
+    return {each.name: each for each in write_artefacts(kind, inputs, folder, Strict())}
 
 
 def drawn(parts: Iterable[Part]) -> dict[str, Any]:
@@ -156,8 +152,10 @@ class Strict(Attempts):
 def built(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -> Built:
     """Write the tables and figures of the inputs into a study's folder; return what is shown."""
     return Built(
-        list(made_tables(inputs, folder / "tables").values()),
-        list(made_figures(inputs, folder / "figures").values()),
+        [
+            *made("table", inputs, folder / "tables").values(),
+            *made("figure", inputs, folder / "figures").values(),
+        ],
         gallery or Gallery(inputs.study.name, [], "no pictures were asked for"),
         [load_analysis(path.parent) for path in sorted(folder.glob("analyses/*/summary.json"))],
     )

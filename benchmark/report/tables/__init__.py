@@ -1,8 +1,6 @@
-"""Tables: functions of a study's results, one file for each kind.
+"""Tables: functions of a study's results, registered with ``@TABLES.register("name", ...)``.
 
-A table is registered with ``@TABLES.register("name", display="Title")`` on a function
-``build(inputs: Inputs) -> Table``. It raises NothingToShow with a reason when there is nothing to
-print. This folder holds nothing else.
+Each is a function of ``Inputs`` that returns a ``Table``, or raises NothingToShow with a reason.
 """
 
 from benchmark.core.registry import Registry

@@ -14,7 +14,7 @@ from benchmark.core.records import RESULT
 from benchmark.papers import registration
 from benchmark.papers.paper import paper_claims
 from benchmark.papers.registration import FILE, Registration, register, registration_state
-from benchmark.report.page.notices import notices
+from benchmark.report.answer import notices
 from benchmark.stats import samples
 from benchmark.study import load_study
 from benchmark.study.grid import expand

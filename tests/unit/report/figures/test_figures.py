@@ -6,13 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import matplotlib
 import pandas as pd
 import pytest
-from made_up_inputs import (
-    WENT_WRONG,
-    inputs_of_trials,
-    inputs_over_datasets,
-    made_figures,
-    made_up_inputs,
-)
+from made_up_inputs import WENT_WRONG, inputs_of_trials, inputs_over_datasets, made, made_up_inputs
 from made_up_results import LOSSES, made_up_runs, made_up_study
 
 from benchmark.report.drawing import (
@@ -250,10 +244,10 @@ def test_a_picture_of_endless_width_is_shown_at_some_size():
 def test_a_figure_without_data_takes_its_old_files_away_and_leaves_the_reason(tmp_path):
     chosen = {"seeds": (0, 1), "figures": ("seed_differences",)}
     inputs = made_up_inputs(made_up_study(losses=("smooth_ap", "sup_ap"), **chosen))
-    made_figures(inputs, tmp_path)
+    made("figure", inputs, tmp_path)
     assert (tmp_path / "seed_differences.svg").is_file()
     one = made_up_inputs(made_up_study(losses=("smooth_ap",), **chosen))
-    (record,) = made_figures(one, tmp_path).values()
+    (record,) = made("figure", one, tmp_path).values()
     assert not (tmp_path / "seed_differences.svg").exists()
     assert record.title == "Differences to the baseline by seed"
     assert "no seed has finished" in record.reason

@@ -15,7 +15,7 @@ from benchmark.papers.printed import printed_of
 from benchmark.papers.verdicts import table_of
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
-from benchmark.report.papers.figures import paper_figures
+from benchmark.report.figures.printed_figures import paper_figures
 from benchmark.report.table import NothingToShow
 
 ASKED = {

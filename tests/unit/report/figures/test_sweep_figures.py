@@ -11,7 +11,7 @@ from benchmark.papers.paper import all_claims, all_figures, sweep_figures
 from benchmark.papers.printed import printed_of
 from benchmark.papers.verdicts import table_of
 from benchmark.report.drawing import to_svg
-from benchmark.report.papers.figures import paper_figures, title_of
+from benchmark.report.figures.printed_figures import paper_figures, title_of
 from benchmark.study import load_study
 
 BINS = {"paper": "fastap2019", "stated_in": "section 5.3"}

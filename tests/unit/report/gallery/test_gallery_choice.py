@@ -71,13 +71,14 @@ def test_the_baseline_is_set_beside_the_best_loss_where_both_ran():
     (pair,) = run_pairs(inputs, Choice())
     others = inputs.scores.query("metric == 'recall_at_1' and loss != 'smooth_ap'")
     means = others.groupby(["loss", "batch_size"])["value"].mean()
-    assert (pair.second.loss, pair.batch_size) == means.idxmax()
-    assert pair.first.loss == "smooth_ap" and pair.seed == 0
+    assert (pair["second"]["loss"], pair["batch_size"]) == means.idxmax()
+    assert pair["first"]["loss"] == "smooth_ap" and pair["seed"] == 0
     chosen = run_pairs(inputs, Choice("roadmap", "smooth_ap", 32, 1))[0]
-    assert chosen.first.run_id.endswith("roadmap/bs32/seed1")
-    assert chosen.second.run_id.endswith("smooth_ap/bs32/seed1")
-    score = inputs.scores.query("metric == 'recall_at_1' and run_id == @chosen.first.run_id")
-    assert chosen.first.score == score["value"].item()
+    first, second = chosen["first"], chosen["second"]
+    assert first["run_id"].endswith("roadmap/bs32/seed1")
+    assert second["run_id"].endswith("smooth_ap/bs32/seed1")
+    score = inputs.scores.query("metric == 'recall_at_1' and run_id == @first['run_id']")
+    assert first["score"] == score["value"].item()
 
 
 def test_pairs_that_cannot_be_made_say_why():

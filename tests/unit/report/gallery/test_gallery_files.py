@@ -15,7 +15,7 @@ from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.report.gallery import load_neighbours, write_gallery
-from benchmark.report.page.page import gallery_section
+from benchmark.report.page import gallery_section
 from benchmark.report.render import as_text
 
 STUDY = made_up_study(
@@ -47,17 +47,18 @@ def test_gallery_leaves_a_picture_a_loss_and_the_numbers_of_every_recorded_query
     assert gallery.reason == ""
     (pair,) = gallery.pairs
     table = pd.read_csv(folder / "queries.csv")
-    assert len(table) == pair.recorded == 12
-    assert pair.improved == (table["change"] > 0).sum() <= 12 - pair.worsened
-    path = results / "runs" / pair.pair.second.run_id / "neighbours.npz"
+    assert len(table) == pair["recorded"] == 12
+    assert pair["improved"] == (table["change"] > 0).sum() <= 12 - pair["worsened"]
+    path = results / "runs" / pair["pair"]["second"]["run_id"] / "neighbours.npz"
     exact = load_neighbours(path, DIGEST).precisions
     assert table["sup_ap"].to_numpy() == pytest.approx(exact, abs=1e-5)
-    for picture in (pair.first, pair.second):
-        assert picture.alt.count("right at rank") == len(pair.queries)
+    pictures = [pair["first"], pair["second"]]
+    for picture in pictures:
+        assert picture["alt"].count("right at rank") == len(pair["queries"])
     assert {path.name for path in folder.iterdir()} == {
-        *("gallery.json", "queries.csv", pair.first.file, pair.second.file)
+        *("gallery.json", "queries.csv", *(picture["file"] for picture in pictures))
     }
-    assert all(query.name.startswith("…/query") for query in pair.queries)
+    assert all(query["name"].startswith("…/query") for query in pair["queries"])
 
 
 def test_a_gallery_without_its_record_is_made_anew(tmp_path):
@@ -77,7 +78,7 @@ def test_no_name_is_a_formula_in_the_table(name):
 
 def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
     results, gallery = made
-    queries = gallery.pairs[0].queries
+    queries = gallery.pairs[0]["queries"]
     page = written_page(made_up_inputs(STUDY), results / "made_up", gallery)
     section = page.split('<section id="gallery"')[1].split("</section>")[0]
     assert section.count("data:image/png;base64,") == 2
@@ -88,10 +89,10 @@ def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
 
 def test_pictures_beyond_the_limit_stay_in_the_folder(made):
     everything = gallery_section(made[1])
-    largest = max(map(len, everything.pairs[0].pictures.values()))
+    largest = max(map(len, everything["pairs"][0]["pictures"].values()))
     some = gallery_section(made[1], limit=largest)
-    assert [len(each.pairs[0].pictures) for each in (everything, some)] == [2, 1]
-    assert (everything.left_out, some.left_out) == (0, 1)
+    assert [len(each["pairs"][0]["pictures"]) for each in (everything, some)] == [2, 1]
+    assert (everything["left_out"], some["left_out"]) == (0, 1)
 
 
 @pytest.mark.parametrize("case", ["no files", "other queries", "another run", "no common seed"])

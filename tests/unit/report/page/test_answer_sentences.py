@@ -6,7 +6,7 @@ import pandas as pd
 from made_up_inputs import variant
 from made_up_results import made_up_block, made_up_study
 
-from benchmark.report.page.answer import (
+from benchmark.report.answer import (
     baseline_differences,
     best_losses,
     last_step,

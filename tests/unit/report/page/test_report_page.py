@@ -17,9 +17,8 @@ from made_up_results import made_up_runs, made_up_study
 from typer.testing import CliRunner
 
 from benchmark.core.errors import RunError
-from benchmark.report.page.answer import answer, run_counts, verdict_counts
-from benchmark.report.page.notices import notices
-from benchmark.report.page.page import build_page
+from benchmark.report.answer import answer, counts, notices
+from benchmark.report.page import build_page
 from benchmark.report.tables import TABLES
 from benchmark.study.model import References
 
@@ -125,13 +124,14 @@ def test_answer_claims_no_difference_that_its_test_does_not_show():
 
 
 def test_counts_add_up_to_all_runs_and_all_references(inputs):
-    assert {count.name: count.number for count in run_counts(inputs)} == {
-        "ok": 77,
-        "diverged": 1,
-        "failed": 1,
-        "missing": 1,
+    (_, _, runs), (_, _, verdicts) = counts(inputs)
+    assert {count.name: count.number for count in runs} == {
+        "finished runs": 77,
+        "diverged run": 1,
+        "failed run": 1,
+        "missing run": 1,
     }
-    assert sum(count.number for count in verdict_counts(inputs)) == len(inputs.verdicts)
+    assert sum(count.number for count in verdicts) == len(inputs.verdicts)
 
 
 def test_notices_name_partial_diverged_and_stand_in_results(inputs):

@@ -12,9 +12,8 @@ import pytest
 from made_up_inputs import made_up_inputs, written_page
 from made_up_results import made_up_runs, made_up_study
 
-from benchmark.report.page import load_analysis
-from benchmark.report.page.answer import answer, claim_counts, claims_heading
-from benchmark.report.page.recipes import recipe_sources
+from benchmark.report.answer import answer, counts
+from benchmark.report.page import load_analysis, recipe_tables, sources
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),
@@ -107,7 +106,7 @@ def test_sources_of_the_recipes_stand_under_provenance_once_each(tmp_path):
     )
     silent = dataclasses.replace(block, recipe_name="glyphs_test_resnet")
     study = dataclasses.replace(STUDY, blocks=(named, named, silent))
-    table = recipe_sources(study)
+    table = sources(study)
     assert (
         [section.title for section in table.sections] == ["glyphs_smoke"]
         and table.rows == 2
@@ -116,7 +115,7 @@ def test_sources_of_the_recipes_stand_under_provenance_once_each(tmp_path):
     inputs = dataclasses.replace(made_up_inputs(STUDY), study=study)
     shown = section(written_page(inputs, tmp_path), "provenance")
     assert "Paper &lt;3.2&gt;" in shown
-    assert recipe_sources(STUDY) is None
+    assert [*recipe_tables(STUDY)] == []
 
 
 def provenance(tmp_path, **changes) -> str:
@@ -194,20 +193,20 @@ def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
     inputs = with_claims(
         ("not_run", "supported"), ("not_run", "contradicted"), ("not_run", "not_run")
     )
-    assert [count.number for count in claim_counts(inputs)] == [1, 1, 0, 1, 0]
-    assert "tested on what was run here" in claims_heading(inputs)
+    heading, _, claims = counts(inputs)[-1]
+    assert [count.number for count in claims] == [1, 1, 0, 1, 0]
+    assert "tested on what was run here" in heading
     assert (
         answer(inputs)[-1]
         == "Of 3 claims tested on what was run here: 1 supported, 1 contradicted, 1 not run."
     )
     assert "claim" not in answer(inputs)[0], "the study asks another question first"
-    assert claim_counts(with_claims(("not_run", "not_asked"))) == [], "none was judged"
+    unjudged = [heading for heading, *_ in counts(with_claims(("not_run", "not_asked")))]
+    assert unjudged == ["Runs"], "none was judged"
     decided = with_claims(("inconclusive", "supported"), ("not_run", "contradicted"))
-    assert [count.number for count in claim_counts(decided)] == [0, 0, 1, 1, 0]
-    assert (
-        "their own conditions" in claims_heading(decided)
-        and claims_heading(made_up_inputs(STUDY)) == ""
-    )
+    heading, _, claims = counts(decided)[-1]
+    assert [count.number for count in claims] == [0, 0, 1, 1, 0]
+    assert "their own conditions" in heading
 
 
 def test_claims_come_first_as_soon_as_one_was_judged(tmp_path):

@@ -15,7 +15,7 @@ from benchmark.papers.paper import all_claims
 from benchmark.papers.printed import Printed
 from benchmark.report.render import to_csv
 from benchmark.report.table import NothingToShow
-from benchmark.report.tables.claims import build
+from benchmark.report.tables.references import claims as claims_table
 from benchmark.study.model import References
 
 STUDY = made_up_study()
@@ -27,7 +27,7 @@ def claims():
 
 
 def table_of(claims, study=STUDY):
-    return build(printed_inputs(study, Printed(), claims))
+    return claims_table(printed_inputs(study, Printed(), claims))
 
 
 def row_of(table, words):

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from made_up_inputs import WENT_WRONG, drawn, made_up_inputs, paper_inputs, roadmap_study
 
-from benchmark.report.build import parts_of_tables
+from benchmark.report.build import parts
 from benchmark.report.render import to_latex
 from benchmark.report.table import Column, Section, Table, TableCell, text_column
 
@@ -61,7 +61,7 @@ def test_every_table_compiles(tmp_path):
     tables = {
         f"{kind}_{name}": table
         for kind, inputs in (("study", study), ("paper", paper))
-        for name, table in drawn(parts_of_tables(inputs)).items()
+        for name, table in drawn(parts("table", inputs)).items()
         if isinstance(table, Table)
     }
     assert len(tables) > 15

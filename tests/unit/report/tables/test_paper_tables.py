@@ -5,15 +5,15 @@ import dataclasses
 import io
 
 import pytest
-from made_up_inputs import made_tables, paper_inputs, printed_inputs, roadmap_study, variant
+from made_up_inputs import made, paper_inputs, printed_inputs, roadmap_study, variant
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.papers.printed import printed_of
 from benchmark.papers.quantities import GapDecrease
 from benchmark.papers.verdicts import table_of
-from benchmark.report.papers.tables import paper_tables
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
+from benchmark.report.tables.printed_tables import paper_tables
 from benchmark.study.model import References
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
@@ -185,7 +185,7 @@ def test_a_study_without_runs_still_shows_what_was_published(inputs):
 
 def test_paper_tables_are_written_beside_the_others(inputs, tmp_path):
     chosen = dataclasses.replace(inputs.study, tables=("outside",))
-    written = made_tables(dataclasses.replace(inputs, study=chosen), tmp_path)
+    written = made("table", dataclasses.replace(inputs, study=chosen), tmp_path)
     assert written["roadmap2021v2_table8"].rows == 2
     assert (tmp_path / "roadmap2021v2_table8.tex").is_file()
     assert written["outside"].reason or (tmp_path / "outside.csv").is_file()

@@ -9,13 +9,13 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_inputs import made_tables, made_up_inputs, sweep_study, written_page
+from made_up_inputs import made, made_up_inputs, sweep_study, written_page
 from made_up_results import made_up_runs, made_up_study
 from scipy import stats
 
-from benchmark.report.page.answer import answer
-from benchmark.report.papers.tables import paper_tables
+from benchmark.report.answer import answer
 from benchmark.report.render import to_csv
+from benchmark.report.tables.printed_tables import paper_tables
 from benchmark.stats.intervals import holm
 from benchmark.stats.samples import moderate
 
@@ -95,7 +95,7 @@ def test_batch_sizes_and_samplings_are_compared_with_the_default_that_the_sweep_
 
 def test_the_table_is_written_in_every_format(tmp_path, inputs):
     study = dataclasses.replace(inputs.study, tables=())
-    (record,) = made_tables(dataclasses.replace(inputs, study=study), tmp_path).values()
+    (record,) = made("table", dataclasses.replace(inputs, study=study), tmp_path).values()
     assert (record.name, record.rows) == ("sweeps", 10)
     for kind in ("csv", "md", "tex", "html"):
         assert (tmp_path / f"sweeps.{kind}").is_file()

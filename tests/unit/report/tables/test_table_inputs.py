@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from made_up_inputs import made_tables, made_up_inputs, write_collected
+from made_up_inputs import made, made_up_inputs, write_collected
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.core.files import guess_csv
@@ -9,7 +9,7 @@ from benchmark.core.paths import public, without_paths
 from benchmark.papers.printed import Printed
 from benchmark.report.build import build
 from benchmark.report.inputs import Inputs
-from benchmark.report.numbers import duration, interval, mean_sd, p_value, points
+from benchmark.report.labels import duration, interval, mean_sd, p_value, points
 from benchmark.study import Variant
 
 
@@ -25,7 +25,7 @@ def test_a_dataset_may_be_called_like_a_number(label, tmp_path):
     study = made_up_study(blocks=(block,), seeds=(0, 1, 2))
     folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)
     built = build(study, tmp_path)
-    assert built.failed == {} and "paired" in {each.name for each in built.tables}
+    assert built.failed == {} and "paired" in {each.name for each in built.artefacts}
     assert set(guess_csv(folder / "stats" / "paired.csv")["dataset"]) == {label}
 
 
@@ -48,9 +48,9 @@ def test_public_data_keeps_facts_and_drops_people_hosts_and_paths():
 
 def test_writing_takes_away_a_table_that_has_nothing_to_show_any_more(small_study, tmp_path):
     lost = made_up_inputs(small_study, bad={("sup_ap", 32, 0): "diverged"})
-    made_tables(lost, tmp_path)
+    made("table", lost, tmp_path)
     assert (tmp_path / "missing.csv").is_file()
-    records = made_tables(made_up_inputs(small_study), tmp_path)
+    records = made("table", made_up_inputs(small_study), tmp_path)
     assert not (tmp_path / "missing.csv").exists()
     assert "all 4 runs finished" in records["missing"].reason
     assert "all 4 runs finished" in (tmp_path / "missing.md").read_text()
@@ -58,7 +58,7 @@ def test_writing_takes_away_a_table_that_has_nothing_to_show_any_more(small_stud
 
 def test_a_study_that_names_its_tables_gets_these_only(tmp_path):
     study = made_up_study(losses=("smooth_ap",), seeds=(0,), tables=("cost", "comparison"))
-    assert list(made_tables(made_up_inputs(study), tmp_path)) == ["cost", "comparison"]
+    assert list(made("table", made_up_inputs(study), tmp_path)) == ["cost", "comparison"]
 
 
 def test_numbers_are_printed_with_real_minus_signs_and_without_false_precision():

@@ -138,5 +138,4 @@ def test_html_page_of_a_table_stands_alone():
 
 def test_marks_share_equal_values_and_leave_lone_values_unmarked():
     assert marks([0.5, 0.7, None, 0.7, 0.6]) == ["", "best", "", "best", "second"]
-    assert marks([0.5, 0.7], higher_is_better=False) == ["best", "second"]
     assert marks([None, 0.7]) == ["", ""]

@@ -1,8 +1,6 @@
-"""Scores, and what the last step of the ablation gains, against batch size."""
+"""Scores, the gain of an ablation's last step, and the time in the loss, against batch size."""
 
 import itertools
-
-import pandas as pd
 
 from benchmark.report.drawing import (
     DOUBLE,
@@ -10,8 +8,17 @@ from benchmark.report.drawing import (
     SERIES,
     SINGLE,
     Drawing,
+    Series,
+    by_batch_size,
+    keys_of,
+    left_out,
     legend_below,
     line,
+    loss_series,
+    panel_grid,
+    panel_title,
+    rows_of,
+    span,
     styled,
 )
 from benchmark.report.figures import FIGURES
@@ -23,17 +30,6 @@ from benchmark.report.labels import (
     loss_order,
     metric_label,
     metric_order,
-)
-from benchmark.report.panels import (
-    Series,
-    by_batch_size,
-    keys_of,
-    left_out,
-    loss_series,
-    panel_grid,
-    panel_title,
-    rows_of,
-    span,
 )
 from benchmark.report.table import NothingToShow
 
@@ -48,7 +44,8 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
     study = inputs.study
     columns = [*WHERE, "batch_size", "loss", "metric", "mean", "sd", "n", *ENDS]
     data = inputs.last[columns].rename(columns=ENDS)
-    means = _comparable(data)
+    several = data.groupby([*WHERE, "loss"])["batch_size"].transform("nunique") > 1
+    means = data[several] if several.any() else data  # of losses with several batch sizes
     sizes = sorted(means["batch_size"].unique())
     losses, metrics = loss_order(means["loss"], study), metric_order(means["metric"], study)
     places = keys_of(means, WHERE)
@@ -64,8 +61,7 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
             low, high = axes.get_ylim()
             axes.set_ylim(max(low, 0), min(high, 100))
             axes.set_ylabel(f"{metric_label(metric)} (%)")
-            title = panel_title(place, len(places) > 1, metric_label(metric))
-            axes.set_title(title, loc="left")
+            axes.set_title(panel_title(place, len(places) > 1, metric_label(metric)))
         legend_below(figure)
     caption = (
         f"Test score at the last epoch against batch size: mean over seeds with its "
@@ -83,12 +79,6 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
         f"{', '.join(map(str, sizes))}: {ranges}."
     )
     return Drawing(SCORES, caption, alt, figure, data)
-
-
-def _comparable(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of losses with several batch sizes; all of them where there are none."""
-    sizes = means.groupby([*WHERE, "loss"])["batch_size"].transform("nunique")
-    return means[sizes > 1] if (sizes > 1).any() else means
 
 
 GAIN = "Relative gain of calibration"
@@ -118,19 +108,18 @@ def calibration_gain(inputs: Inputs) -> Drawing:
             ]
             by_batch_size(axes, sizes, series, width=0.3)
             axes.set_ylabel("relative gain (%)")
-            title = dataset_label(*where) if len(panels) > 1 else f"{loss} over {against}"
-            axes.set_title(title, loc="left")
+            axes.set_title(dataset_label(*where) if len(panels) > 1 else f"{loss} over {against}")
         legend_below(figure)
     caption = (
         f"Gain of {loss} over {against} in percent of the latter's score, mean over seeds with "
         f"its {confidence(study)} t interval. Above 0 the added term helps; an interval across 0 "
         f"leaves it open.{left_out(panels)}"
     )
-    told = "; ".join(
+    gains = "; ".join(
         f"{metric_label(row.metric)} {row.gain:+.1f} percent at batch size {row.batch_size}"
         for row in records(gain.sort_values(["metric", "batch_size"]).head(8))
     )
-    alt = f"Relative gain of {loss} over {against} against batch size: {told}."
+    alt = f"Relative gain of {loss} over {against} against batch size: {gains}."
     return Drawing(GAIN, caption, alt, figure, gain)
 
 
@@ -167,8 +156,7 @@ def whole_set(inputs: Inputs) -> Drawing:
             here = here[here["equal"].isin(["", equal])]
             by_batch_size(axes, sizes, loss_series(inputs, losses, here), width=0.2)
             axes.set_ylabel(f"{metric_label(inputs.headline)} (%)")
-            title = panel_title((dataset,), len(panels) > len(EQUAL), EQUAL[equal])
-            axes.set_title(title, loc="left")
+            axes.set_title(panel_title((dataset,), len(panels) > len(EQUAL), EQUAL[equal]))
         legend_below(figure)
     caption = (
         f"Test score after the last epoch against batch size: mean over seeds with its "
@@ -176,9 +164,51 @@ def whole_set(inputs: Inputs) -> Drawing:
         "at equal steps, they see more images. Runs under neither option stand in "
         f"both panels.{left_out(panels)}"
     )
-    told = "; ".join(
+    ranges = "; ".join(
         f"{loss_label(loss, study)} {span(rows_of(data, loss=loss)['mean'])} percent"
         for loss in losses
     )
-    alt = f"Points with error bars at batch sizes {', '.join(map(str, sizes))}: {told}."
+    alt = f"Points with error bars at batch sizes {', '.join(map(str, sizes))}: {ranges}."
     return Drawing(WHOLE, caption, alt, figure, data)
+
+
+COST = "Cost of the loss"
+
+
+@FIGURES.register("loss_cost", display=COST)
+def loss_cost(inputs: Inputs) -> Drawing:
+    """Return milliseconds per step against batch size; bars from least to greatest seed."""
+    costs = inputs.costs if inputs.costs.empty else inputs.costs[inputs.costs["loss_ms"] > 0]
+    if costs.empty:
+        raise NothingToShow("no finished run has recorded the time inside its loss")
+    names = {"loss_ms": "mean", "loss_ms_minimum": "low", "loss_ms_maximum": "high"}
+    place = ["dataset", "setting"]
+    times = costs.rename(columns=names)[[*place, "batch_size", "loss", *names.values(), "n"]]
+    sizes, panels = sorted(times["batch_size"].unique()), keys_of(times, place)
+    losses, single = loss_order(times["loss"], inputs.study), len(panels) == 1
+
+    def sparse(value: float, position: int | None) -> str:
+        """Label 2 and 5 times a power of ten, for axes of less than a decade."""
+        return f"{value:g}" if f"{value:.0e}"[0] in "25" else ""
+
+    with styled():
+        width = SINGLE + 0.6 if single else DOUBLE
+        figure, grid = panel_grid(panels, min(len(panels), 3), (width, 2.4), 0.8)
+        for axes, (dataset, setting) in grid:
+            here = rows_of(times, dataset=dataset, setting=setting)
+            by_batch_size(axes, sizes, loss_series(inputs, losses, here))
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter(sparse)
+            axes.set_ylabel("time in the loss (ms per step)")
+            axes.set_title(panel_title((dataset, setting), not single))
+        legend_below(figure, columns=3 if single else 4)
+    caption = (
+        "Time inside the loss, forward and backward, per training step: mean over seeds, bars from "
+        f"the fastest to the slowest seed. Logarithmic axis.{left_out(panels)}"
+    )
+    alt = (
+        f"Points for {len(losses)} losses at batch sizes {', '.join(map(str, sizes))}: "
+        f"{times['mean'].min():.2g} to {times['mean'].max():.2g} milliseconds per step."
+    )
+    return Drawing(COST, caption, alt, figure, times)

@@ -5,18 +5,26 @@ from typing import Any
 import pandas as pd
 
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.report.drawing import DOUBLE, Drawing, line, new_figure, styled
+from benchmark.report.drawing import (
+    DOUBLE,
+    Drawing,
+    dodge,
+    errorbars,
+    loss_line,
+    new_figure,
+    rows_of,
+    styled,
+)
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs
-from benchmark.report.labels import confidence, dataset_label, loss_label, loss_order, metric_label
-from benchmark.report.panels import dodge, errorbars, rows_of
+from benchmark.report.labels import confidence, dataset_label, loss_order, metric_label
 
 KINDS = {"ranking": "ranking losses", "pair": "pairs and triplets", "proxy": "proxies"}
 WHERE = ["dataset", "setting", "batch_size"]
 
 
-def draw_budgets(inputs: Inputs, table: pd.DataFrame, label: str, *, bars: bool) -> tuple[Any, int]:
-    """Return (figure, number of losses) of ``table``: WHERE, loss, trials, mean, ci_low, ci_high.
+def _panels(inputs: Inputs, table: pd.DataFrame, label: str, *, bars: bool) -> Any:
+    """Return the figure of ``table``: WHERE, loss, trials, mean, ci_low, ci_high.
 
     With ``bars`` the numbers of trials are categories and intervals are bars, else bands.
     """
@@ -28,46 +36,45 @@ def draw_budgets(inputs: Inputs, table: pd.DataFrame, label: str, *, bars: bool)
     places = list(table[WHERE].drop_duplicates().itertuples(index=False, name=None))
     scaled = table.rename(columns={"ci_low": "low", "ci_high": "high"})
     scaled[["mean", "low", "high"]] *= 100
+    draw = _draw_bars if bars else _draw_bands
     with styled():
         figure, grid = new_figure(DOUBLE, 3.6 * len(places), len(places), len(shown), sharey="row")
         for row, place in zip(grid, places, strict=True):
             here = rows_of(scaled, **dict(zip(WHERE, place, strict=True)))
             for axes, kind in zip(row, shown, strict=True):
                 losses = [loss for loss in here["loss"].unique() if kind_of[loss] == kind]
-                _draw(axes, here, loss_order(losses, inputs.study), inputs, bars)
-                axes.set_title(KINDS[kind], loc="left")
+                draw(axes, here, loss_order(losses, inputs.study), inputs)
+                axes.set_title(KINDS[kind])
                 axes.set_xlabel("trials")
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22))
             row[0].set_ylabel(f"{dataset_label(place[0])}\n{label}")
-    return figure, table["loss"].nunique()
+    return figure
 
 
-def _draw(axes: Any, table: pd.DataFrame, losses: list[str], inputs: Inputs, bars: bool) -> None:
+def _draw_bars(axes: Any, table: pd.DataFrame, losses: list[str], inputs: Inputs) -> None:
     budgets = sorted(table["trials"].unique())
     for loss, offset in zip(losses, dodge(len(losses), 0.4), strict=True):
         points = rows_of(table, loss=loss).sort_values("trials")
-        style = line(loss, inputs.base_losses.get(loss))
-        label = loss_label(loss, inputs.study)
-        if bars:  # no line leads from the published setting, which no trial chose
-            for part, named in (
-                (points[points["trials"] > 0], True),
-                (points[points["trials"] == 0], False),
-            ):
-                places = [budgets.index(trials) + offset for trials in part["trials"]]
-                errorbars(axes, places, part, style, label=label if named else None)
-        else:
-            axes.plot(points["trials"], points["mean"], **style | {"marker": ""}, label=label)
-            axes.fill_between(
-                points["trials"], points["low"], points["high"],
-                color=style["color"], alpha=0.12, linewidth=0,
-            )  # fmt: skip
-    if bars:
-        axes.set_xticks(range(len(budgets)), [str(each) if each else "A" for each in budgets])
-        axes.grid(axis="x", visible=False)
-    else:
-        axes.set_xscale("log", base=2)
-        ticks = [each for each in (1, 2, 4, 8, 16, 32, 64) if each <= max(budgets)]
-        axes.set_xticks(ticks, [str(each) for each in ticks])
+        chosen = points["trials"] > 0
+        style = loss_line(inputs, loss)
+        # no line leads from the published setting, which no trial chose
+        for part, label in ((points[chosen], style.pop("label")), (points[~chosen], None)):
+            places = [budgets.index(trials) + offset for trials in part["trials"]]
+            errorbars(axes, places, part, style, label=label)
+    axes.set_xticks(range(len(budgets)), [str(each) if each else "A" for each in budgets])
+    axes.grid(axis="x", visible=False)
+
+
+def _draw_bands(axes: Any, table: pd.DataFrame, losses: list[str], inputs: Inputs) -> None:
+    for loss in losses:
+        points = rows_of(table, loss=loss).sort_values("trials")
+        style = loss_line(inputs, loss, marker="")
+        axes.plot(points["trials"], points["mean"], **style)
+        band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
+        axes.fill_between(points["trials"], points["low"], points["high"], **band)
+    axes.set_xscale("log", base=2)
+    ticks = [each for each in (1, 2, 4, 8, 16, 32, 64) if each <= table["trials"].max()]
+    axes.set_xticks(ticks, [str(each) for each in ticks])
 
 
 EXPECTED_BEST = "Expected best score against the number of trials"
@@ -78,13 +85,14 @@ def expected_best(inputs: Inputs) -> Drawing:
     """Return a row of panels per dataset, one for each kind of loss."""
     curves = inputs.budget("budget_curves")
     metric = metric_label(inputs.headline)
-    figure, losses = draw_budgets(inputs, curves, f"held-out {metric} (%)", bars=False)
+    figure = _panels(inputs, curves, f"held-out {metric} (%)", bars=False)
     caption = (
         f"Expected best {metric} on held-out training classes of so many trials drawn without "
         f"replacement from those made, with a {confidence(inputs.study)} bootstrap band over "
         "trials and folds. These scores chose the settings; they are no test scores."
     )
-    alt = f"Rising curves with bands for {losses} losses over 1 to {curves['trials'].max()} trials."
+    losses, most = curves["loss"].nunique(), curves["trials"].max()
+    alt = f"Rising curves with bands for {losses} losses over 1 to {most} trials."
     return Drawing(EXPECTED_BEST, caption, alt, figure, curves)
 
 
@@ -96,7 +104,7 @@ def score_by_budget(inputs: Inputs) -> Drawing:
     """Return a row of panels per dataset, one for each kind of loss."""
     ranks = inputs.budget("budget_ranks")
     metric = metric_label(inputs.headline)
-    figure, losses = draw_budgets(inputs, ranks, f"test {metric} (%)", bars=True)
+    figure = _panels(inputs, ranks, f"test {metric} (%)", bars=True)
     caption = (
         f"Test {metric} of the setting that is best after so many trials: mean and "
         f"{confidence(inputs.study)} t interval over fresh seeds. “A” is the setting as published, "
@@ -104,7 +112,7 @@ def score_by_budget(inputs: Inputs) -> Drawing:
     )
     top = ranks[ranks["trials"] == ranks["trials"].max()].sort_values("mean").iloc[-1]
     alt = (
-        f"Lines of {losses} losses over the number of trials; the best at the largest budget "
-        f"reaches {100 * top['mean']:.1f} percent."
+        f"Lines of {ranks['loss'].nunique()} losses over the number of trials; the best at the "
+        f"largest budget reaches {100 * top['mean']:.1f} percent."
     )
     return Drawing(SCORE_BY_BUDGET, caption, alt, figure, ranks)

@@ -1,4 +1,4 @@
-"""What a reader sees first: the answer in a few sentences, and the counts of runs and verdicts.
+"""What a reader sees first: the answer in a few sentences, counts, and reasons for caution.
 
 No sentence claims more than its test. A condition is one dataset, setting and split at one batch
 size. A ``single`` study, of one dataset, setting and split, names its batch sizes; another counts
@@ -6,45 +6,40 @@ conditions. Nothing is pooled over conditions: each keeps its own test.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from benchmark.papers.marks import SweptValue
 from benchmark.papers.paper import THIS_SUITE
-from benchmark.papers.verdicts import (
-    CLAIM_VERDICTS,
-    NOT_ASKED,
-    NOT_RUN,
-    VERDICTS,
-)
+from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
 from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records
 from benchmark.report.labels import (
-    dataset_label,
-    dataset_name,
-    loss_label,
-    loss_order,
-    metric_label,
-)
-from benchmark.report.numbers import (
     DASH,
     count,
+    dataset_label,
+    dataset_name,
     interval,
+    is_true,
     listed,
+    loss_label,
+    loss_order,
     mean_sd,
+    metric_label,
     percent,
     points,
     words_of,
 )
-from benchmark.report.pairs import is_true
 from benchmark.report.table import TONES, NothingToShow
 from benchmark.study import Study
 
 SENTENCES = 4
 NAMED = 8  # sweeps that the sentence on them names
-STATUSES = ("ok", "diverged", "failed", "stale", "missing")
 NAMED_LOSSES = 3  # losses that a sentence on many conditions names
+SHOWN = 12  # changes of the analysis that are named
+STATUSES = ("ok", "diverged", "failed", "stale", "missing")
+UNFINISHED = ("missing", "failed", "stale")
 
 
 def answer(inputs: Inputs) -> list[str]:
@@ -63,65 +58,75 @@ def answer(inputs: Inputs) -> list[str]:
             return budget_answer(inputs)
         except NothingToShow as reason:
             return [f"There is no answer yet: {reason}."]
-    means = last[last["metric"] == metric]
-    cells = means[[*DIVERGENCE_CELL]].itertuples(index=False)
+    study, means = inputs.study, last[last["metric"] == metric]
+    cells = means[[*DIVERGENCE_CELL]].itertuples(index=False, name=None)
     lost = inputs.diverging  # a loss that diverges is not the best, whatever its other runs score
-    study, means = inputs.study, means.loc[[tuple(cell) not in lost for cell in cells]]
+    means = means.loc[[cell not in lost for cell in cells]]
     single = len(means.drop_duplicates(WHERE)) == 1
     noise = noise_shares(inputs.noise, metric, study)
     compared = len(means) and (not noise or means["loss"].nunique() > 1)
+
+    def tests(kind: str) -> pd.DataFrame:
+        try:
+            found = inputs.tests(kind)
+        except NothingToShow:
+            return pd.DataFrame()
+        return found[found["metric"] == metric]
+
     own = [
         *noise,
         *([best_losses(means, study, single)] if compared else []),
-        *baseline_differences(_tests(inputs, "baseline", metric), study, single),
-        *last_step(_tests(inputs, "ablation", metric), study, single),
+        *baseline_differences(tests("baseline"), study, single),
+        *last_step(tests("ablation"), study, single),
     ]
-    numbers, claims = _published(inputs.verdicts), _claims(inputs)
-    judged = [*numbers, *claims]
-    if len(judged) == 2:
-        second = judged[1]
-        judged = [f"{judged[0].removesuffix('.')}; {second[:1].lower()}{second[1:]}"]
+    numbers, claims = _published(inputs.verdicts), _claims(inputs.claims)
+    said = [*numbers, *claims]
+    if len(said) == 2:
+        said = [f"{said[0].removesuffix('.')}; {said[1][:1].lower()}{said[1][1:]}"]
     if swept := _sweeps(inputs.printed.sweeps):
-        return [*judged, *swept, *own][:SENTENCES]
-    as_published = len(inputs.claims) > 0 and claims_reading(inputs) == "published"
-    about_papers = as_published or numbers
-    return ([*judged, *own] if about_papers else [*own, *judged])[:SENTENCES]
+        return [*said, *swept, *own][:SENTENCES]
+    as_published = len(inputs.claims) > 0 and claims_reading(inputs.claims) == "published"
+    return ([*said, *own] if as_published or numbers else [*own, *said])[:SENTENCES]
 
 
-def _tests(inputs: Inputs, kind: str, metric: str) -> pd.DataFrame:
-    try:
-        tests = inputs.tests(kind)
-    except NothingToShow:
-        return pd.DataFrame()
-    return tests[tests["metric"] == metric]
+def judged(table: pd.DataFrame) -> bool:
+    """Return whether a verdict of a table, of numbers or claims, says anything."""
+    return not table.empty and not table["verdict"].isin([NOT_RUN, NOT_ASKED]).all()
+
+
+def claims_reading(claims: pd.DataFrame) -> str:
+    """Return the reading of the claims that counts: "published" or "here".
+
+    It is "here" where no claim could be tested under its paper's conditions.
+    """
+    published = claims.loc[claims["reading"] == "published", "verdict"]
+    return "here" if (published == NOT_RUN).all() else "published"
+
+
+def _by_verdict(table: pd.DataFrame, words: Iterable[str]) -> str:
+    found = table["verdict"].value_counts()
+    return ", ".join(f"{found[word]} {words_of(word)}" for word in words if word in found)
 
 
 def _published(verdicts: pd.DataFrame) -> list[str]:
     """Return one sentence that counts the verdicts on published numbers, if any was judged."""
-    if verdicts.empty:
+    rows = verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+    if not judged(rows):
         return []
-    counts = verdicts.loc[verdicts["source"] != "frozen", "verdict"].value_counts()
-    if not counts.drop([NOT_RUN, NOT_ASKED], errors="ignore").sum():
-        return []
-    parts = [f"{counts[word]} {words_of(word)}" for word in VERDICTS if word in counts]
-    return [f"Of {count(int(counts.sum()), 'published number')}: {', '.join(parts)}."]
+    return [f"Of {count(len(rows), 'published number')}: {_by_verdict(rows, VERDICTS)}."]
 
 
-def _claims(inputs: Inputs) -> list[str]:
+def _claims(claims: pd.DataFrame) -> list[str]:
     """Return one sentence that counts the verdicts on the papers' claims, if any was judged."""
-    if inputs.claims.empty:
+    reading = "" if claims.empty else claims_reading(claims)
+    rows = claims if claims.empty else claims[claims["reading"] == reading]
+    if not judged(rows):
         return []
-    reading = claims_reading(inputs)
-    rows = inputs.claims[inputs.claims["reading"] == reading]
-    counts = rows["verdict"].value_counts()
-    if not counts.drop([NOT_RUN, NOT_ASKED], errors="ignore").sum():
-        return []
-    parts = [f"{counts[word]} {words_of(word)}" for word in CLAIM_VERDICTS if word in counts]
     where, never = " tested on what was run here", ""
     if reading == "published":
         outside = int(rows["outside"].fillna("").ne("").sum()) if "outside" in rows else 0
         where, never = "", f" ({outside} of them outside of every study)" if outside else ""
-    return [f"Of {count(int(counts.sum()), 'claim')}{where}: {', '.join(parts)}{never}."]
+    return [f"Of {count(len(rows), 'claim')}{where}: {_by_verdict(rows, CLAIM_VERDICTS)}{never}."]
 
 
 def _sweeps(swept: Sequence[SweptValue]) -> list[str]:
@@ -131,13 +136,14 @@ def _sweeps(swept: Sequence[SweptValue]) -> list[str]:
     """
     titles = {each.title for each in swept}
     tested = [each for each in swept if each.p_holm is not None]
+    asked = list(dict.fromkeys(each.title for each in tested))
     if not tested:
         needed = "at least two common seeds of a setting and its default"
         return [f"No sweep could be tested: that takes {needed}."] * bool(titles)
-    number = count(len({each.title for each in tested}), "sweep")
-    number += " that could be tested" if len({each.title for each in tested}) < len(titles) else ""
+    number = count(len(asked), "sweep")
+    number += " that could be tested" if len(asked) < len(titles) else ""
     furthest: dict[str, SweptValue] = {}
-    for each in sorted(tested, key=_size):
+    for each in sorted(tested, key=lambda each: abs(each.difference or 0.0)):
         if each.significant:
             furthest[each.title] = each
     if not furthest:
@@ -147,76 +153,13 @@ def _sweeps(swept: Sequence[SweptValue]) -> list[str]:
         ]
     parts = [
         f"{title} {best.value} ({points(best.difference)} points of {metric_label(best.metric)})"
-        for title in dict.fromkeys(each.title for each in tested)
+        for title in asked
         if (best := furthest.get(title))
     ]
-    told = ", ".join([*parts[:NAMED], *[f"and {len(parts) - NAMED} more"] * (len(parts) > NAMED)])
+    named = [*parts[:NAMED], *[f"and {len(parts) - NAMED} more"] * (len(parts) > NAMED)]
     return [
         f"In {len(parts)} of {number} a setting differs significantly from the default after "
-        f"Holm's correction; the furthest of each: {told}."
-    ]
-
-
-def _size(value: SweptValue) -> float:
-    return abs(value.difference or 0.0)
-
-
-class Count(NamedTuple):
-    """How often a word occurs, and what it means."""
-
-    name: str
-    number: int
-    tone: str
-    meaning: str = ""
-
-
-def run_counts(inputs: Inputs) -> list[Count]:
-    """Return the number of runs by status; that of finished runs is always there."""
-    counts = inputs.runs["status"].value_counts()
-    found = [status for status in STATUSES if status in counts or status == "ok"]
-    return [Count(status, int(counts.get(status, 0)), TONES[status]) for status in found]
-
-
-def verdict_counts(inputs: Inputs) -> list[Count]:
-    """Return the number of reference numbers by verdict; none without references."""
-    words = inputs.verdicts.get("verdict", pd.Series(dtype=str))
-    return [] if words.empty else _counts(words, VERDICTS)
-
-
-def claim_counts(inputs: Inputs) -> list[Count]:
-    """Return the number of the papers' claims by verdict; none when none was judged."""
-    table = inputs.claims
-    if table.empty or table["verdict"].isin([NOT_RUN, NOT_ASKED]).all():
-        return []
-    return _counts(table.loc[table["reading"] == claims_reading(inputs), "verdict"], CLAIM_VERDICTS)
-
-
-def claims_heading(inputs: Inputs) -> str:
-    """Return which question the counts of claims answer; empty without claims."""
-    if inputs.claims.empty:
-        return ""
-    whose = "Claims of the papers"
-    if inputs.claims["paper"].str.startswith(THIS_SUITE).any():
-        whose += " and of this study"
-    if claims_reading(inputs) == "published":
-        return f"{whose}, under their own conditions"
-    return f"{whose}, tested on what was run here"
-
-
-def claims_reading(inputs: Inputs) -> str:
-    """Return the reading of the claims that counts: "published" or "here".
-
-    It is "here" where no claim could be tested under its paper's conditions.
-    """
-    published = inputs.claims.loc[inputs.claims["reading"] == "published", "verdict"]
-    return "here" if (published == NOT_RUN).all() else "published"
-
-
-def _counts(verdicts: pd.Series, meanings: Mapping[str, str]) -> list[Count]:
-    counts = verdicts.value_counts()
-    return [
-        Count(words_of(word), int(counts.get(word, 0)), TONES[word], meaning)
-        for word, meaning in meanings.items()
+        f"Holm's correction; the furthest of each: {', '.join(named)}."
     ]
 
 
@@ -229,7 +172,7 @@ def standing(ranks: pd.DataFrame, loss: str) -> list[str]:
         others = field.loc[field["loss"] != loss, "run_seconds"].median()
         sentences.append(
             f"{row.dataset}, {rules}: {percent(row.mean)} "
-            f"[{percent(row.ci_low)}, {percent(row.ci_high)}], rank {row.rank:.0f} of {len(field)} "
+            f"{interval(row.ci_low, row.ci_high, percent)}, rank {row.rank:.0f} of {len(field)} "
             f"[{row.rank_low:.0f} to {row.rank_high:.0f}]; {row.run_seconds:.1f} s a run, "
             f"the field's median is {others:.1f} s"
         )
@@ -283,6 +226,11 @@ def best_losses(means: pd.DataFrame, study: Study, single: bool) -> str:
     return f"On {where} the highest mean {metric} was reached by {listed(parts)}."
 
 
+def _score(row: Any) -> str:
+    """Return the score of one row of means: "82.08 ± 0.51%, n=3"."""
+    return f"{mean_sd(row.mean, row.sd)}%, n={row.n}"
+
+
 def _most_often_best(means: pd.DataFrame, metric: str, study: Study) -> str:
     """Return which losses are best in how many of the conditions where at least two were run.
 
@@ -316,13 +264,14 @@ def _most_often_best(means: pd.DataFrame, metric: str, study: Study) -> str:
 
 def noise_shares(noise: pd.DataFrame, metric: str, study: Study) -> list[str]:
     """Return for each loss of a square which share of the variance each source makes."""
-    if noise.empty:
-        return []
-    own = noise[noise["metric"] == metric]
     sentences = []
-    for _, group in own.groupby([*CONDITION, "loss"], sort=False):
+    own = noise if noise.empty else noise[noise["metric"] == metric]
+    for _, group in own.groupby([*CONDITION, "loss"], sort=False) if len(own) else ():
         first, *_ = rows = list(records(group))
-        parts = [f"{row.source} {_share(row)}" for row in rows]
+        parts = [
+            f"{row.source} {100 * row.share:.0f}% [{100 * row.low:.0f}, {100 * row.high:.0f}]"
+            for row in rows
+        ]
         where = dataset_label(first.dataset, first.setting, first.split)
         loss, runs = loss_label(first.loss, study), count(int(first.runs), "run")
         sentences.append(
@@ -331,10 +280,6 @@ def noise_shares(noise: pd.DataFrame, metric: str, study: Study) -> list[str]:
             f"{listed(parts)}. Interaction is what sources do only together."
         )
     return sentences
-
-
-def _share(row: Any) -> str:
-    return f"{100 * row.share:.0f}% [{100 * row.low:.0f}, {100 * row.high:.0f}]"
 
 
 def baseline_differences(tests: pd.DataFrame, study: Study, single: bool) -> list[str]:
@@ -348,24 +293,20 @@ def baseline_differences(tests: pd.DataFrame, study: Study, single: bool) -> lis
         text = f"Nothing could be tested against {baseline}: that takes at least two common seeds."
         return [text] * single
     sure = tests[tests["significant"].map(is_true)]
-    conditions = len(tests.drop_duplicates(CONDITION))
-    over = f"{count(len(tests), 'comparison')} in {count(conditions, 'condition')}"
+    conditions = count(len(tests.drop_duplicates(CONDITION)), "condition")
+    number, left = count(len(tests), "comparison"), len(tests) - len(sure)
+    over = f"{number} in {conditions}"
     if sure.empty:
         return [
             f"Against {baseline}, after Holm's correction, no loss differs significantly in "
             f"{metric} ({over})."
         ]
-    left = len(tests) - len(sure)
     if not single:
-        total = tests["loss"].value_counts()
-        more = (
-            f"; no significant difference in the other {left} of {over}"
-            if left
-            else f", in all {over}"
-        )
+        more = f"; no significant difference in the other {left} of {over}"
         return [
             f"Significant differences to {baseline} in {metric} after Holm's correction, by "
-            f"condition: {_by_loss(sure, total, study)}{more}."
+            f"condition: {_by_loss(sure, tests['loss'].value_counts(), study)}"
+            f"{more if left else f', in all {over}'}."
         ]
     sizes = sorted(tests["batch_size"].unique())
     groups = {"higher": sure[sure["difference"] > 0], "lower": sure[sure["difference"] < 0]}
@@ -374,7 +315,7 @@ def baseline_differences(tests: pd.DataFrame, study: Study, single: bool) -> lis
         for word, group in groups.items()
         if len(group)
     ]
-    rest = f"; {left} of {count(len(tests), 'comparison')} show no significant difference"
+    rest = f"; {left} of {number} show no significant difference"
     return [
         f"Against {baseline}, after Holm's correction, {metric} is significantly "
         f"{' and '.join(ways)}{rest if left else ''}."
@@ -391,9 +332,8 @@ def _by_loss(sure: pd.DataFrame, total: pd.Series, study: Study) -> str:
     parts = []
     for loss in ranked[: 2 * NAMED_LOSSES]:
         words = [(word, n) for word, n in zip(("higher", "lower"), ways[loss], strict=True) if n]
-        told = ", ".join(f"{word} in {n}" for word, n in words) + f" of {total[loss]}"
-        told = words[0][0] if total[loss] == 1 else told
-        parts.append(f"{loss_label(loss, study)} ({told})")
+        text = ", ".join(f"{word} in {n}" for word, n in words) + f" of {total[loss]}"
+        parts.append(f"{loss_label(loss, study)} ({words[0][0] if total[loss] == 1 else text})")
     rest = len(ranked) - len(parts)
     return ", ".join([*parts, *[count(rest, "further setting")] * (rest > 0)])
 
@@ -426,25 +366,142 @@ def last_step(steps: pd.DataFrame, study: Study, single: bool) -> list[str]:
         f"{metric_label(last['metric'].iloc[0])} by "
     )
     if single or len(last) == 1:
-        tests = [_step(row) for row in last.sort_values("batch_size").itertuples()]
-        return [f"{text}{listed(tests)}."]
+        parts = []
+        for row in records(last.sort_values("batch_size")):
+            verdict = "significant" if is_true(row.significant) else "not significant"
+            verdict = "no test" if pd.isna(row.p_holm) else verdict
+            span = f" {interval(row.ci_low, row.ci_high)}".removesuffix(f" {DASH}")
+            change = f"{points(row.difference)} points{span}"
+            parts.append(f"{change} at batch size {row.batch_size} ({verdict})")
+        return [f"{text}{listed(parts)}."]
     sure = last[last["significant"].map(is_true)]
     up, down = (sure["difference"] > 0).sum(), (sure["difference"] < 0).sum()
     ways = [f"{word} in {number}" for word, number in (("up", up), ("down", down)) if number]
     span = f"{points(last['difference'].min())} to {points(last['difference'].max())} points"
-    told = ", ".join(ways) or "in none"
-    return [f"{text}{span} over {len(last)} conditions, significantly {told}."]
+    where = ", ".join(ways) or "in none"
+    return [f"{text}{span} over {len(last)} conditions, significantly {where}."]
 
 
-def _step(row: Any) -> str:
-    """Return "+1.20 points [+0.80, +1.60] at batch size 32 (significant)"."""
-    verdict = "significant" if is_true(row.significant) else "not significant"
-    verdict = "no test" if pd.isna(row.p_holm) else verdict
-    span = interval(row.ci_low, row.ci_high)
-    told = "" if span == DASH else f" {span}"
-    return f"{points(row.difference)} points{told} at batch size {row.batch_size} ({verdict})"
+class Count(NamedTuple):
+    """How often a word occurs, and what it means."""
+
+    name: str
+    number: int
+    tone: str
+    meaning: str = ""
 
 
-def _score(row: Any) -> str:
-    """Return the score of one row of means: "82.08 ± 0.51%, n=3"."""
-    return f"{mean_sd(row.mean, row.sd)}%, n={row.n}"
+def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
+    """Return (heading, label, counts) of runs by status, and of reference numbers and claims.
+
+    Finished runs are always there; numbers and claims only where the study has them.
+    """
+    found = inputs.runs["status"].value_counts()
+    runs = []
+    for status in STATUSES:
+        if status in found or status == "ok":
+            number = int(found.get(status, 0))
+            name = "finished" if status == "ok" else status
+            runs.append(Count(f"{name} {'run' if number == 1 else 'runs'}", number, TONES[status]))
+    shown, claims = [("Runs", "Runs by status", runs)], inputs.claims
+    if not inputs.verdicts.empty:
+        numbers = _counts(inputs.verdicts, VERDICTS)
+        shown.append(("Published and frozen numbers", "Verdicts on reference numbers", numbers))
+    if judged(claims):
+        reading, suite = claims_reading(claims), claims["paper"].str.startswith(THIS_SUITE).any()
+        here = "under their own conditions" if reading == "published" else ""
+        whose = f"Claims of the papers{' and of this study' if suite else ''}"
+        heading = f"{whose}, {here or 'tested on what was run here'}"
+        rows = claims[claims["reading"] == reading]
+        shown.append((heading, heading, _counts(rows, CLAIM_VERDICTS)))
+    return shown
+
+
+def _counts(table: pd.DataFrame, meanings: Mapping[str, str]) -> list[Count]:
+    found = table["verdict"].value_counts()
+    return [
+        Count(words_of(word), int(found.get(word, 0)), TONES[word], meaning)
+        for word, meaning in meanings.items()
+    ]
+
+
+def notices(inputs: Inputs) -> list[str]:
+    """Return every reason for caution, the gravest first; none for a complete, uniform study."""
+    finished = inputs.runs[inputs.runs["status"] == "ok"]
+    found = [*_unfinished(inputs), *_without_metric(inputs, finished)]
+    seeds = finished.groupby(["dataset", "setting", "loss", "batch_size"])["seed"].nunique()
+    if len(seeds) and seeds.max() == 1:
+        found.append(
+            "One seed only: there is no spread, no interval and no test, so no difference can be "
+            "judged."
+        )
+    recorded = [*inputs.provenance.get("errors", []), *inputs.provenance.get("warnings", [])]
+    found += [f"{text[:1].upper()}{text[1:]}." for text in recorded]
+    if not recorded:
+        for column, what in (("code_version", "code versions"), ("platform", "platforms")):
+            versions = sorted({str(value) for value in finished[column] if value})
+            if len(versions) > 1:
+                found.append(f"Runs of different {what}: {', '.join(versions)}.")
+    return [*found, *_of_references(inputs)]
+
+
+def _unfinished(inputs: Inputs) -> Iterator[str]:
+    runs = inputs.runs
+    if runs.empty:
+        yield "No run is recorded for this study: its grid is empty, or nothing was collected yet."
+        return
+    if unfinished := int(runs["status"].isin(UNFINISHED).sum()):
+        yield (
+            f"Partial results: {unfinished} of {count(len(runs), 'run')} have no usable result. "
+            "Means, tests and figures use the finished runs only and can change."
+        )
+    if diverged := int((runs["status"] == "diverged").sum()):
+        number = count(diverged, "run")
+        yield f"{number} diverged. They are results, listed below, and enter no mean."
+    if diverging := sorted(inputs.diverging):
+        names = [
+            f"{loss_label(loss, inputs.study)} ({dataset_name(dataset)}, batch size {size})"
+            for dataset, _, size, loss in diverging
+        ]
+        yield (
+            f"Losses that diverge in significantly more than one run of ten: {listed(names)}. They "
+            "lose their comparisons, whatever their other runs score."
+        )
+
+
+def _without_metric(inputs: Inputs, finished: pd.DataFrame) -> Iterator[str]:
+    """Yield a line for each metric of the study that some finished runs lack.
+
+    A dataset and setting may give none of a metric, as a block of a study may ask for fewer.
+    """
+    cell = ["dataset", "setting"]
+    runs = finished.groupby(cell)["run_id"].nunique()
+    for metric in inputs.study.metrics if len(finished) else ():
+        scores = inputs.scores[inputs.scores["metric"] == metric]
+        having = scores.groupby(cell)["run_id"].nunique()
+        if having.empty:
+            yield f"No finished run has {metric_label(metric)}, which the study needs."
+        elif lacking := int((runs.reindex(having.index) - having).sum()):
+            yield (
+                f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its "
+                "means, tests and figures are those of the others."
+            )
+
+
+def _of_references(inputs: Inputs) -> Iterator[str]:
+    """Yield notes where no number was measured as published, and on looks and changes."""
+    verdicts, state = inputs.verdicts, inputs.registered
+    published = verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+    if len(published) and (published["verdict"] == NOT_RUN).all():
+        datasets = [dataset_name(label) for label in sorted(inputs.runs["dataset"].unique())]
+        yield (
+            "Stand-in data: none of the published numbers was measured here, because their "
+            f"datasets were not run. What {listed(datasets) if datasets else 'this study'} shows "
+            "answers the same questions on other data and is no reproduction."
+        )
+    if number := 0 if verdicts.empty else int(verdicts["interim"].sum()):
+        words = "Interim: not all seeds of this look have ended, so nothing is final for"
+        yield f"{words} {count(number, 'reference number')}."
+    if state and state.changes:
+        shown = [*state.changes[:SHOWN], *["and more"] * (len(state.changes) > SHOWN)]
+        yield f"{state.words} {'; '.join(shown)}."

@@ -1,10 +1,9 @@
-"""The papers' figures of one study: which belong to it, and each drawn panel by panel."""
+"""The papers' figures and the sweeps, panel by panel: our marks, and published ones beside."""
 
 import math
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,11 +25,11 @@ from benchmark.report.drawing import (
     line,
     new_figure,
     plain,
+    rows_of,
     styled,
 )
 from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import confidence, loss_label, metric_label
-from benchmark.report.numbers import count, words_of
+from benchmark.report.labels import confidence, count, loss_label, metric_label, words_of
 from benchmark.report.records import Group, Part
 from benchmark.report.table import NothingToShow
 from benchmark.study import Study
@@ -52,11 +51,16 @@ Axes = Any
 
 def paper_figures(inputs: Inputs) -> Iterator[Part]:
     """Yield the papers' figures that the study has, then its sweeps on the embedded data."""
-    study, verdicts = inputs.study, claims_here(inputs.claims)
+    # {name of a claim: (where the paper says it, whether it holds here)}
+    verdicts = {
+        row.claim: (cite_statement(row.paper, row.stated_in), row.verdict)
+        for row in records(inputs.claims)
+        if row.reading == "here"
+    }
     marks = {each.figure: each for each in inputs.printed.figures}
     for figure in all_figures():
         if figure.name in marks:
-            make = partial(draw, figure, marks[figure.name], study, verdicts)
+            make = partial(draw, figure, marks[figure.name], inputs.study, verdicts)
             group: Group = "paper" if figure.source else "sweep"
             yield Part(figure.name, title_of(figure), group, make)
 
@@ -69,21 +73,17 @@ def title_of(figure: Figure) -> str:
     return f"{place}: {figure.title}"
 
 
-def claims_here(claims: pd.DataFrame) -> Claims:
-    """Return {name of a claim: (where the paper says it, whether it holds here)}."""
-    return {
-        row.claim: (cite_statement(row.paper, row.stated_in), row.verdict)
-        for row in records(claims)
-        if row.reading == "here"
-    }
-
-
 def draw(figure: Figure, marks: FigureMarks, study: Study, verdicts: Claims) -> Drawing:
     """Return the figure; a panel without runs says so. Raise NothingToShow when that holds for all.
 
     ``verdicts`` are those of the claims that a panel names, which stand above it.
     """
-    if not any(mark.side == OURS for mark in marks.marks):
+    data = pd.DataFrame(
+        [vars(mark) | {"series": series_of(mark, figure, study)} for mark in marks.marks],
+        columns=[*MARKS, "test_set", "loss", "batch_size"],
+    )
+    ours = data[data["side"] == OURS]
+    if ours.empty:
         raise NothingToShow(_reason(figure, marks.settings, study))
     columns = min(3, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
@@ -91,26 +91,49 @@ def draw(figure: Figure, marks: FigureMarks, study: Study, verdicts: Claims) -> 
         width = DOUBLE if columns > 1 else SINGLE + 1.2
         drawing, grid = new_figure(width, 2.4 * rows + 0.6, rows, columns)
         for number, (axes, panel) in enumerate(zip(grid.flat, figure.panels, strict=False)):
-            here = [mark for mark in marks.marks if mark.panel == number]
-            DRAWERS[figure.kind](axes, Drawn(panel, here, study))
-            axes.set_title("\n".join([panel.title, *_judged(panel, verdicts)]), loc="left")
-            if not any(mark.side == OURS for mark in here):
+            here = rows_of(data, panel=number)
+            DRAWERS[figure.kind](axes, panel, here, study)
+            axes.set_title("\n".join([panel.title, *_judged(panel, verdicts)]))
+            if not (here["side"] == OURS).any():
                 where = {"transform": axes.transAxes, "ha": "center", "va": "center"}
                 axes.text(0.5, 0.5, "not run", color=FAINT, **where)
         for axes in grid.flat[len(figure.panels) :]:
             axes.remove()
         # Published values end the legend in no colour of their own: they stand beside every series.
         legend_below(drawing, columns=4 if columns > 1 else 2, last=(PUBLISHED, published_key()))
-    data = pd.DataFrame([_row(mark, figure, study) for mark in marks.marks], columns=MARKS)
+    titles = dict(enumerate(panel.title for panel in figure.panels))
+    data = data[MARKS].assign(panel=data["panel"].map(titles))
     title, ours = title_of(figure), data[data["side"] == OURS]
-    alt = _alt(title, ours, figure)
+    listed = "; ".join(
+        f"{series} in panel '{panel}' from {part['value'].min():.1f} to {part['value'].max():.1f}"
+        for (panel, series), part in list(ours.groupby(["panel", "series"], sort=False))[:6]
+    )
+    alt = f"{title}. {metric_label(figure.panels[0].metric)}: {listed}."
     return Drawing(title, _caption(figure, data, study), alt, drawing, data)
 
 
-def _row(mark: Mark, figure: Figure, study: Study) -> dict[str, Any]:
+def series_of(mark: Mark, figure: Figure, study: Study) -> str:
+    """Return the name of the line that a mark belongs to, for a legend."""
     panel = figure.panels[mark.panel]
-    series = Drawn(panel, [], study).series(mark)
-    return {**vars(mark), "panel": panel.title, "series": series}
+    loss = loss_label(panel.loss, study)
+    if mark.batch_size is not None:
+        return f"batch size {mark.batch_size}"
+    if mark.loss != panel.loss:
+        return loss_label(mark.loss, study)
+    if panel.loss_against:
+        return f"{loss} over {loss_label(panel.loss_against, study)}"
+    alone = len(panel.test_sets) == 1 and not panel.parameter
+    return loss if alone else name_of_test_set(panel.test_sets[mark.test_set])
+
+
+def name_of_test_set(test_set: TestSet) -> str:
+    """Return a test set for a legend: "Revisited Oxford, medium"."""
+    words = load_vocabulary()
+    dataset, _, level = test_set.split.rpartition("_")
+    if dataset:
+        return f"{words.name('dataset', dataset)}, {level}"
+    name = words.name("dataset", test_set.dataset)
+    return f"{name}, {test_set.split}" if test_set.split else name
 
 
 def _judged(panel: Panel, verdicts: Claims) -> list[str]:
@@ -156,160 +179,99 @@ def _caption(figure: Figure, data: pd.DataFrame, study: Study) -> str:
     return text
 
 
-def _alt(title: str, ours: pd.DataFrame, figure: Figure) -> str:
-    metric = metric_label(figure.panels[0].metric)
-    listed = "; ".join(
-        f"{series} in panel '{panel}' from {part['value'].min():.1f} to {part['value'].max():.1f}"
-        for (panel, series), part in list(ours.groupby(["panel", "series"], sort=False))[:6]
-    )
-    return f"{title}. {metric}: {listed}."
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A panel with its marks, to be drawn for one study."""
-
-    panel: Panel
-    marks: list[Mark]
-    study: Study
-
-    def of(self, test_set: int, loss: str, side: str) -> list[Mark]:
-        """Return the marks of one line."""
-        key = (test_set, loss, side)
-        return [each for each in self.marks if (each.test_set, each.loss, each.side) == key]
-
-    def series(self, mark: Mark) -> str:
-        """Return the name of the line that a mark belongs to, for a legend."""
-        panel = self.panel
-        loss = loss_label(panel.loss, self.study)
-        if mark.batch_size is not None:
-            return f"batch size {mark.batch_size}"
-        if mark.loss != panel.loss:
-            return loss_label(mark.loss, self.study)
-        if panel.loss_against:
-            return f"{loss} over {loss_label(panel.loss_against, self.study)}"
-        alone = len(panel.test_sets) == 1 and not panel.parameter
-        return loss if alone else name_of_test_set(panel.test_sets[mark.test_set])
-
-
-def sweep(axes: Axes, drawn: Drawn) -> None:
+def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
     """Draw the score against a hyperparameter or the batch size, one line per test set."""
-    panel, alone = drawn.panel, len(drawn.panel.test_sets) == 1
-    spread, positions = _spread(panel), []
+    alone, log = len(panel.test_sets) == 1, panel.x == BATCH_SIZE or panel.scale == "log"
+    middle, positions = (len(panel.test_sets) - 1) / 2, set()
     for number, (_, each) in enumerate(zip(panel.test_sets, SERIES, strict=False)):
         style = line(panel.loss if alone else each)
-        style = {**style, "linestyle": "none"} if panel.words else style
-        ours = drawn.of(number, panel.loss, OURS)
-        if ours:
-            style = {**style, "label": drawn.series(ours[0])}
-            _errorbar(axes, ours, style, factor=spread[number])
-        printed = drawn.of(number, panel.loss, PUBLISHED)
-        _published(axes, printed, style["color"], style["marker"])
-        positions += [mark.x for mark in (*ours, *printed) if mark.x is not None]
+        style |= {"linestyle": "none"} if panel.words else {}
+        ours, printed = _lines(marks, panel.loss, number)
+        # factors keep the series apart on a logarithmic axis
+        _errorbar(axes, ours, style, 1.04 ** (number - middle) if log else 1.0)
+        _published(axes, printed, style)
+        positions |= {*ours["x"], *printed["x"]}
         if panel.baseline:
-            _baseline(axes, drawn, number)
+            own, named = line(panel.baseline), loss_label(panel.baseline, study)
+            ours, printed = _lines(marks, panel.baseline, number)
+            for value in ours["value"]:
+                level = {"color": own["color"], "linestyle": own["linestyle"]}
+                axes.axhline(value, **level, label=f"{named} alone")
+            for value in printed["value"]:
+                level = {"color": own["color"], "linestyle": ":", "linewidth": 0.8}
+                axes.axhline(value, **level, label=f"{named} alone, published")
     if panel.words:
-        labels = [plain(words).replace(" ", "\n", 1) for words in panel.words.values()]
-        axes.set_xticks(range(len(labels)), labels)
-        axes.set_xlim(-0.5, len(labels) - 0.5)
-    elif panel.x == BATCH_SIZE or panel.scale == "log":
-        _log_axis(axes, set(positions))
+        _named_ticks(axes, [words.replace(" ", "\n", 1) for words in panel.words.values()])
+    elif log:
+        _log_axis(axes, positions)
     axes.set_xlabel("batch size (images)" if panel.x == BATCH_SIZE else panel.label)
     axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
 
 
-def gain(axes: Axes, drawn: Drawn) -> None:
+def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
     """Draw the gain of one loss over another in percent of the latter, against batch size."""
     axes.axhline(0, color=INK, linewidth=0.7)
-    panel, style = drawn.panel, line(drawn.panel.loss)
-    ours, printed = (drawn.of(0, panel.loss, side) for side in (OURS, PUBLISHED))
-    if ours:
-        _errorbar(axes, ours, {**style, "label": drawn.series(ours[0])})
-    _published(axes, printed, style["color"], style["marker"])
-    _log_axis(axes, {mark.x for mark in (*ours, *printed) if mark.x is not None})
+    style = line(panel.loss)
+    ours, printed = _lines(marks, panel.loss)
+    _errorbar(axes, ours, style)
+    _published(axes, printed, style)
+    _log_axis(axes, {*ours["x"], *printed["x"]})
     axes.set_xlabel("batch size (images)")
     axes.set_ylabel(f"gain in {metric_label(panel.metric)} (%)")
 
 
-def convergence(axes: Axes, drawn: Drawn) -> None:
+def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
     """Draw the test score against the epoch, one curve per batch size."""
     from matplotlib import colormaps
 
-    sizes = sorted({mark.batch_size for mark in drawn.marks if mark.batch_size is not None})
+    sizes = sorted(marks["batch_size"].dropna().unique())
     for number, size in enumerate(sizes):
-        curve = [mark for mark in drawn.marks if mark.batch_size == size]
-        epochs = [mark.x for mark in curve]
+        curve = rows_of(marks, batch_size=size)
         colour = colormaps[_LEVELS](0.85 * number / max(1, len(sizes) - 1))
-        low, high = ([getattr(mark, end) for mark in curve] for end in ("low", "high"))
-        axes.fill_between(epochs, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.plot(
-            epochs,
-            [mark.value for mark in curve],
-            color=colour,
-            marker="osD^vP<>"[number % 8],
-            markevery=max(1, len(curve) // 8),
-            label=drawn.series(curve[0]),
-        )
+        band = {"color": colour, "alpha": 0.15, "linewidth": 0}
+        axes.fill_between(curve["x"], curve["low"], curve["high"], **band)
+        style = {"color": colour, "marker": "osD^vP<>"[number % 8]}
+        every, label = max(1, len(curve) // 8), curve["series"].iloc[0]
+        axes.plot(curve["x"], curve["value"], markevery=every, label=label, **style)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
-    axes.set_ylabel(f"{metric_label(drawn.panel.metric)} (%)")
+    axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
 
 
-def effect(axes: Axes, drawn: Drawn) -> None:
+def effect(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
     """Draw the paired difference of two settings, one mark per test set."""
     axes.axhline(0, color=INK, linewidth=0.7)
-    if drawn.marks:
-        _errorbar(axes, drawn.marks, {**line(drawn.panel.loss), "linestyle": "none"})
-    labels = [plain(name_of_test_set(each)).replace(", ", "\n") for each in drawn.panel.test_sets]
-    axes.set_xticks(range(len(labels)), labels)
-    axes.set_xlim(-0.5, len(labels) - 0.5)
-    axes.set_ylabel(f"difference in {metric_label(drawn.panel.metric)} (points)")
+    style = line(panel.loss) | {"linestyle": "none"}
+    _errorbar(axes, marks.assign(series=None), style)
+    _named_ticks(axes, [name_of_test_set(each).replace(", ", "\n") for each in panel.test_sets])
+    axes.set_ylabel(f"difference in {metric_label(panel.metric)} (points)")
 
 
-def name_of_test_set(test_set: TestSet) -> str:
-    """Return a test set for a legend: "Revisited Oxford, medium"."""
-    words = load_vocabulary()
-    dataset, _, level = test_set.split.rpartition("_")
-    if dataset:
-        return f"{words.name('dataset', dataset)}, {level}"
-    name = words.name("dataset", test_set.dataset)
-    return f"{name}, {test_set.split}" if test_set.split else name
+DRAWERS = {"sweep": sweep, "gain": gain, "convergence": convergence, "effect": effect}
 
 
-def _errorbar(axes: Axes, marks: list[Mark], style: dict[str, Any], factor: float = 1.0) -> Any:
-    bars = [
-        [0.0 if mark.low is None else mark.value - mark.low for mark in marks],
-        [0.0 if mark.high is None else mark.high - mark.value for mark in marks],
-    ]
-    x = [mark.x * factor for mark in marks if mark.x is not None]
-    return axes.errorbar(x, [mark.value for mark in marks], yerr=bars, **style)
+def _lines(marks: pd.DataFrame, loss: str, test_set: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return our marks and the published ones of a loss on a test set."""
+    ours, printed = (
+        rows_of(marks, test_set=test_set, loss=loss, side=side) for side in (OURS, PUBLISHED)
+    )
+    return ours, printed
 
 
-def _published(axes: Axes, printed: list[Mark], colour: str, marker: str) -> None:
-    if printed:
-        axes.plot(
-            [mark.x for mark in printed],
-            [mark.value for mark in printed],
-            color=colour,
-            marker=marker,
-            linestyle="none",
-            markersize=6.5,
-            markerfacecolor="none",
-            markeredgewidth=0.9,
-            label=PUBLISHED,
-        )
+def _errorbar(axes: Axes, marks: pd.DataFrame, style: dict[str, Any], factor: float = 1.0) -> None:
+    """Draw marks with their intervals, if there are any, at ``factor`` times their x."""
+    if len(marks):
+        low, high = marks["value"] - marks["low"], marks["high"] - marks["value"]
+        bars = [low.astype(float).fillna(0), high.astype(float).fillna(0)]
+        label = marks["series"].iloc[0]
+        axes.errorbar(marks["x"] * factor, marks["value"], yerr=bars, label=label, **style)
 
 
-def _baseline(axes: Axes, drawn: Drawn, test_set: int) -> None:
-    """Draw the score of the baseline as a level line, and its published value as a thin one."""
-    loss = drawn.panel.baseline
-    style, label = line(loss), loss_label(loss, drawn.study)
-    for mark in drawn.of(test_set, loss, OURS):
-        level = {"color": style["color"], "linestyle": style["linestyle"]}
-        axes.axhline(mark.value, **level, label=f"{label} alone")
-    for mark in drawn.of(test_set, loss, PUBLISHED):
-        level = {"color": style["color"], "linestyle": ":", "linewidth": 0.8}
-        axes.axhline(mark.value, **level, label=f"{label} alone, published")
+def _published(axes: Axes, printed: pd.DataFrame, style: dict[str, Any]) -> None:
+    open_mark = {"linestyle": "none", "markersize": 6.5, "markerfacecolor": "none"}
+    open_mark |= {"color": style["color"], "marker": style["marker"], "markeredgewidth": 0.9}
+    if len(printed):
+        axes.plot(printed["x"], printed["value"], **open_mark, label=PUBLISHED)
 
 
 def published_key() -> Any:
@@ -321,11 +283,9 @@ def published_key() -> Any:
     )
 
 
-def _spread(panel: Panel) -> list[float]:
-    """Return factors that keep the series apart on a logarithmic axis; none on a linear one."""
-    count = len(panel.test_sets)
-    apart = 1.04 if panel.x == BATCH_SIZE or panel.scale == "log" else 1.0
-    return [apart ** (number - (count - 1) / 2) for number in range(count)]
+def _named_ticks(axes: Axes, names: list[str]) -> None:
+    axes.set_xticks(range(len(names)), [*map(plain, names)])
+    axes.set_xlim(-0.5, len(names) - 0.5)
 
 
 def _log_axis(axes: Any, found: set[float]) -> None:
@@ -356,6 +316,3 @@ def _tick(value: float) -> str:
     """Return a number; powers of ten from 1000 on are 10 with an exponent, to save room."""
     text = f"{value:g}"
     return f"10{str(len(text) - 1).translate(_RAISED)}" if re.fullmatch(r"10{3,}", text) else text
-
-
-DRAWERS = {"sweep": sweep, "gain": gain, "convergence": convergence, "effect": effect}

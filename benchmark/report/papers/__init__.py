@@ -1,1 +1,0 @@
-"""The printed tables and figures of papers, filled from our runs."""
