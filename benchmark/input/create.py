@@ -1,6 +1,7 @@
-"""One input per image set: image files, or images in memory with one augmentation for a batch."""
+"""Inputs turn image numbers into tensors: of files, or of images in memory batch by batch."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,9 +12,37 @@ from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.recipe import InputConfig, check_input
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
-from benchmark.input.base import Input, normalisation
-from benchmark.input.files import FileInput
 from benchmark.input.views import resize
+
+
+class Input(ABC):
+    """Turns image numbers into float tensors (B, C, H, W) in channels-last memory, normalised."""
+
+    @abstractmethod
+    def train_batches(
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
+    ) -> Iterator[torch.Tensor]:
+        """Yield the augmented tensors of ``batches[start:]``.
+
+        An image depends only on (seed, epoch, number of the batch, place in it).
+        """
+
+    @abstractmethod
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
+        """Yield batches of all images in order, without augmentation; ``scale``: of their sides."""
+
+
+def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return mean and standard deviation as (1, C, 1, 1).
+
+    One value holds for all channels; grey takes the first of several.
+    """
+
+    def shaped(values: Sequence[float]) -> torch.Tensor:
+        channel_values = list(values) * channels if len(values) == 1 else values[:channels]
+        return torch.tensor(channel_values, dtype=torch.float32).view(1, channels, 1, 1)
+
+    return shaped(config.mean), shaped(config.std)
 
 
 def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Input:
@@ -37,6 +66,8 @@ def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Inp
     unresized = config.augmentation == "none" and config.resize in (None, side)
     if fits and (config.augmentation == "affine_noise" or unresized):
         return PixelInput(image_set, config, channels)
+    from benchmark.input.files import FileInput
+
     return FileInput(image_set, config, channels)
 
 
@@ -46,11 +77,19 @@ class PixelInput(Input):
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.config, self.channels = config, channels
         pixels = np.asarray(image_set.pixels)
-        if pixels.shape[-1] != channels:
-            pixels = pixels.repeat(channels, axis=-1) if pixels.shape[-1] == 1 else _grey(pixels)
+        if pixels.shape[-1] == 1:
+            pixels = pixels.repeat(channels, axis=-1)
+        elif pixels.shape[-1] != channels:  # the ITU-R 601 luma, as PIL computes it
+            weights = np.array([0.299, 0.587, 0.114], dtype=np.float32)
+            luma = np.rint(pixels.astype(np.float32) @ weights)
+            pixels = luma[..., None].astype(np.uint8)
         self._pixels = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2)
         self._mean, self._std = normalisation(config, channels)
-        self._coordinates = _coordinates(*self._pixels.shape[-2:])
+        # the homogeneous pixel centres (3, H * W) between -1 and 1: x, y, 1
+        height, width = self._pixels.shape[-2:]
+        grid = F.affine_grid(torch.eye(2, 3)[None], [1, 1, height, width], align_corners=False)
+        ones = torch.ones(height * width, 1)
+        self._coordinates = torch.cat([grid.view(-1, 2), ones], 1).T.contiguous()
 
     def train_batches(
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
@@ -95,15 +134,3 @@ class PixelInput(Input):
             noise = torch.randn(moved.shape, generator=generator)
             moved = moved.add_(noise, alpha=config.noise)
         return moved
-
-
-def _coordinates(height: int, width: int) -> torch.Tensor:
-    """Return the homogeneous pixel centres (3, H * W) between -1 and 1: x, y, 1."""
-    whole = F.affine_grid(torch.eye(2, 3)[None], [1, 1, height, width], align_corners=False)
-    return torch.cat([whole.view(-1, 2), torch.ones(height * width, 1)], 1).T.contiguous()
-
-
-def _grey(pixels: np.ndarray) -> np.ndarray:
-    """Return the ITU-R 601 luma (N, H, W, 1) of colour pixels, as PIL computes it."""
-    weights = np.array([0.299, 0.587, 0.114], dtype=np.float32)
-    return np.rint(pixels.astype(np.float32) @ weights)[..., None].astype(np.uint8)

@@ -6,7 +6,7 @@ process as uint8 through shared memory and become floats directly in the batch.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,8 +18,7 @@ from benchmark.core.interrupts import ignore_interrupts
 from benchmark.core.recipe import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
-from benchmark.datasets.io.images import Picture
-from benchmark.input.base import Input, normalisation
+from benchmark.input.create import Input, normalisation
 from benchmark.input.views import Size, View, eval_view, train_view
 
 PIECE = 16  # images that a worker decodes at a time
@@ -50,11 +49,17 @@ class FileInput(Input):
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.image_set, self.config, self.channels = image_set, config, channels
-        self._mean, self._std = (
-            values.view(-1).numpy() for values in normalisation(config, channels)
-        )
-        self._loader: DataLoader | None = None
+        self._mean, self._std = (v.view(-1).numpy() for v in normalisation(config, channels))
         self._jobs: list[Job] = []  # of now; the loader reads them at each start
+        self._loader = DataLoader(  # its workers live from one use to the next
+            _Views(image_set, config, channels),
+            batch_size=None,
+            sampler=self._jobs,
+            num_workers=config.workers,
+            persistent_workers=config.workers > 0,
+            prefetch_factor=AHEAD if config.workers else None,
+            worker_init_fn=_leave_interrupts_to_parent,
+        )
 
     def train_batches(
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
@@ -83,43 +88,24 @@ class FileInput(Input):
             for number, batch in enumerate(batches, first)
             for at in range(0, len(batch), PIECE)
         ]
-        pieces = iter(self._loader_of_pieces())
+        pieces = iter(self._loader)
         for batch in batches:
-            yield self._batch(len(batch), pieces)
-
-    def _batch(self, size: int, pieces: Iterator[torch.Tensor | str]) -> torch.Tensor:
-        """Return the next ``size`` images, uint8 in ``pieces``, as floats (B, C, H, W)."""
-        for start in range(0, size, PIECE):
-            piece = next(pieces)
-            if isinstance(piece, str):
-                raise DataError(piece)
-            if start == 0:
-                height, width = piece.shape[1:3]
-                # a row of a batch in memory is a sequence of pixels with their channels
-                mean, std = (np.tile(values, width) for values in (self._mean, self._std))
-                # numpy asks for large pages: faults of small ones are a third of the cost
-                rows = np.empty((size, height, width * self.channels), np.float32)
-            for pixels, row in zip(piece.flatten(2).numpy(), rows[start:], strict=False):
-                # one image at a time stays in the cache, and leaves the other cores to the workers
-                np.divide(pixels, np.float32(255), out=row)
-                np.divide(np.subtract(row, mean, out=row), std, out=row)
-        batch = torch.from_numpy(rows).view(size, height, width, self.channels)
-        return batch.permute(0, 3, 1, 2)
-
-    def _loader_of_pieces(self) -> DataLoader:
-        """Return the loader of the jobs; its workers live from one use to the next."""
-        if self._loader is None:
-            workers = self.config.workers
-            self._loader = DataLoader(
-                _Views(self.image_set, self.config, self.channels),
-                batch_size=None,
-                sampler=self._jobs,
-                num_workers=workers,
-                persistent_workers=workers > 0,
-                prefetch_factor=AHEAD if workers else None,
-                worker_init_fn=_leave_interrupts_to_parent,
-            )
-        return self._loader
+            for start in range(0, len(batch), PIECE):
+                piece = next(pieces)
+                if isinstance(piece, str):
+                    raise DataError(piece)
+                if start == 0:
+                    height, width = piece.shape[1:3]
+                    # a row of a batch in memory is a sequence of pixels with their channels
+                    mean, std = (np.tile(values, width) for values in (self._mean, self._std))
+                    # numpy asks for large pages: faults of small ones are a third of the cost
+                    rows = np.empty((len(batch), height, width * self.channels), np.float32)
+                for pixels, row in zip(piece.flatten(2).numpy(), rows[start:], strict=False):
+                    # one image at a time stays in the cache, and leaves other cores to workers
+                    np.divide(pixels, np.float32(255), out=row)
+                    np.divide(np.subtract(row, mean, out=row), std, out=row)
+            tensor = torch.from_numpy(rows).view(len(batch), height, width, self.channels)
+            yield tensor.permute(0, 3, 1, 2)
 
 
 def _leave_interrupts_to_parent(_worker: int) -> None:
@@ -145,48 +131,28 @@ class _Views(Dataset):
             return str(error)
 
     def _view(self, job: Job, offset: int) -> torch.Tensor:
-        """Return the view of one image, decoded as the recipe wants it."""
-        number, opener = job.numbers[offset], cast(Any, self.image_set.opener)
-        choice = _Choice(job, job.offset + offset, self.config)
-        if self.config.decoding == "reduced" and hasattr(opener, "reduced"):
-            image = opener.reduced(number, choice)
-        elif self.config.decoding == "stored" and hasattr(opener, "stored"):
-            image = opener.stored(number)
-            choice(_size(image))
+        """Return the view of one image, chosen by its size and decoded as the recipe wants it."""
+        view: View
+
+        def divisor(size: Size) -> int:
+            nonlocal view
+            if job.seed is None:
+                view = eval_view(size, self.config, job.scale)
+            else:
+                place = job.epoch, job.batch, job.offset + offset
+                generator = np.random.default_rng(derive(job.seed, "augmentation", *place))
+                view = train_view(size, self.config, generator)
+            return view.divisor
+
+        number, opener = job.numbers[offset], self.image_set.opener
+        open_part: Any = getattr(opener, self.config.decoding, self.image_set.image)
+        if self.config.decoding == "reduced" and open_part != self.image_set.image:
+            picture = open_part(number, divisor)
         else:
-            image = self.image_set.image(number)
-            choice(_size(image))
-        return choice.view.of(_in_mode(image, self.mode))
-
-
-def _size(picture: Picture) -> Size:
-    if isinstance(picture, np.ndarray):
-        return picture.shape[1], picture.shape[0]
-    return picture.size
-
-
-def _in_mode(picture: Picture, mode: str) -> Picture:
-    """Return the picture as RGB or as grey, ``mode`` L; pixels are RGB."""
-    if isinstance(picture, np.ndarray):
-        return picture if mode == "RGB" else Image.fromarray(picture).convert(mode)
-    return picture if picture.mode == mode else picture.convert(mode)
-
-
-class _Choice:
-    """Chooses the view of one image when its size is known, before it is decoded."""
-
-    view: View
-
-    def __init__(self, job: Job, rank: int, config: InputConfig):
-        """``rank``: position of the image in its batch."""
-        self.job, self.rank, self.config = job, rank, config
-
-    def __call__(self, size: Size) -> int:
-        """Return the number by which the sides of the image may be divided."""
-        job = self.job
-        if job.seed is None:
-            self.view = eval_view(size, self.config, job.scale)
-        else:
-            seed = derive(job.seed, "augmentation", job.epoch, job.batch, self.rank)
-            self.view = train_view(size, self.config, np.random.default_rng(seed))
-        return self.view.divisor
+            picture = open_part(number)
+            divisor(picture.shape[1::-1] if isinstance(picture, np.ndarray) else picture.size)
+        if isinstance(picture, np.ndarray):  # RGB
+            picture = picture if self.mode == "RGB" else Image.fromarray(picture).convert("L")
+        elif picture.mode != self.mode:
+            picture = picture.convert(self.mode)
+        return view.of(picture)

@@ -21,16 +21,13 @@ from benchmark.core.recipe import InputConfig
 Size = tuple[int, int]  # width, height
 TRIES = 10  # attempts to fit a random crop before the centre is taken
 DIVISORS = (8, 4, 2)  # of the sides of a JPEG, which its transform can be inverted to directly
-COLOURS = ("brightness", "contrast", "saturation", "hue")
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom
 
 
 def pixels_of(picture: Image.Image | np.ndarray) -> torch.Tensor:
     """Return the pixels, uint8 (H, W, C)."""
-    if isinstance(picture, Image.Image):
-        picture = np.array(picture)
-    pixels = torch.from_numpy(picture)
+    pixels = torch.from_numpy(np.array(picture) if isinstance(picture, Image.Image) else picture)
     return pixels if pixels.ndim == 3 else pixels.unsqueeze(-1)
 
 
@@ -48,47 +45,6 @@ def resize(pixels: torch.Tensor, size: Size) -> torch.Tensor:
     return resized.permute(0, 2, 3, 1).reshape(*pixels.shape[:-3], height, width, -1)
 
 
-def turn(pixels: torch.Tensor, degrees: float) -> torch.Tensor:
-    """Return uint8 (H, W, C) pixels turned counter-clockwise about their centre, corners black."""
-    picture = Image.fromarray(pixels.squeeze(-1).numpy())
-    return pixels_of(picture.rotate(degrees, Image.Resampling.BILINEAR))
-
-
-@dataclass(frozen=True)
-class Jitter:
-    """A change of colours: steps in the order in which they are applied.
-
-    steps    name and amount: factors of brightness, contrast and saturation, 1 for no change, and
-             a shift of the hue as a share of the colour circle, 0 for no change
-    """
-
-    steps: tuple[tuple[str, float], ...]
-
-    @staticmethod
-    def draw(generator: np.random.Generator, limits: dict[str, float]) -> Jitter | None:
-        """Return a jitter within ``limits``, largest changes by name; None when all are 0.
-
-        Factors are uniform between 1 - limit (at least 0) and 1 + limit, shifts of the hue between
-        - limit and limit, and the order is random, as in torchvision's ColorJitter.
-        """
-        names = [name for name, limit in limits.items() if limit]
-        if not names:
-            return None
-        steps = []
-        for number in generator.permutation(len(names)).tolist():
-            name, limit = names[number], limits[names[number]]
-            low, high = (-limit, limit) if name == "hue" else (max(0.0, 1 - limit), 1 + limit)
-            steps.append((name, float(generator.uniform(low, high))))
-        return Jitter(tuple(steps))
-
-    def of(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Return the changed pixels, uint8 (H, W, C); grey has no saturation and no hue."""
-        picture = Image.fromarray(pixels.squeeze(-1).numpy())
-        for name, amount in self.steps:
-            picture = _CHANGES[name](picture, amount)
-        return pixels_of(picture)
-
-
 def _shift_hue(picture: Image.Image, share: float) -> Image.Image:
     if picture.mode == "L":
         return picture
@@ -97,7 +53,8 @@ def _shift_hue(picture: Image.Image, share: float) -> Image.Image:
     return Image.merge("HSV", (Image.fromarray(shifted), saturation, value)).convert("RGB")
 
 
-_CHANGES: dict[str, Callable[[Image.Image, float], Image.Image]] = {
+# by factors, 1 for no change; the hue by a share of the colour circle, 0 for no change
+CHANGES: dict[str, Callable[[Image.Image, float], Image.Image]] = {
     "brightness": lambda picture, factor: ImageEnhance.Brightness(picture).enhance(factor),
     "contrast": lambda picture, factor: ImageEnhance.Contrast(picture).enhance(factor),
     "saturation": lambda picture, factor: ImageEnhance.Color(picture).enhance(factor),
@@ -112,8 +69,9 @@ class View:
     resized    size that the whole image is brought to first
     box        what is cut out of that and then brought to ``size``
     mirrored   whether left and right are exchanged
-    degrees    by how much the resized image is turned before it is cut
-    jitter     change of colours at last
+    degrees    by how much the resized image is turned before it is cut, corners black
+    jitter     changes of colours at last, as ``CHANGES`` names them, and their amounts, in order;
+               grey has no saturation and no hue
     """
 
     full: Size
@@ -122,7 +80,7 @@ class View:
     size: Size
     mirrored: bool = False
     degrees: float = 0.0
-    jitter: Jitter | None = None
+    jitter: tuple[tuple[str, float], ...] = ()
 
     @property
     def divisor(self) -> int:
@@ -154,11 +112,17 @@ class View:
                 picture = divided.resize(self.resized, Image.Resampling.BILINEAR, box=extent)
             pixels = resize(pixels_of(picture), self.resized)
             if self.degrees:
-                pixels = turn(pixels, self.degrees)
+                turned = Image.fromarray(pixels.squeeze(-1).numpy())
+                pixels = pixels_of(turned.rotate(self.degrees, Image.Resampling.BILINEAR))
             pixels = resize(pixels[top:bottom, left:right], self.size)
         if self.mirrored:
             pixels = pixels.flip(1)
-        return pixels if self.jitter is None else self.jitter.of(pixels)
+        if self.jitter:
+            shown = Image.fromarray(pixels.squeeze(-1).numpy())
+            for name, amount in self.jitter:
+                shown = CHANGES[name](shown, amount)
+            pixels = pixels_of(shown)
+        return pixels
 
 
 def train_view(size: Size, config: InputConfig, generator: np.random.Generator) -> View:
@@ -170,24 +134,33 @@ def train_view(size: Size, config: InputConfig, generator: np.random.Generator) 
     if config.resize is not None and config.train_resize != "none":
         resized = resized_size(size, config.resize, square=config.train_resize == "square")
     if config.crop == "random":
-        box = random_box(resized, side, generator)
+        left, top = (int(generator.integers(0, length - side + 1)) for length in resized)
+        box = left, top, left + side, top + side
     else:
         box = random_resized_box(resized, config, generator)
     mirrored = config.flip and generator.random() < 0.5
     degrees = generator.uniform(-config.rotation, config.rotation) if config.rotation else 0.0
-    jitter = Jitter.draw(generator, {name: getattr(config, name) for name in COLOURS})
-    return View(size, resized, box, (side, side), mirrored, degrees, jitter)
+    # as torchvision's ColorJitter: factors within the limit of 1, and in random order
+    limits = [(name, limit) for name in CHANGES if (limit := getattr(config, name))]
+    jitter = []
+    for number in generator.permutation(len(limits)).tolist():
+        name, limit = limits[number]
+        low, high = (-limit, limit) if name == "hue" else (max(0.0, 1 - limit), 1 + limit)
+        jitter.append((name, float(generator.uniform(low, high))))
+    return View(size, resized, box, (side, side), mirrored, degrees, tuple(jitter))
 
 
 def eval_view(size: Size, config: InputConfig, scale: float = 1.0) -> View:
     """Return the evaluation view, brought to ``scale`` times its sides.
 
-    It is the centre of the resized image, or the whole of it at its native size.
+    It is the centre of the resized image, or the whole of it at its native size, shrunk to
+    ``max_side`` where it is larger.
     """
     side = config.image_size
     if config.native_size:
-        resized = shrunk_size(size, config.max_side)
-        box = (0, 0, *resized)
+        shrink = min(1.0, (config.max_side or max(size)) / max(size))
+        whole_width, whole_height = (max(1, round(shrink * length)) for length in size)
+        resized, box = (whole_width, whole_height), (0, 0, whole_width, whole_height)
     else:
         resized = resized_size(size, config.resize or side, square=not config.keep_aspect)
         left, top = (round((length - side) / 2) for length in resized)
@@ -199,25 +172,10 @@ def eval_view(size: Size, config: InputConfig, scale: float = 1.0) -> View:
 
 def resized_size(size: Size, side: int, *, square: bool) -> Size:
     """Return the size of a square, or with the shorter side ``side``, the other rounded down."""
-    if square:
-        return side, side
-    width, height = size
+    width, height = (1, 1) if square else size
     if width <= height:
         return side, int(side * height / width)
     return int(side * width / height), side
-
-
-def shrunk_size(size: Size, max_side: int | None) -> Size:
-    """Return the size itself, or that with the longer side ``max_side`` where it is larger."""
-    scale = min(1.0, (max_side or max(size)) / max(size))
-    width, height = (max(1, round(scale * length)) for length in size)
-    return width, height
-
-
-def random_box(size: Size, side: int, generator: np.random.Generator) -> Box:
-    """Return a square of ``side`` pixels anywhere in an image that holds it."""
-    left, top = (int(generator.integers(0, length - side + 1)) for length in size)
-    return left, top, left + side, top + side
 
 
 def random_resized_box(size: Size, config: InputConfig, generator: np.random.Generator) -> Box:

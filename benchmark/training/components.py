@@ -23,8 +23,7 @@ from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
 from benchmark.datasets.base import Dataset, ImageSet
-from benchmark.input.base import Input
-from benchmark.input.create import create_input
+from benchmark.input.create import Input, create_input
 from benchmark.input.samplers import Sampler, create_sampler
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss

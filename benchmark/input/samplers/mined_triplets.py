@@ -1,6 +1,5 @@
 """Triplets of an anchor, a positive and a hard negative, mined from a pool of embeddings."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +7,7 @@ import numpy as np
 from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.core.seeding import derive
-from benchmark.input.samplers import SAMPLERS
-from benchmark.input.samplers.base import Sampler
+from benchmark.input.samplers import SAMPLERS, Sampler
 
 OF_TRIPLET = 3  # images
 BLOCK = 512  # rows of distances at a time
@@ -41,12 +39,11 @@ class MinedTripletsSampler(Sampler):
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
         """Return the problem of an epoch that is no whole number of batches."""
-        if config.triplets % batch_size == 0:
-            return []
-        return [
+        words = (
             f"{config.triplets} triplets of an epoch are no whole number of batches of "
             f"{batch_size} triplets; choose a divisor of {config.triplets}"
-        ]
+        )
+        return [words] if config.triplets % batch_size else []
 
     def pool(self, number: int) -> np.ndarray:
         """Return the images (N,) to embed for epoch ``number``."""
@@ -84,7 +81,9 @@ class MinedTripletsSampler(Sampler):
         Of an anchor only as many of the farthest positives and nearest negatives can take part.
         """
         keep, found = self.config.hardest, []
-        for anchor, distances in enumerate(_squared_distances(embeddings)):
+        blocks = (embeddings[at : at + BLOCK] for at in range(0, len(embeddings), BLOCK))
+        rows = (row for block in blocks for row in 2 - 2 * block @ embeddings.T)
+        for anchor, distances in enumerate(rows):  # squared, to all unit rows
             same = labels == labels[anchor]
             negatives = np.flatnonzero(~same)
             same[anchor] = False
@@ -101,9 +100,3 @@ class MinedTripletsSampler(Sampler):
             )
             found.append((triplets, losses.ravel()[order]))
         return found
-
-
-def _squared_distances(rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the squared distances (N,) of each of the unit rows (N, D) to all of them."""
-    for start in range(0, len(rows), BLOCK):
-        yield from 2 - 2 * rows[start : start + BLOCK] @ rows.T

@@ -19,15 +19,7 @@ from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener
 from benchmark.input.create import create_input
-from benchmark.input.views import (
-    Jitter,
-    View,
-    eval_view,
-    pixels_of,
-    random_resized_box,
-    train_view,
-    turn,
-)
+from benchmark.input.views import View, eval_view, random_resized_box, train_view
 from benchmark.models.vision_ops import prepare_torchvision
 
 DRAWS = 2000
@@ -155,7 +147,7 @@ def test_rotation_is_torchvisions(transforms, root):
     picture = Image.open(root / _file("4:3", "rgb"))
     bilinear = transforms.InterpolationMode.BILINEAR
     theirs = transforms.functional.rotate(picture, 17.0, interpolation=bilinear)
-    assert _gap(turn(pixels_of(picture), 17.0), theirs) == 0
+    assert _gap(_changed(picture, degrees=17.0), theirs) == 0
 
 
 def test_rotations_are_uniform_up_to_the_limit(transforms):
@@ -174,13 +166,13 @@ def test_rotations_are_uniform_up_to_the_limit(transforms):
 def test_colour_changes_are_torchvisions(transforms, root, name, amount):
     picture = Image.open(root / _file("4:3", "rgb"))
     theirs = getattr(transforms.functional, f"adjust_{name}")(picture, amount)
-    assert _gap(Jitter(((name, amount),)).of(pixels_of(picture)), theirs) == 0
+    assert _gap(_changed(picture, jitter=((name, amount),)), theirs) == 0
 
 
 def test_jitters_are_drawn_as_torchvision_does(transforms):
     limits = {"brightness": 0.4, "contrast": 0.2, "saturation": 1.5, "hue": 0.1}
-    generator = np.random.default_rng(7)
-    ours = [dict(Jitter.draw(generator, limits).steps) for _ in range(DRAWS)]
+    config, generator = InputConfig(augmentation="crop_flip", **limits), np.random.default_rng(7)
+    ours = [dict(train_view((300, 300), config, generator).jitter) for _ in range(DRAWS)]
     torch.manual_seed(8)
     jitter = transforms.ColorJitter(**limits)
     bounds = [getattr(jitter, name) for name in limits]
@@ -192,9 +184,9 @@ def test_jitters_are_drawn_as_torchvision_does(transforms):
 
 
 def test_grey_images_are_jittered_in_brightness_alone():
-    grey = torch.full((4, 4, 1), 100, dtype=torch.uint8)
-    assert torch.equal(Jitter((("hue", 0.3), ("saturation", 0.1))).of(grey), grey)
-    assert Jitter((("brightness", 0.5),)).of(grey).unique().tolist() == [50]
+    grey = Image.new("L", (4, 4), 100)
+    assert _changed(grey, jitter=(("hue", 0.3), ("saturation", 0.1))).unique().tolist() == [100]
+    assert _changed(grey, jitter=(("brightness", 0.5),)).unique().tolist() == [50]
 
 
 def test_options_that_are_0_draw_nothing():
@@ -203,8 +195,15 @@ def test_options_that_are_0_draw_nothing():
         train_view((400, 300), config, np.random.default_rng(1))
         for config in (RECIPES["FastAP"], dataclasses.replace(RECIPES["FastAP"], rotation=9.0))
     )
-    assert plain.jitter is None and plain.degrees == 0.0 != turned.degrees
+    assert plain.jitter == () and plain.degrees == 0.0 != turned.degrees
     assert (plain.box, plain.mirrored) == (turned.box, turned.mirrored)
+
+
+def _changed(picture, **changes):
+    """Return the whole picture, turned or with other colours."""
+    return View(picture.size, picture.size, (0, 0, *picture.size), picture.size, **changes).of(
+        picture
+    )
 
 
 def _file(shape, kind):
