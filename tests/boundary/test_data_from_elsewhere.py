@@ -141,10 +141,11 @@ def test_weights_with_code_are_refused(legacy, nested):
 @pytest.mark.parametrize(
     "content", [b"", b"hello", b"PK\x03\x04" + bytes(99), call("os", "system")]
 )
-def test_files_that_are_no_weights_are_refused(content):
-    Path("w.pt").write_bytes(content)
-    with pytest.raises(DataError, match=r"w\.pt is not a state dict"):
-        read_checkpoint("w.pt")
+@pytest.mark.parametrize("name", ["w.pt", "w.safetensors"])
+def test_files_that_are_no_weights_are_refused(name, content):
+    Path(name).write_bytes(content)
+    with pytest.raises(DataError, match=rf"{name} is not a state dict"):
+        read_checkpoint(name)
 
 
 SOP = "image_id class_id super_class_id path\n"

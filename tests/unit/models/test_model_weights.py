@@ -49,6 +49,15 @@ def test_a_checkpoint_may_hold_the_weights_of_the_head(tmp_path):
             model_of(checkpoint=path, embedding_dim=width)
 
 
+def test_a_file_of_safetensors_has_the_weights_of_one_of_torch(tmp_path):
+    from safetensors.torch import save_file
+
+    source, path = model_of(seed=7).backbone.state_dict(), tmp_path / "weights.safetensors"
+    save_file(source, path)
+    got = model_of(checkpoint=str(path)).backbone.state_dict()
+    assert all(torch.equal(got[key], value) for key, value in source.items())
+
+
 def test_counters_of_batches_may_be_missing(tmp_path):
     state = {
         k: v for k, v in model_of(seed=7).backbone.state_dict().items() if "num_batches" not in k
@@ -216,7 +225,7 @@ def test_layer_norm_standardises_what_reaches_the_head():
 
 def test_torchvision_imports_whether_or_not_its_operators_load():
     code = (
-        "from benchmark.models.vision_ops import prepare_torchvision as prepare; prepare(); "
+        "from benchmark.models.torchvision import prepare_torchvision as prepare; prepare(); "
         "assert not prepare(); import torchvision, torch; print(hasattr(torch.ops.torchvision, "
         "'nms'))"
     )

@@ -9,7 +9,7 @@ from tiny_runs import tiny_spec, write_spec_in
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
-from benchmark.models.weight_facts import weight_facts
+from benchmark.models.backbone import weight_facts
 from benchmark.training.run import train
 
 IMAGES = torch.rand(2, 3, 64, 64)

@@ -10,10 +10,9 @@ import torch
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import ModelConfig
-from benchmark.models.backbone import _create
+from benchmark.models.backbone import _create, weight_facts
 from benchmark.models.embedding import NativePooling
-from benchmark.models.vision_ops import prepare_torchvision
-from benchmark.models.weight_facts import weight_facts
+from benchmark.models.torchvision import prepare_torchvision
 from benchmark.study import load_study
 from benchmark.study.recipes import input_problems
 

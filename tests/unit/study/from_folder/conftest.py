@@ -26,7 +26,7 @@ def flowers(tmp_path: Path) -> Path:
 def init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Returns a function that calls ``folder init`` in a folder of its own, without the packaged
     weights."""
-    monkeypatch.setattr("benchmark.models.packaged.at_hand", lambda: False)
+    monkeypatch.setattr("benchmark.models.weights.package_at_hand", lambda: False)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return lambda *arguments: CliRunner().invoke(app, ["folder", "init", *map(str, arguments)])

