@@ -17,7 +17,7 @@ def _cores(text: str) -> str:
     """Return the number as it is: with 0 cores Snakemake waits for ever, and cannot be stopped."""
     if text == "all" or (text.isdecimal() and 1 <= int(text) <= MAX_THREADS):
         return text
-    raise typer.BadParameter(f"'{text}' is no number of cores; allowed: 1 to {MAX_THREADS}, all")
+    raise typer.BadParameter(f"'{text}' is not a number of cores; allowed: 1 to {MAX_THREADS}, all")
 
 
 Cores = Annotated[str, typer.Option(help="CPU cores to use, or 'all'", callback=_cores)]

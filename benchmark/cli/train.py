@@ -148,7 +148,7 @@ def _check(spec: Path) -> None:
         )
     if not spec.is_file():
         raise RunError(
-            f"--spec {spec} is no file; 'python -m benchmark specs STUDY' writes the "
+            f"--spec {spec} is not a file; 'python -m benchmark specs STUDY' writes the "
             "specifications of a study, 'python -m benchmark plan STUDY' says which runs are left"
         )
 

@@ -63,7 +63,7 @@ def meaning(path: Path) -> str:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
-        raise ConfigError(str(path), [f"is no Python source: {error}"]) from error
+        raise ConfigError(str(path), [f"is not Python source: {error}"]) from error
     parts: list[str] = []
     _walk(tree, parts)
     return "".join(parts)

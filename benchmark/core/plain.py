@@ -117,7 +117,7 @@ class _Reader:
             if not form.fullmatch(node.value):
                 shown = f"{node.value:.60}"
                 raise YamlError(
-                    f"{shown}{line} is no plain decimal number; write digits alone, as in 10 or "
+                    f"{shown}{line} is not a plain decimal number; write digits alone, as in 10 or "
                     "0.5, without leading zeros, '_', ':' or a base; as a text, put it into "
                     f"quotes: '{shown}'"
                 )
@@ -140,7 +140,7 @@ class _Reader:
             line = name.start_mark.line + 1
             if name.tag not in (f"{_TAG}str", f"{_TAG}merge"):
                 shown = name.value if isinstance(name.value, str) else f"a {name.id}"
-                raise YamlError(f"the key {shown} in line {line} is no text; put it into quotes")
+                raise YamlError(f"the key {shown} in line {line} is not text; put it into quotes")
             below = f"{key}.{name.value}".strip(".")
             if name.value in first:
                 words = f"key given twice, first in line {first[name.value]}; keep one"

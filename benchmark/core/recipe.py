@@ -433,7 +433,7 @@ def check_input(config: InputConfig, channels: int) -> list[Problem]:
         ("scale", config.scale, MOST_RATIO),
     ):
         if len(values) != 2 or not 1 / MOST_RATIO**2 <= values[0] <= values[1] <= highest:
-            words = f"{values} is no range; give two increasing numbers from {1 / MOST_RATIO**2:g}"
+            words = f"{values} is not a range; give two rising numbers from {1 / MOST_RATIO**2:g}"
             words = f"{words} to {highest:g}"
             found.append(Problem(words, key))
     return found

@@ -53,7 +53,7 @@ class Folder(DatasetLoader):
         """Return the dataset; raise DataError with all problems of the layout, then of the rest."""
         findings = Findings("folder", Path(self.config.root))
         if not findings.root.is_dir():
-            findings.fail("it is no directory; give the parent of the class folders as root")
+            findings.fail("it is not a directory; give the parent of the class folders as root")
         table = (self._read_csv if self.config.split_csv else self._read_folders)(findings)
         findings.stop()
         large = table["label"].map(table["label"].value_counts()) >= self.config.min_images

@@ -11,4 +11,4 @@ class Untrained(Loss):
     """Stand where a loss stands in a study; its runs have no epochs (``training.epochs: 0``)."""
 
     def forward(self, *batch, **options):
-        raise RunError(f"'{UNTRAINED}' is no loss to train with; set training.epochs to 0")
+        raise RunError(f"'{UNTRAINED}' is not a loss to train with; set training.epochs to 0")

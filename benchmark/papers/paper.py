@@ -88,7 +88,7 @@ def _as_in_recipes(value: str) -> str:
         problem = "blank or a comment"
     except YamlError as error:
         problem = str(error)
-    raise ValueError(f"is no value of a recipe ({problem}); put a text into quotes")
+    raise ValueError(f"is not a value of a recipe ({problem}); put a text into quotes")
 
 
 Stated = Annotated[str, BeforeValidator(_as_in_recipes)]

@@ -120,7 +120,7 @@ def question(
     def score(option: str, text: str) -> float:
         value = number(option, text, "62.4")
         if value < 0 or value > 100:
-            problems.append(f"{option}: {text} is no score; scores are 0 to 100 percent")
+            problems.append(f"{option}: {text} is not a score; scores are 0 to 100 percent")
         elif 0 < value <= 1:
             words = f"looks like a fraction; scores are in percent, such as {100 * value:g}"
             problems.append(f"{option}: {text} {words}")

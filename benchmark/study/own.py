@@ -202,7 +202,7 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     budgets = rules.budgets if rules else ()
     problems = []
     if loss.suffix != ".py" or not loss.is_file():
-        problems.append("is no Python file with a loss; see docs/adding.md")
+        problems.append("is not a Python file with a loss; see docs/adding.md")
     elif name in load_catalogue():
         problems.append(f"'{name}' is a loss already; give yours, and its file, another name")
     elif made and copy.is_file() and meaning(loss) != meaning(copy):

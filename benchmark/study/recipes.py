@@ -211,7 +211,9 @@ def input_problems(recipe: Recipe) -> list[Problem]:
     side, patch, fixed = view.image_size, facts["patch"], facts["fixed_side"]
     if patch and side % patch:
         near = sorted({max(side // patch, 1) * patch, (side // patch + 1) * patch})
-        words = f"{side} is no multiple of the patches of '{model.backbone}', {patch} pixels; give "
+        words = (
+            f"{side} is not a multiple of the patches of '{model.backbone}', {patch} pixels; give "
+        )
         found.append(Problem(words + " or ".join(map(str, near)), "input.image_size"))
     if fixed and not patch and side != fixed:
         words = f"{side} is not the side that '{model.backbone}' takes; give {fixed}"

@@ -107,7 +107,7 @@ def test_a_file_to_write_is_looked_at_before_anything_is_computed(tmp_path, word
 def test_cores_are_a_number_or_all(verb, cores, tmp_path):
     what = "smoke" if verb == "run" else str(tmp_path / "mine.py")
     done = CliRunner().invoke(app, [verb, what, "--cores", cores, "--results", str(tmp_path)])
-    assert done.exit_code == 2 and "is no number of cores" in done.output
+    assert done.exit_code == 2 and "is not a number of cores" in done.output
 
 
 @pytest.mark.parametrize("words", [["--root", ""], ["--root="], [""]])

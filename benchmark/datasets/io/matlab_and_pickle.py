@@ -35,7 +35,7 @@ def whole_numbers(values: Any) -> np.ndarray:
 def texts(values: Any) -> list[str]:
     """Return the texts of a cell; raise ValueError for other values."""
     if not all(isinstance(value, str) for value in values):
-        raise ValueError("its names are no texts")
+        raise ValueError("its names are not text")
     return [str(value) for value in values]
 
 

@@ -161,8 +161,8 @@ def unpack(archive: Path, into: Path) -> None:
         if isinstance(error, OSError) and error.errno is not None:  # gzip reports damage without
             raise DataError(f"cannot unpack {archive}: {error}; free some space") from error
         raise DamagedError(
-            f"{archive} is no archive (tar, tar.gz, tgz, zip), or is cut off, damaged, encrypted "
-            f"or unsafe ({error}); nothing was kept of it: fetch it again"
+            f"{archive} is not an archive (tar, tar.gz, tgz, zip), or is cut off, damaged, "
+            f"encrypted or unsafe ({error}); nothing was kept of it: fetch it again"
         ) from error
 
 

@@ -40,7 +40,7 @@ class MinedTripletsSampler(Sampler):
     def check(cls, config: Config, batch_size: int) -> list[str]:
         """Return the problem of an epoch that is no whole number of batches."""
         words = (
-            f"{config.triplets} triplets of an epoch are no whole number of batches of "
+            f"{config.triplets} triplets of an epoch are not a whole number of batches of "
             f"{batch_size} triplets; choose a divisor of {config.triplets}"
         )
         return [words] if config.triplets % batch_size else []

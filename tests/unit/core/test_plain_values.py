@@ -18,14 +18,14 @@ YAML_REFUSED = {
     "a set": ("!!set {a}", "the tag !!set"),
     "itself": ("a: &x [*x]", "contains itself in line 1"),
     "10^12 values in 12 lines": (BILLIONS, "more than 1,000,000 values, by aliases"),
-    "5,000 digits": (f"a: {'9' * 5000}", "is no plain decimal number"),
+    "5,000 digits": (f"a: {'9' * 5000}", "is not a plain decimal number"),
     "nesting that would overflow the stack": ("[" * 200_000, "more than 50 levels of nesting"),
-    "a number as a key": ("1: 2", "the key 1 in line 1 is no text"),
-    "a list as a key": ("? [a]\n: 1", "the key a sequence in line 1 is no text"),
+    "a number as a key": ("1: 2", "the key 1 in line 1 is not text"),
+    "a list as a key": ("? [a]\n: 1", "the key a sequence in line 1 is not text"),
     "a merge of a number": ("<<: 3", "expected a mapping or list of mappings"),
     "an unknown alias": ("a: *x", "undefined alias in line 1, column 4"),
     "two documents": ("--- 1\n--- 2", "another document in line 2"),
-    "no number": ("a: !!int x", "x in line 1 is no plain decimal number"),
+    "no number": ("a: !!int x", "x in line 1 is not a plain decimal number"),
     "a NUL": ("a\0: 1", "control characters are not allowed"),
 }
 
@@ -62,7 +62,7 @@ def test_a_number_that_programs_read_as_different_ones_is_refused(number):
         parse_yaml(f"#\na: [1, {number}]")
     written = number.split()[-1]
     assert str(caught.value) == (
-        f"{written} in line 2 is no plain decimal number; write digits alone, as in 10 or 0.5, "
+        f"{written} in line 2 is not a plain decimal number; write digits alone, as in 10 or 0.5, "
         f"without leading zeros, '_', ':' or a base; as a text, put it into quotes: '{written}'"
     )
     assert parse_yaml(f"a: '{written}'")[0] == {"a": written}

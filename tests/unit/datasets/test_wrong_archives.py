@@ -271,7 +271,7 @@ def test_clusters_of_images_without_names_are_refused(make):
         root / "retrieval-SfM-120k-imagenames-clusterids.mat",
         {"cids": np.arange(9.0), "cluster": np.ones((1, 9))},
     )
-    assert "its names are no texts" in message("sfm120k", root)
+    assert "its names are not text" in message("sfm120k", root)
 
 
 @pytest.mark.parametrize("content", [b"no matrix", b""])

@@ -130,5 +130,5 @@ def test_evaluation_without_gradient_gives_the_same_value():
 
 
 def test_the_loss_of_untrained_networks_says_what_to_set_when_it_is_trained_with():
-    with pytest.raises(RunError, match=r"is no loss to train with; set training\.epochs to 0"):
+    with pytest.raises(RunError, match=r"is not a loss to train with; set training\.epochs to 0"):
         create_loss(UNTRAINED)(unit_rows(24), LABELS)

@@ -98,7 +98,7 @@ def test_a_text_that_no_recipe_could_hold_is_named_by_file_line_and_column(tmp_p
     problems: list[str] = []
     read_facts(tmp_path, problems)
     assert len(problems) == 1, problems
-    assert f"fidelity.csv, line 3, column {column}: is no value of a recipe" in problems[0]
+    assert f"fidelity.csv, line 3, column {column}: is not a value of a recipe" in problems[0]
     assert "put a text into quotes" in problems[0] and len(problems[0]) < 500
 
 

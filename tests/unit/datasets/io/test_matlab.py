@@ -23,7 +23,7 @@ def test_numbers_and_cells_of_text_are_read(tmp_path, compressed, dtype):
     cids, cluster = read_matlab(write(tmp_path / "a.mat", compressed, dtype), "cids", "cluster")
     assert texts(cids) == ["abc", "d", "ü" * 40]
     assert whole_numbers(cluster).tolist() == [1, 1, 2]
-    with pytest.raises(ValueError, match="no texts"):
+    with pytest.raises(ValueError, match="not text"):
         texts(cluster)
 
 

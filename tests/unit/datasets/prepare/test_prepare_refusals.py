@@ -21,7 +21,7 @@ from benchmark.datasets.io.sources import parse_source
 def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path):
     page = tmp_path / "img.zip"
     page.write_text("<!doctype html><title>Sign in</title>")
-    with pytest.raises(BenchmarkError, match=r"img\.zip is no archive"):
+    with pytest.raises(BenchmarkError, match=r"img\.zip is not an archive"):
         command("prepare", "inshop", "--source", page, "--root", tmp_path / "root")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BenchmarkError, match="is not of dataset 'cub'; expected: CUB_200_2011"):

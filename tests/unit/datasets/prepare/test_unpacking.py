@@ -136,4 +136,4 @@ def test_owners_and_modes_of_the_archive_are_not_taken_over(tmp_path, into):
 def test_what_is_no_archive_is_reported(tmp_path, into, content):
     path = tmp_path / "a.tgz"
     path.write_bytes(content)
-    refused(path, into, "is no archive")
+    refused(path, into, "is not an archive")

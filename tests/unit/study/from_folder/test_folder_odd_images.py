@@ -105,5 +105,5 @@ def test_a_thousand_classes_are_listed_in_linear_time(tmp_path):
 
 def test_a_file_instead_of_a_folder_is_said_to_be_one(tmp_path):
     save(tmp_path / "a.png")
-    with pytest.raises(DataError, match="is no directory; give the parent"):
+    with pytest.raises(DataError, match="is not a directory; give the parent"):
         load_dataset("folder", {"root": str(tmp_path / "a.png")})
