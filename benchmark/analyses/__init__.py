@@ -1,4 +1,4 @@
-"""Analyses behind the losses: one file each, from a context to a figure, a table and findings.
+"""Analyses behind the losses, each from a context to a figure, a table and findings.
 
 An analysis is registered with ``@ANALYSES.register("name", display="Title", places=(...))`` on a
 function ``build(context) -> Analysis``, which may train and import torch: asking for names and

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding, listed, rising, shades, table
-from benchmark.analyses.context import Context
-from benchmark.analyses.gap import batch_ap
+from benchmark.analyses.analysis import Analysis, Claim, Context, listed, rising, shades, table
+from benchmark.analyses.decomposability_gap import batch_ap
 from benchmark.core.seeding import derive
 from benchmark.report.drawing import DOUBLE, STYLES, Drawing, legend_below, line, new_figure, styled
 from benchmark.report.labels import loss_name
@@ -83,8 +82,8 @@ def build(context: Context) -> Analysis:
     steps = data[data["loss"] == TRAINED]
     per_step = steps.pivot_table(index=["seed", "step"], columns="width", values="error")
     always = float((per_step.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).mean())
-    claims = [
-        finding(
+    claims: list[Claim] = [
+        (
             "smaller_tau_is_tighter",
             "Smooth-AP Fig. 4",
             "a smaller tau gives a smaller approximation error",
@@ -92,7 +91,7 @@ def build(context: Context) -> Analysis:
             f"{listed(smooth['width'])}; the order is so in {100 * always:.0f}% of the steps.",
             rising(list(smooth["error"])),
         ),
-        finding(
+        (
             "sup_ap_is_an_upper_bound",
             "ROADMAP Sec. 3.1, property 1",
             "SupAP's loss is never below the AP loss",
@@ -164,7 +163,7 @@ def trained_tau(context: Context) -> Analysis:
     by_seed = own.pivot_table(index="seed", columns="trained", values="error").to_numpy()
     always = sum(rising(list(row)) for row in by_seed)
     diagonal = means.to_numpy().diagonal().tolist()
-    claim = finding(
+    claim: Claim = (
         "smaller_tau_is_tighter_in_its_own_training",
         "Smooth-AP Fig. 4",
         "a training with a smaller tau has a smaller approximation error",

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding, table
-from benchmark.analyses.context import Context
+from benchmark.analyses.analysis import Analysis, Claim, Context, table
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.report.drawing import COLOURS, DOUBLE, FAINT, INK, Drawing, new_figure, styled
 
@@ -74,8 +73,8 @@ def build(context: Context) -> Analysis:
     hard, random = (data[data["strategy"] == name] for name in STRATEGIES)
     means = [float(each["hard negative"].mean()) for each in (hard, random)]
     halves = float((hard["easy negative"] == size // 2).mean())
-    claims = [
-        finding(
+    claims: list[Claim] = [
+        (
             "random_batches_have_fewer_hard_negatives",
             "FastAP supplement A",
             "under random sampling the chances of seeing hard negatives are much lower",
@@ -83,7 +82,7 @@ def build(context: Context) -> Analysis:
             f"and {means[1]:.1f} under random sampling.",
             means[1] < means[0] / 2,
         ),
-        finding(
+        (
             "every_hard_batch_has_one_structure",
             "FastAP supplement A and Fig. 6",
             "under hard sampling half of the batch are easy negatives, for every query",

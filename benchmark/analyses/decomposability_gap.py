@@ -1,15 +1,23 @@
 """How much better the AP looks in batches than over the whole test set, by loss."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding, judged, rising, table
-from benchmark.analyses.context import Context, Recording, doubled
-from benchmark.analyses.gap import Batch, calibrated_bounds, draw_batches, gap, mean_ap, plain_bound
+from benchmark.analyses.analysis import (
+    Analysis,
+    Claim,
+    Context,
+    Recording,
+    doubled,
+    judged,
+    rising,
+    table,
+)
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
 from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
@@ -26,16 +34,132 @@ from benchmark.report.drawing import (
     styled,
 )
 from benchmark.report.labels import loss_name
-from benchmark.report.records import Finding
 from benchmark.stats.intervals import t_interval
 
 QUERIES = 800  # a fixed sample of the test set
+BATCHES = 4  # of one query at most: Eq. 9 is evaluated in all their orders
 ROUNDING = 1e-12
 TITLE = "Decomposability gap"
 LOSSES = (PLAIN, CALIBRATED)
 MEASURED = "measured in batches of"
 COLUMNS = ["query", "measured_at", "gap", "own_gap", "perfect", "plain", "calibrated", "worst"]
 BOUNDS = {"own_gap": "gap of the batches", "worst": "Eq. 9, worst order", "plain": "Eq. 8"}
+
+
+def average_precision(positive: np.ndarray, negative: np.ndarray) -> float:
+    """Return the AP of one query with scores (P,) of positives and (N,) of negatives: mean r+ / r.
+
+    Ranks count the items at or above a score: tied items have the worst of their ranks, as in the
+    losses.
+    """
+    own, others = np.sort(-positive), np.sort(-negative)
+    # In ascending negated scores, what lies left of a score or on it ranks at or above it.
+    rank_positive = np.searchsorted(own, own, side="right")
+    rank_negative = np.searchsorted(others, own, side="right")
+    return float(np.mean(rank_positive / (rank_positive + rank_negative)))
+
+
+def ap_loss(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Return 1 - AP of scores (R,) of which those of ``positive`` (R,) are relevant."""
+    return 1 - average_precision(scores[positive], scores[~positive])
+
+
+def value_and_gradient(loss: Any, scores: np.ndarray, positive: np.ndarray) -> tuple[Any, Any]:
+    """Return 1 - AP (...,) of scores (..., R) as a loss has it, and its gradient (..., R)."""
+    import torch
+
+    leaf = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
+    rows = torch.atleast_2d(leaf)
+    values = loss.query_losses(rows, torch.tensor(positive).expand(len(rows), -1))
+    values.sum().backward()
+    assert leaf.grad is not None
+    return values.detach().numpy().reshape(leaf.shape[:-1])[()], leaf.grad.numpy()
+
+
+def batch_ap(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the AP (B,) of every row of (B, B) scores over the other rows; NaN if no positive."""
+    result = np.full(len(labels), np.nan)
+    for query, row in enumerate(scores):
+        same = labels == labels[query]
+        negative = row[~same]
+        same[query] = False
+        if same.any():
+            result[query] = average_precision(row[same], negative)
+    return result
+
+
+class Batch(NamedTuple):
+    """Scores of the positives (P,) and negatives (N,) that one query meets in one batch."""
+
+    positive: np.ndarray
+    negative: np.ndarray
+
+    @property
+    def perfect(self) -> bool:
+        """Return whether the batch is ranked perfectly, which both bounds assume."""
+        return bool(self.positive.min() > self.negative.max())
+
+
+def mean_ap(batches: Sequence[Batch]) -> float:
+    """Return the mean AP of the query over the batches."""
+    return float(np.mean([average_precision(*batch) for batch in batches]))
+
+
+def gap(batches: Sequence[Batch]) -> float:
+    """Return Eq. 6: the mean AP over the batches minus the AP over all of them together."""
+    return mean_ap(batches) - average_precision(*map(np.concatenate, zip(*batches, strict=True)))
+
+
+def plain_bound(batches: Sequence[Batch]) -> float:
+    """Return Eq. 8: the gap of perfect batches, each ranked below the one before."""
+    total, positives, negatives = 0.0, 0, 0
+    for batch in batches:
+        ranks = np.arange(1, len(batch.positive) + 1) + positives
+        total += float(np.sum(ranks / (ranks + negatives)))
+        positives += len(batch.positive)
+        negatives += len(batch.negative)
+    return 1.0 - total / positives
+
+
+def calibrated_bounds(batches: Sequence[Batch], alpha: float, beta: float) -> tuple[float, float]:
+    """Return Eq. 9 for the batches in the order given, and for the worst of all their orders.
+
+    It counts positives at or above ``alpha`` and negatives above ``beta``, and depends on the
+    order of the batches, which the paper leaves open.
+    """
+    counts = [
+        (int(np.sum(own >= alpha)), len(own), int(np.sum(others > beta)), len(others))
+        for own, others in batches
+    ]
+    bounds = []
+    # batches with equal counts may change places: few orders differ
+    for order in dict.fromkeys(permutations(counts)):
+        total, good, positives, bad, negatives = 0.0, 0, 0, 0, 0  # of the batches before
+        for here_good, here_positives, here_bad, here_negatives in order:
+            for rank in range(1, here_good + 1):
+                total += (rank + good) / (rank + good + bad)
+            for rank in range(here_good + 1, here_positives + 1):
+                total += (rank + positives) / (rank + positives + negatives)
+            good, positives = good + here_good, positives + here_positives
+            bad, negatives = bad + here_bad, negatives + here_negatives
+        bounds.append(1.0 - total / positives)
+    return bounds[0], max(bounds)
+
+
+def draw_batches(rng: np.random.Generator, scores: Batch, size: int, each: int) -> list[Batch]:
+    """Return up to ``BATCHES`` disjoint batches of ``size`` scores with ``each`` positives.
+
+    Return none when not even two fit.
+    """
+    parts = (each, size - each)
+    count = min(BATCHES, *(len(row) // part for row, part in zip(scores, parts, strict=True)))
+    if count < 2:
+        return []
+    drawn = [
+        rng.permutation(row)[: count * part].reshape(count, part)
+        for row, part in zip(scores, parts, strict=True)
+    ]
+    return [Batch(*pair) for pair in zip(*drawn, strict=True)]
 
 
 def measure(
@@ -107,12 +231,12 @@ def build(context: Context) -> Analysis:
     )
 
 
-def _by_batch_size(means: pd.DataFrame) -> Finding:
+def _by_batch_size(means: pd.DataFrame) -> Claim:
     curves = 100 * means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean().unstack()
     falls = [rising(list(-curve)) for curve in curves.to_numpy()]
     first, last = curves.columns[0], curves.columns[-1]
     low, high = curves[first], curves[last]
-    return finding(
+    return (
         "larger_batches",
         "ROADMAP Sec. 4, ablation study",
         "the gap is larger, the smaller the batches are against the dataset",
@@ -123,14 +247,14 @@ def _by_batch_size(means: pd.DataFrame) -> Finding:
     )
 
 
-def _decreases(means: pd.DataFrame) -> Iterator[Finding]:
+def _decreases(means: pd.DataFrame) -> Iterator[Claim]:
     table10 = [each for each in load_papers()["roadmap2021"].table("table10") if each.metric == GAP]
     printed = " and ".join(f"{each.text}% ({each.row_label})" for each in table10)
     for size, part in means[means["trained_at"] == means["measured_at"]].groupby("trained_at"):
         gaps = part.pivot(index="seed", columns="loss", values="gap")
         plain, calibrated = (100 * gaps[loss].mean() for loss in LOSSES)
         decrease, holds = judged(100 * (1 - gaps[CALIBRATED] / gaps[PLAIN]), "+.1f")
-        yield finding(
+        yield (
             f"decrease_at_{size}",
             "ROADMAP v2 Table 10",
             "adding calibration to SupAP decreases the gap",
@@ -141,7 +265,7 @@ def _decreases(means: pd.DataFrame) -> Iterator[Finding]:
         )
 
 
-def _bound_claims(bounds: pd.DataFrame) -> list[Finding]:
+def _bound_claims(bounds: pd.DataFrame) -> list[Claim]:
     if bounds.empty:
         return []
     own = bounds["own_gap"]
@@ -152,7 +276,7 @@ def _bound_claims(bounds: pd.DataFrame) -> list[Finding]:
     less = bounds["plain"] - bounds["worst"]
     tighter, looser = float((less > ROUNDING).mean()), float((less < -ROUNDING).mean())
     return [
-        finding(
+        (
             "eq8_holds",
             "ROADMAP Eq. 8",
             "the gap lies between 0 and the bound of Eq. 8",
@@ -160,7 +284,7 @@ def _bound_claims(bounds: pd.DataFrame) -> list[Finding]:
             f"below 0 and {plain} one above Eq. 8.",
             not negative and not plain,
         ),
-        finding(
+        (
             "eq9_holds",
             "ROADMAP Eq. 9",
             "the gap lies below the bound of Eq. 9",
@@ -168,7 +292,7 @@ def _bound_claims(bounds: pd.DataFrame) -> list[Finding]:
             f"{worst} in their worst order.",
             not drawn and not worst,
         ),
-        finding(
+        (
             "eq9_is_tighter",
             "ROADMAP Sec. 3.2",
             "the bound of Eq. 9 is tighter than that of Eq. 8",
@@ -248,7 +372,7 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int], runs: str
 def _intervals(part: pd.DataFrame) -> pd.DataFrame:
     """Return mean and t interval over seeds of the gap in points, by measuring batch size."""
     by_size = part.groupby("measured_at")["gap"]
-    found = [{"batch_size": size, **vars(t_interval(100 * gaps))} for size, gaps in by_size]
+    found = [{"batch_size": size, **t_interval(100 * gaps)._asdict()} for size, gaps in by_size]
     return pd.DataFrame(found)
 
 

@@ -7,8 +7,16 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, finding, judged, listed, rising, table
-from benchmark.analyses.context import Context, doubled
+from benchmark.analyses.analysis import (
+    Analysis,
+    Claim,
+    Context,
+    doubled,
+    judged,
+    listed,
+    rising,
+    table,
+)
 from benchmark.report.drawing import (
     DOUBLE,
     SERIES,
@@ -20,7 +28,6 @@ from benchmark.report.drawing import (
     new_figure,
     styled,
 )
-from benchmark.report.records import Finding
 
 TITLE = "Operating region of the sigmoid"
 TRAINED = "smooth_ap"
@@ -139,12 +146,12 @@ def build(context: Context) -> Analysis:
     )
 
 
-def _claim(data: pd.DataFrame, kind: str, words: str) -> Finding:
+def _claim(data: pd.DataFrame, kind: str, words: str) -> Claim:
     trained = data[data["source"] == "trained"]
     by_size = 100 * trained.pivot(index="seed", columns="batch_size", values=kind)
     means = by_size.mean()
     change, holds = judged(by_size[means.index[-1]] - by_size[means.index[0]], "+.2f")
-    return finding(
+    return (
         kind,
         "Smooth-AP Fig. S7(a)",
         f"the share in the operating region rises with the batch size ({words})",

@@ -61,8 +61,7 @@ def analyse(
         raise ConfigError("analyse", [f"NAME is missing (allowed: {allowed})"])
     names = ANALYSES.names() if name == ALL else [ANALYSES[name].name]
 
-    from benchmark.analyses.analysis import make
-    from benchmark.analyses.context import Context
+    from benchmark.analyses.analysis import Context, make
 
     chosen = load(study, results)
     base = out or chosen.folder(results) / ("analyses-quick" if quick else "analyses")

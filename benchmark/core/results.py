@@ -271,7 +271,6 @@ class Provenance:
 Array = NDArray[Any]
 RECALL = "recall_at_"
 _WHOLE = ("query", "label", "nearest")
-_AVERAGES = ("map", "map_at_r")
 
 
 @dataclass(frozen=True)
@@ -341,7 +340,7 @@ def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | Non
             parts["query"],
             parts["label"],
             parts["nearest"],
-            {name: parts[name] for name in _AVERAGES if name in parts},
+            {name: part for name, part in parts.items() if name not in _WHOLE},
         )
         for split, parts in found.items()
     }

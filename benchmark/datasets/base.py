@@ -15,8 +15,9 @@ import numpy as np
 from PIL import Image
 
 from benchmark.core.errors import DataError
+from benchmark.metrics.metric import METRICS
 
-ALL_METRICS = ("recall_at_k", "map_at_r", "map")  # families of benchmark.metrics.names
+ALL_METRICS = tuple(METRICS)
 Counts = Mapping[str, Mapping[str, int]]  # split -> kind ("images", "classes", ...) -> number
 
 

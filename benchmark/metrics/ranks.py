@@ -1,14 +1,14 @@
 """Ranks of the positives of every query, exact and without sorting whole rankings.
 
-Recall@K, mAP@R and mAP need nothing but these ranks. The rank of item p in the row of scores s is
+The metrics need nothing but these ranks. The rank of item p in the row of scores s is
 1 + #{j < p: s_j >= s_p} + #{j > p: s_j > s_p}: equal scores rank in the order of their index.
 """
 
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.plain import whole_number
 
 BLOCK_BYTES = 128 * 2**20
-# Rows this close to unit length are left as they are, so that scores are those of the caller's own
-# vectors.
+# Rows this close to unit length are left as they are: scores are those of the caller's own vectors.
 UNIT_TOLERANCE = 1e-5
 # Scores handled by one call into numpy: enough that threads seldom meet at the interpreter's lock,
 # few enough that they, their masks and sorted copies stay in the second-level cache.
@@ -26,24 +25,21 @@ SCORES_AT_ONCE = 2**18
 # Two passes over a row per item cost less than sorting it up to here (measured at 20,000 scores a
 # row).
 COUNTED_ITEMS = 6
-# Where scores tie, up to so many items are counted one by one before a stable sort of the row costs
-# less.
+# Where scores tie, up to so many items are counted one by one before a stable sort costs less.
 TIED_ITEMS = 32
 # Masks are summed as words of eight bytes; a byte of the sum holds at most 255, so that many words
 # at most.
 _WORDS = 128
 
 
-@dataclass(frozen=True)
-class EmbeddedSet:
+class EmbeddedSet(NamedTuple):
     """Unit rows float32 (N, D) with ``classes`` int64 (N,) that both sets number alike."""
 
     embeddings: np.ndarray
     classes: np.ndarray
 
 
-@dataclass(frozen=True)
-class BlockRanks:
+class BlockRanks(NamedTuple):
     """Positives of a block of queries: ``counts`` (B,) per query; ``ranks`` (sum of counts,), query
     by query, ascending within each query, 1 = nearest."""
 
@@ -58,14 +54,13 @@ def embedded_sets(
     gallery_labels: np.ndarray | None = None,
 ) -> tuple[EmbeddedSet, EmbeddedSet]:
     """Return query and gallery; without a gallery both are the same."""
-    if gallery is None or gallery_labels is None:
-        classes = np.unique(query_labels, return_inverse=True)[1].astype(np.int64)
-        alone = EmbeddedSet(unit_rows(query), classes)
-        return alone, alone
-    labels = np.concatenate([query_labels, gallery_labels])
+    alone = gallery is None or gallery_labels is None
+    labels = query_labels if alone else np.concatenate([query_labels, gallery_labels])
     classes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    own, others = np.split(classes, [len(query)])
-    return EmbeddedSet(unit_rows(query), own), EmbeddedSet(unit_rows(gallery), others)
+    queries = EmbeddedSet(unit_rows(query), classes[: len(query)])
+    if gallery is None or gallery_labels is None:
+        return queries, queries
+    return queries, EmbeddedSet(unit_rows(gallery), classes[len(query) :])
 
 
 def unit_rows(values: np.ndarray) -> np.ndarray:
@@ -111,14 +106,13 @@ def positive_ranks(
 
     ``gallery is query`` means that each item queries all the others. Memory: one block of scores.
     """
-    index = ClassIndex(gallery.classes)
-    items, starts = len(gallery.embeddings), block_starts(query, gallery)
-    size = starts.step
-    buffer = np.empty((size, items), dtype=np.float32)
-    threads = threads or default_threads()
+    index, starts = ClassIndex(gallery.classes), block_starts(query, gallery)
+    buffer = np.empty((starts.step, len(gallery.embeddings)), dtype=np.float32)
+    # OMP_NUM_THREADS is what matrix products obey, too
+    threads = threads or whole_number(os.environ.get("OMP_NUM_THREADS", "")) or available_cores()
     with ThreadPoolExecutor(threads) as pool:
         for start in starts:
-            stop = min(start + size, len(query.embeddings))
+            stop = min(start + starts.step, len(query.embeddings))
             scores = buffer[: stop - start]
             np.matmul(query.embeddings[start:stop], gallery.embeddings.T, out=scores)
             own = np.arange(start, stop) if gallery is query else None
@@ -139,6 +133,38 @@ def positive_ranks(
             yield BlockRanks(counts, np.concatenate(list(ranked)))
 
 
+def positive_ranks_on(
+    device: str, query: EmbeddedSet, gallery: EmbeddedSet
+) -> Iterator[BlockRanks]:
+    """Yield the blocks of ``positive_ranks``, computed on a torch device by a stable sort.
+
+    It is fast on a GPU. Products are in full float32, whatever shortcut training may have allowed.
+    """
+    import torch  # only where a device is given
+
+    def there(items: EmbeddedSet) -> list[torch.Tensor]:
+        return [torch.from_numpy(part).to(device) for part in items]
+
+    rows, classes = there(query)
+    items, item_classes = (rows, classes) if gallery is query else there(gallery)
+    starts, excluded = block_starts(query, gallery), int(gallery is query)
+    for start in starts:
+        part = slice(start, start + starts.step)
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        try:
+            scores = rows[part] @ items.T
+        finally:
+            torch.set_float32_matmul_precision(before)
+        if excluded:  # the query itself ranks last and is cut off
+            numbers = torch.arange(len(scores), device=device)
+            scores[numbers, numbers + start] = -torch.inf
+        order = scores.sort(dim=1, descending=True, stable=True).indices
+        matches = item_classes[order[:, : len(items) - excluded]] == classes[part, None]
+        ranks = matches.nonzero()[:, 1] + 1
+        yield BlockRanks(matches.sum(dim=1).cpu().numpy(), ranks.cpu().numpy())
+
+
 def block_starts(query: EmbeddedSet, gallery: EmbeddedSet) -> range:
     """Return the first query of each block; the step is the size of a block."""
     queries = len(query.embeddings)
@@ -148,11 +174,6 @@ def block_starts(query: EmbeddedSet, gallery: EmbeddedSet) -> range:
 def block_size(items: int) -> int:
     """Return how many rows of ``items`` float32 scores make a block."""
     return max(1, BLOCK_BYTES // (4 * items))
-
-
-def default_threads() -> int:
-    """Return OMP_NUM_THREADS, which matrix products obey, too, else the usable processors."""
-    return whole_number(os.environ.get("OMP_NUM_THREADS", "")) or available_cores()
 
 
 def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -185,17 +206,14 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
 def _count_by_sorting(
     scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many scores of its row are above, and at least, each of ``values``, by sorting."""
-    ascending = np.sort(scores, axis=1)
     above, at_least = np.empty((2, len(values)), dtype=np.int64)
-    for row, (low, high) in zip(ascending, pairwise(bounds.tolist()), strict=True):
+    for row, (low, high) in zip(np.sort(scores, axis=1), pairwise(bounds.tolist()), strict=True):
         above[low:high] = len(row) - np.searchsorted(row, values[low:high], side="right")
         at_least[low:high] = len(row) - np.searchsorted(row, values[low:high], side="left")
     return above, at_least
 
 
 def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Return the ascending ranks of ``items`` in one row; equal scores rank by index."""
     if len(items) <= TIED_ITEMS:
         ahead = [
             np.count_nonzero(row > row[item]) + np.count_nonzero(row[:item] == row[item])
@@ -224,19 +242,13 @@ class _Mask:
         taken = np.arange(counts.max()) < counts[:, None]
         limits = np.full((*taken.shape, 1), np.inf, dtype=np.float32)
         limits[taken, 0] = values
-        above, at_least = (
-            self._true(compare, scores[:, None, :], limits)[taken]
-            for compare in (np.greater, np.greater_equal)
-        )
-        return above, at_least
+        if taken.size > len(self._store):
+            self._store = np.zeros((taken.size, self._padded), dtype=bool)
+        mask = self._store[: taken.size].reshape(*taken.shape, self._padded)
 
-    def _true(self, compare: np.ufunc, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the number of true ``compare(left, right)``: (R, P) over the N of (R, P, N)."""
-        shape = (left.shape[0], right.shape[1])
-        needed = shape[0] * shape[1]
-        if needed > len(self._store):
-            self._store = np.zeros((needed, self._padded), dtype=bool)
-        mask = self._store[:needed].reshape(*shape, self._padded)
-        compare(left, right, out=mask[..., : self._items])
-        words = mask.view(np.uint64).reshape(needed, -1, _WORDS).sum(axis=2)
-        return words.view(np.uint8).sum(axis=1, dtype=np.int64).reshape(shape)
+        def true(compare: np.ufunc) -> np.ndarray:
+            compare(scores[:, None, :], limits, out=mask[..., : self._items])
+            words = mask.view(np.uint64).reshape(taken.size, -1, _WORDS).sum(axis=2)
+            return words.view(np.uint8).sum(axis=1, dtype=np.int64).reshape(taken.shape)[taken]
+
+        return true(np.greater), true(np.greater_equal)

@@ -13,7 +13,7 @@ from benchmark.core.errors import unknown_name
 from benchmark.core.options import options_of
 from benchmark.core.registry import registered_names
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.metrics.names import check_metric
+from benchmark.metrics.metric import check_metric
 from benchmark.papers.claims import (
     COST_METRICS,
     KEYS,

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.core.records import Cell
-from benchmark.metrics.names import display_name
-from benchmark.metrics.postprocessing import SPLIT_SUFFIX
+from benchmark.metrics.metric import display_name
+from benchmark.metrics.search import SPLIT_SUFFIX
 from benchmark.papers.claims import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
 from benchmark.papers.matching import Candidate, Candidates, Stated, match
 from benchmark.papers.paper import cite, paper_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.datasets import dataset_metrics
-from benchmark.metrics.names import metric_of
+from benchmark.metrics.metric import k_of, metric_of
 from benchmark.papers.matching import Candidate, candidates, fits, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import countable_numbers, vocabulary_of
@@ -74,9 +74,9 @@ def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidat
     if found.candidate is None:
         return None, found.reason
     family, dataset = metric_of(metric), found.candidate.settings["dataset.name"]
-    k = metric.removeprefix("recall_at_")
     measured = family is not None and family.family in dataset_metrics(dataset)
-    if not measured or (k != metric and int(k) not in found.candidate.recall_at):
+    k = k_of(metric)
+    if not measured or (k and k not in found.candidate.recall_at):
         return None, f"'{metric}' is not measured in {found.candidate.cell.setting}"
     return found.candidate, ""
 

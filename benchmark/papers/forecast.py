@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from benchmark.core.records import Cell
-from benchmark.metrics.names import display_name
+from benchmark.metrics.metric import display_name
 from benchmark.papers.matching import candidates, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import asked_numbers, vocabulary_of

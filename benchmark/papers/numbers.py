@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from benchmark.core.plain import whole_number
+from benchmark.metrics.metric import metric_of
 from benchmark.papers.reading import Closed, Distinct
 from benchmark.stats.judgement import NUMBER
 
@@ -111,8 +112,7 @@ class PublishedNumber:
     @property
     def is_score(self) -> bool:
         """Whether it is a recall or (m)AP of a whole test set, which a verdict can judge."""
-        known = re.fullmatch(r"recall_at_\d+|map_at_r|map", self.metric)
-        return self.unit in SCORE_UNITS and known is not None
+        return self.unit in SCORE_UNITS and metric_of(self.metric) is not None
 
     @property
     def reproducible(self) -> bool:

@@ -1,21 +1,15 @@
-"""The words of papers beside the data of our runs, and the equivalence margins of metrics.
-
-Both are data: ``vocabulary.yaml``, a paper's own words, and ``margins.yaml``.
-"""
+"""The words of papers, those of ``vocabulary.yaml`` and their own, and the metrics' margins."""
 
 from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field
-
-from benchmark.metrics.names import display_name
+from benchmark.metrics.metric import METRICS, display_name, metric_of
 from benchmark.papers.reading import Closed, read_own
 
 FOLDER = Path(__file__).parent
@@ -149,35 +143,18 @@ def load_vocabulary() -> Vocabulary:
     return found
 
 
-Margin = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]  # percentage points
-Height = Annotated[float, Field(ge=0, lt=100)]  # score in percent
-
-
-def _steps(value: Any) -> Any:
-    return value if isinstance(value, list) else [(0, value)]
-
-
-Steps = Annotated[list[tuple[Height, Margin]], BeforeValidator(_steps)]
-
-
-@functools.cache
 def load_margins() -> Mapping[str, Mapping[float, float]]:
-    """Return {metric name or pattern: {score from which on: margin}}.
-
-    The file has a list of [score, margin] for each metric, or one margin for every score.
-    """
-    read = read_own(FOLDER / "margins.yaml", dict[str, Steps])
-    return {name: dict(steps) for name, steps in read.items()}
+    """Return {metric, "*" for any K: {score from which on: margin}}."""
+    return {metric.at("*"): dict(metric.margin) for metric in METRICS.values()}
 
 
 def margin_of(metric: str, score: float = math.nan) -> float | None:
     """Return the margin of ``metric`` for a reference of ``score`` percent (NaN: as for 0).
 
-    None for a metric without one; a name goes before a pattern.
+    None for a metric without one.
     """
-    margins = load_margins()
-    for name in (metric, *margins):
-        if name in margins and re.fullmatch(re.escape(name).replace(r"\*", r"\d+"), metric):
-            steps = margins[name]
-            return steps[max((height for height in steps if height <= score), default=0.0)]
-    return None
+    found = metric_of(metric)
+    steps = load_margins().get(found.at("*")) if found else None
+    if steps is None:
+        return None
+    return steps[max((height for height in steps if height <= score), default=0.0)]

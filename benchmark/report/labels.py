@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.metrics.names import display_name
+from benchmark.metrics.metric import display_name
 from benchmark.study import Study
 
 DASH = "–"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmark import __version__
-from benchmark.metrics.names import metric_of
+from benchmark.metrics.metric import metric_of
 from benchmark.papers.fidelity import study_ledger
 from benchmark.papers.verdicts import NOT_RUN, VERDICTS, rule
 from benchmark.report.answer import answer, counts, judged, notices

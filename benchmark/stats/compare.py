@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import SPEC, RunSpec, settings_of
-from benchmark.metrics.names import display_name
+from benchmark.metrics.metric import display_name
 from benchmark.runs.folders import RunStatus, status_in
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import paired_tests

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize
 
 from benchmark.core.errors import ConfigError
-from benchmark.metrics.names import check_metric
+from benchmark.metrics.metric import check_metric
 from benchmark.stats.planning import Design, seeds_to_decide, smallest_drift
 from benchmark.stats.reproduction import (
     ALPHA,

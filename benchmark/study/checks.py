@@ -20,7 +20,7 @@ from benchmark.core.registry import registered_names
 from benchmark.datasets import DATASETS, check_dataset_params, training_images
 from benchmark.input import samplers
 from benchmark.losses.catalogue import LossFacts
-from benchmark.metrics.names import check_metric, metric_of
+from benchmark.metrics.metric import check_metric, k_of, metric_of
 from benchmark.study.data_files import FINAL, TRIALS, field_folder, published_names
 from benchmark.study.documents import Document
 from benchmark.study.grid import conflicts, looks_problem
@@ -371,8 +371,7 @@ class Checker:
         for number, metric in enumerate(self.file.metrics):
             if check_metric(metric) or (entry.metrics is not None and metric not in entry.metrics):
                 continue
-            k = metric.removeprefix("recall_at_")
-            if k != metric and int(k) not in recipe.evaluation.recall_at:
+            if (k := k_of(metric)) and k not in recipe.evaluation.recall_at:
                 words = f"the evaluation.recall_at of its recipe is {recipe.evaluation.recall_at}"
                 words = f"'{metric}' is not measured in block '{entry.name}': {words}"
                 self.add(f"metrics.{number}", words)

@@ -22,11 +22,9 @@ from benchmark.metrics import (
     learn_whitening,
     nearest_neighbours,
 )
-from benchmark.metrics.landmarks import ranks_behind
-from benchmark.metrics.postprocessing import SPLIT_SUFFIX
 from benchmark.metrics.ranks import ClassIndex, rank_rows, unit_rows
-from benchmark.metrics.retrieval import Retrieval
-from benchmark.metrics.search import nearest_in_blocks
+from benchmark.metrics.retrieval import Retrieval, ranks_behind
+from benchmark.metrics.search import SPLIT_SUFFIX, nearest_in_blocks
 from benchmark.models import EmbeddingModel
 
 # Training images that whitening is learnt on: some ten per dimension of the widest embeddings.

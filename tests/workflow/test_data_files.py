@@ -18,7 +18,6 @@ from benchmark.study.data_files import PACKAGE, STEPS
 REPORT = "results/small/report/index.html"
 NUMBERS = "roadmap2021/results.csv"
 READ = (
-    "margins.yaml",
     "vocabulary.yaml",
     "sweeps.yaml",
     "claims.yaml",  # of the suite's own studies

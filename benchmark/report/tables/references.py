@@ -41,7 +41,7 @@ from benchmark.report.tables import TABLES
 from benchmark.study.data_files import PACKAGE, PRETRAINING
 
 PUBLISHED_TITLE = "Published and frozen numbers beside ours"
-# Short words for the marks of ``benchmark.stats.sensitivity``.
+# Short words for the marks of ``benchmark.stats.reproduction``.
 MARK_WORDS = {
     "spread": "published spread ×2",
     "best_of_3": "best of 3",

@@ -11,9 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.analyses import ANALYSES, context, decomposability_gap
-from benchmark.analyses.analysis import make
-from benchmark.analyses.context import Context, Recording, doubled
+from benchmark.analyses import ANALYSES, analysis, decomposability_gap
+from benchmark.analyses.analysis import Context, Recording, doubled, make
 from benchmark.core.errors import ConfigError
 from benchmark.papers.quantities import gap_decreases
 from benchmark.papers.verdicts import CLAIM_VERDICTS
@@ -60,7 +59,7 @@ def made_up(spec, folder, say):
 
 @pytest.fixture
 def smoke(tmp_path, monkeypatch):
-    monkeypatch.setattr(context, "recorded", made_up)
+    monkeypatch.setattr(analysis, "recorded", made_up)
     monkeypatch.setattr(decomposability_gap, "QUERIES", 40)
     return Context(load_study("smoke"), tmp_path, quick=True, say=lambda line: None)
 
@@ -113,7 +112,7 @@ def test_a_clear_decrease_over_several_seeds_is_supported_and_over_one_seed_unde
 ):
     several = Context(smoke.study, tmp_path, (0, 1, 2), quick=True)
     verdicts = [
-        {claim.name: claim.verdict for claim in decomposability_gap.build(seen).claims}
+        {claim.name: claim.verdict for claim in decomposability_gap.build(seen).findings}
         for seen in (several, smoke)
     ]
     assert [item["decrease_at_32"] for item in verdicts] == ["supported", "inconclusive"]

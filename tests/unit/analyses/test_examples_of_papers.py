@@ -1,19 +1,41 @@
-"""The papers' small examples, against figures worked out by hand."""
+"""The small examples of papers, the toy ranking and the surrogates, against numbers by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from benchmark.analyses.gap import gap, mean_ap, plain_bound
+from benchmark.analyses.decomposability_gap import (
+    average_precision,
+    batch_ap,
+    gap,
+    mean_ap,
+    plain_bound,
+    value_and_gradient,
+)
 from benchmark.analyses.worked_examples import (
     BATCHES,
+    SCORES,
+    SHIFTS,
+    STEPPED,
+    TOY_POSITIVE,
+    WIDTH,
+    bin_share,
     calibration,
+    curves,
     delta,
+    exponential,
+    interpolation,
+    linear,
+    outcome,
+    pair,
     quantised,
     slope,
+    step_of,
+    toy_losses,
     violations,
 )
+from benchmark.losses import create_loss
 
 
 def test_the_toy_batches_are_perfect_and_reach_the_bound_of_eq_8():
@@ -46,3 +68,137 @@ def test_fine_bins_are_satisfied_with_a_small_margin_and_coarse_bins_are_not():
     assert found.loc[10, "loss"] > 0.01 and found.loc[10, "gradient"] > 0.01
     assert found.loc[80, "loss"] == pytest.approx(0, abs=1e-9)
     assert found.loc[80, "gradient"] == pytest.approx(0, abs=1e-9)
+
+
+LOSSES = toy_losses()
+TOY = np.array(list(SCORES.values()))
+
+
+def by_definition(positive, negative):
+    ranks = [
+        (np.sum(positive >= s), np.sum(positive >= s) + np.sum(negative >= s)) for s in positive
+    ]
+    return np.mean([above / rank for above, rank in ranks])
+
+
+def test_the_exact_ap_equals_its_definition_with_ties_at_the_worst_rank():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        positive, negative = rng.integers(0, 6, 4) / 5, rng.integers(0, 6, 9) / 5
+        assert average_precision(positive, negative) == pytest.approx(
+            by_definition(positive, negative), abs=1e-12
+        )
+
+
+def test_the_ap_of_a_batch_leaves_the_query_out_and_is_nan_without_a_positive():
+    scores = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.1], [0.9, 0.1, 1.0]])
+    found = batch_ap(scores, np.array([0, 0, 1]))
+    assert found[:2].tolist() == [0.5, 1.0]
+    assert np.isnan(found[2])
+
+
+def test_smooth_ap_gives_the_two_positives_opposite_gradients_and_the_negative_none():
+    value, gradient = value_and_gradient(LOSSES["SmoothAP"], TOY, TOY_POSITIVE)
+    assert gradient[0] < 0 < gradient[1]
+    assert gradient[0] == pytest.approx(-gradient[1], rel=1e-3)
+    assert abs(gradient[2]) < 1e-3 * abs(gradient[0])
+    assert value < 1 - by_definition(TOY[TOY_POSITIVE], TOY[~TOY_POSITIVE])
+
+
+def test_with_a_true_step_for_positives_only_the_sigmoid_of_negatives_is_left():
+    value, gradient = value_and_gradient(LOSSES[STEPPED], TOY, TOY_POSITIVE)
+    gaps = 1 / (1 + np.exp(-(TOY[2] - TOY[:2]) / 0.01))
+    assert value == pytest.approx(1 - np.mean([2 / (2 + gaps[0]), 1 / (1 + gaps[1])]), abs=1e-12)
+    assert np.abs(gradient).max() < 1e-3
+
+
+def test_sup_ap_moves_all_three_the_right_way():
+    gradient = value_and_gradient(LOSSES["SupAP"], TOY, TOY_POSITIVE)[1]
+    assert np.sign(gradient).tolist() == [-1, -1, 1]
+    assert np.abs(gradient).min() > 0.1
+
+
+def test_sup_ap_is_never_below_the_ap_loss_and_never_leaves_a_misranked_negative_alone():
+    found = outcome(LOSSES["SupAP"], 500, seed=1)
+    assert found.below == 0
+    assert found.smallest > 0
+    # the same check does find losses that lack the properties
+    smooth = outcome(LOSSES["SmoothAP"], 500, seed=1)
+    assert smooth.below > 0 and smooth.vanished > 0
+
+
+def test_sup_ap_is_above_the_ap_loss_at_ties_too():
+    scores, positive = np.full(6, 0.5), np.array([True, True, False, False, False, False])
+    value = value_and_gradient(LOSSES["SupAP"], scores, positive)[0]
+    assert value >= 1 - by_definition(scores[positive], scores[~positive]) - 1e-12
+
+
+GRID = np.linspace(-0.15, 0.15, 61)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def test_smooth_ap_puts_a_sigmoid_in_place_of_the_step():
+    value, slope = step_of(create_loss("smooth_ap", tau=0.05), GRID)
+    expected = sigmoid(GRID / 0.05)
+    assert value == pytest.approx(expected, rel=1e-9)
+    assert slope == pytest.approx(expected * (1 - expected) / 0.05, rel=1e-9)
+
+
+def test_sup_ap_puts_h_minus_in_place_of_the_step():
+    value, _ = step_of(create_loss("sup_ap"), GRID)
+    upper = np.where(GRID > 0.05, 100 * (GRID - 0.05) + sigmoid(5), sigmoid(GRID / 0.01)) + 0.5
+    assert value == pytest.approx(np.where(GRID < 0, sigmoid(GRID / 0.01), upper), rel=1e-6)
+
+
+def test_the_shares_of_all_soft_bins_add_up_to_one():
+    scores = np.linspace(-1, 1, 201)
+    assert sum(bin_share(scores, 11, index)[0] for index in range(11)) == pytest.approx(
+        np.ones(201)
+    )
+
+
+def test_soft_bins_are_those_of_the_loss():
+    # alone with one negative, the histogram AP has a closed form in the shares of both scores
+    scores = np.array([0.33, 0.41])
+    shares = np.array(
+        [[bin_share(np.array([s]), 11, index)[0][0] for index in range(11)] for s in scores]
+    )
+    running = shares.cumsum(axis=1)
+    total = np.maximum(running.sum(axis=0), 1e-300)
+    expected = 1 - np.sum(shares[0] * running[0] / total)
+    found = pair(
+        create_loss("fast_ap", bins=10), np.array([scores[1] - scores[0]]), positive=scores[0]
+    )[0][0]
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("step", [0.05, 0.2])
+def test_blackbox_ap_interpolates_the_step_over_half_of_lambda(step):
+    grid = np.linspace(-0.15, 0.15, 6001)
+    value, slope = interpolation(create_loss("blackbox_ap", lambda_val=step, margin=0.0), grid)
+    assert np.all(slope[grid < -1e-9] == 0)
+    assert value == pytest.approx(np.clip(grid / (step / 2), 0, 1), abs=0.01)
+
+
+def test_every_panel_has_its_curves():
+    count = curves().groupby("panel")["curve"].nunique()
+    assert count.to_dict() == {
+        "SmoothAP": 3,
+        "relaxations": 2,
+        "SupAP": 3,
+        "soft bins": 6,
+        "BlackBoxAP": 3,
+    }
+
+
+def test_a_linear_relaxation_does_not_see_a_change_of_order():
+    far, near = (linear(np.array(shift))[0] for shift in SHIFTS)
+    assert far[0] - far[1] == pytest.approx(near[0] - near[1]) == pytest.approx(3.0)
+    for relaxation in (linear, exponential):
+        value, slope = relaxation(GRID)
+        assert np.all(value >= (GRID > 0)) and value[GRID.searchsorted(0.0)] == pytest.approx(1)
+        inner = np.abs(GRID + WIDTH) > 0.01  # away from the corner of the hinge
+        assert slope[inner] == pytest.approx(np.gradient(value, GRID)[inner], rel=0.03, abs=1e-9)

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from benchmark.analyses.gap import (
+from benchmark.analyses.decomposability_gap import (
     Batch,
     calibrated_bounds,
     draw_batches,

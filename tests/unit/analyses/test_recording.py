@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from tiny_runs import tiny_spec, write_spec_in
 
-from benchmark.analyses import context as module
-from benchmark.analyses.context import recorded
+from benchmark.analyses import analysis as module
+from benchmark.analyses.analysis import recorded
 from benchmark.core.errors import RunError
 from benchmark.datasets import load_dataset
 from benchmark.input.samplers import create_sampler

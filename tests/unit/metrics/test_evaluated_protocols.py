@@ -19,13 +19,13 @@ from benchmark.core.records import NEIGHBOURS, DatasetChoice
 from benchmark.datasets.base import Dataset, ImageSet, Judgements, Protocol
 from benchmark.input.create import create_input
 from benchmark.metrics import (
-    device,
     expand_queries,
     landmark_map,
     learn_whitening,
+    retrieval,
     retrieval_metrics,
 )
-from benchmark.metrics.device import positive_ranks_on
+from benchmark.metrics.ranks import positive_ranks_on
 from benchmark.training import components, evaluate
 from benchmark.training.evaluate import Evaluator, sample_of
 from benchmark.training.run import train
@@ -138,7 +138,7 @@ def ranked_on(monkeypatch):
         devices.append(name)
         return positive_ranks_on("cpu", *sets)
 
-    monkeypatch.setattr(device, "positive_ranks_on", rank)
+    monkeypatch.setattr(retrieval, "positive_ranks_on", rank)
     return devices
 
 

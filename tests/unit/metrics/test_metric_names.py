@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.metrics.names import METRICS, check_metric, display_name, metric_of
+from benchmark.metrics.metric import METRICS, check_metric, display_name, metric_of
 
 
 @pytest.mark.parametrize(

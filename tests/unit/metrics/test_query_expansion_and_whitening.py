@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.core.errors import DataError
-from benchmark.metrics import expand_queries, learn_whitening, postprocessing
+from benchmark.metrics import expand_queries, learn_whitening, search
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -69,7 +69,7 @@ def test_expansion_leaves_the_embeddings_it_was_given_alone():
 
 @pytest.mark.parametrize("dimensions", [1, 5, 12])
 def test_whitened_training_rows_have_identity_covariance(dimensions, monkeypatch):
-    monkeypatch.setattr(postprocessing, "BLOCK", 37)
+    monkeypatch.setattr(search, "ROWS", 37)
     rows = skewed(400, 12)
     projected = learn_whitening(rows, dimensions).project(rows)
     assert np.allclose(projected.mean(axis=0), 0, atol=1e-5)

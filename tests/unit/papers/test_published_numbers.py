@@ -9,7 +9,6 @@ import pytest
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers import vocabulary
 from benchmark.papers.checks import claim_problems, figure_problems
 from benchmark.papers.claim_tests import KINDS
 from benchmark.papers.claim_verdicts import list_text
@@ -121,12 +120,10 @@ def test_every_judged_published_metric_has_a_margin(numbers):
     assert all(margin_of(each.metric) for each in numbers if each.is_score)
 
 
-def test_margins_are_found_by_exact_name_first_and_then_by_pattern(monkeypatch):
+def test_every_metric_has_a_margin_for_every_score_and_any_k():
     assert all(0 in heights for heights in load_margins().values())
-    margins = {"recall_at_*": {0.0: 1.0}, "recall_at_1": {0.0: 0.5}}
-    monkeypatch.setattr(vocabulary, "load_margins", lambda: margins)
-    found = [margin_of(name) for name in ("recall_at_1", "recall_at_10", "map")]
-    assert found == [0.5, 1.0, None]
+    found = [margin_of(name) for name in ("recall_at_1", "recall_at_10", "map", "ndcg")]
+    assert found == [1.0, 1.0, 1.0, None]
 
 
 def test_what_the_repository_says_of_papers_is_right():
