@@ -28,7 +28,7 @@ from benchmark.papers.vocabulary import Vocabulary, margin_of
 from benchmark.study.data_files import PAPER
 
 if TYPE_CHECKING:
-    from benchmark.papers.paper import Paper
+    from benchmark.papers.paper import Implied, Outside, Paper
 
 LARGEST_BATCH = 10**6
 _TWICE = [name for name in COLUMNS if name not in ("value", "std", "n_runs", "unit")]
@@ -50,7 +50,7 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
         ),
         "results.csv": _number_problems(paper),
         "implied.yaml": _meaning_problems(paper),
-        "outside.yaml": _row_problems(paper, "outside", [each.rows for each in paper.outside]),
+        "outside.yaml": _row_problems(paper, "outside", paper.outside),
         "tables.yaml": _table_problems(paper),
         "footnotes.yaml": _footnote_problems(paper, papers),
         "claims.yaml": _claims_problems(paper, others),
@@ -86,7 +86,6 @@ def _unknown(place: str, kind: str, names: Iterable[Any], known: Iterable[str]) 
 
 
 def _number_problems(paper: Paper) -> Lines:
-    """Yield scores out of range, rows that stand twice, and what no run can ever have."""
     first: dict[tuple[Any, ...], int] = {}
     losses, words = load_catalogue(), paper.vocabulary
     advice = "or say in outside.yaml why no study covers the row"
@@ -95,10 +94,8 @@ def _number_problems(paper: Paper) -> Lines:
         scores = {"value": each.points, "std": each.sd_points or 0.0} if each.is_score else {}
         for column, points in scores.items():
             if not 0 <= points <= 100:
-                yield (
-                    f"{place} {column}: lies outside 0 to 100 points; "
-                    "check its unit (percent or fraction)"
-                )
+                advised = "check its unit (percent or fraction)"
+                yield f"{place} {column}: lies outside 0 to 100 points; {advised}"
         key = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
         if first.setdefault(key, each.line) != each.line:
             yield f"line {each.line} repeats line {first[key]} in every fact; keep one of the two"
@@ -120,23 +117,20 @@ def _number_problems(paper: Paper) -> Lines:
 def _condition_problems(
     place: str, loss: str, conditions: Iterable[str], words: Vocabulary
 ) -> Lines:
-    """Yield what is neither a condition of the vocabulary nor a hyperparameter of the loss."""
     losses = load_catalogue()
     if loss in losses:
         known = {*words.conditions, *options_of(losses[loss].config)}
         yield from _unknown(place, "condition", conditions, known)
 
 
-def _row_problems(paper: Paper, name: str, entries: Iterable[Mapping[str, Any]]) -> Lines:
-    """Yield unknown columns, and entries that choose no row at all."""
-    for number, rows in enumerate(entries):
-        for line in _chosen_problems(rows, paper.numbers, "results.csv", COLUMNS):
+def _row_problems(paper: Paper, name: str, entries: Iterable[Implied | Outside]) -> Lines:
+    for number, entry in enumerate(entries):
+        for line in _chosen_problems(entry.rows, paper.numbers, "results.csv", COLUMNS):
             yield f"{name}.{number}.rows  {line}"
 
 
 def _meaning_problems(paper: Paper) -> Lines:
-    """Yield what rows cannot mean: no condition of any run, and invalid batch sizes."""
-    yield from _row_problems(paper, "implied", [each.rows for each in paper.implied])
+    yield from _row_problems(paper, "implied", paper.implied)
     options = {key for each in load_catalogue().values() for key in options_of(each.config)}
     known = {*paper.vocabulary.conditions, *options, BATCH_SIZE}
     for number, entry in enumerate(paper.implied):
@@ -158,7 +152,6 @@ def _chosen_problems(
 
 
 def _table_problems(paper: Paper) -> Lines:
-    """Yield unknown tables, and columns that the table does not have."""
     printed = {each.table for each in paper.numbers if each.source == paper.source}
     for name, table in paper.tables.items():
         yield from _unknown(f"{name}  ", "table", [name], printed)
@@ -176,12 +169,10 @@ def _table_problems(paper: Paper) -> Lines:
 
 
 def _arrangeable(numbers: Iterable[PublishedNumber]) -> set[str]:
-    """Return the columns of some rows of a table, and the conditions that they state."""
     return {*COLUMNS, *(key for each in numbers for key in each.conditions)}
 
 
 def _footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Lines:
-    """Yield footnotes at or about tables that are not there, or at none of their rows."""
     tables: dict[str, list[PublishedNumber]] = {}
     for each in papers.values():
         for row in each.numbers:
@@ -199,7 +190,6 @@ def _footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Lines:
 
 
 def _claims_problems(paper: Paper, others: Mapping[str, Paper]) -> Lines:
-    """Yield what is wrong with each claim, and names that claims of other papers have."""
     owners = {each.name: key for key, other in others.items() for each in other.claims}
     for claim in paper.claims:
         yield from claim_problems(claim, paper.vocabulary, paper.numbers)
@@ -208,10 +198,7 @@ def _claims_problems(paper: Paper, others: Mapping[str, Paper]) -> Lines:
 
 
 def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedNumber]) -> Lines:
-    """Yield keys that do not belong to the kind, and unknown losses, metrics and levels.
-
-    ``numbers``: those that its arms may be compared with.
-    """
+    """Yield keys that do not belong to the kind, and unknown losses, metrics and levels."""
     needed, allowed = KEYS[claim.kind]
     for key in sorted({key for keys in KEYS.values() for part in keys for key in part}):
         given = getattr(claim, key) not in (None, (), 0.0)
@@ -248,7 +235,6 @@ def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedN
 
 
 def _rival_problems(claim: Claim, arm: Arm, numbers: list[PublishedNumber]) -> Lines:
-    """Yield what is wrong with an arm of a printed table; ``numbers`` are those of the paper."""
     tables = {f"{each.source}/{each.table}" for each in numbers}
     table = str(arm.where[PRINTED])
     if claim.kind != "beats" or arm not in claim.second:

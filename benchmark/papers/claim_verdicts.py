@@ -17,8 +17,9 @@ diverges loses its comparison without any test.
 """
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -52,58 +53,46 @@ READINGS = {
     PUBLISHED: "on the datasets, backbone and batch sizes of the paper, every one of them",
     HERE: "on those of the paper's datasets and backbones that this study ran",
 }
+_CLAIM = ("stated_in", "sentence", "kind", "outside", "alpha")
+_DECISION = ("verdict", "reason", "parts", "parts_run", "parts_holding", "p_contradicted")
 _TESTED = (
     *("part", "n", "estimate", "ci_low", "ci_high"),
     *("unit", "low", "high", "p", "p_against"),
 )
 PART_COLUMNS = ["claim", "reading", *_TESTED, "note"]
+# Of ``claims.csv``: the condition is as published, in the reading "here" the data that were asked
+# or shown; q is adjusted for the false discovery rate over all claims; from "part" on, the columns
+# are those of the part that decides.
+COLUMNS = [
+    *("claim", "paper", "stated_in", "sentence", "kind", "reading", "condition", "verdict"),
+    *("reason", "outside", "parts", "parts_run", "parts_holding", "alpha", "p_contradicted"),
+    *("q_contradicted", *_TESTED),
+]
 
 
 @dataclass(frozen=True)
-class JudgedClaim:
-    """One reading of a claim with its verdict: a row of ``claims.csv``, and the ``tested`` parts.
+class Decision:
+    """The verdict on a sentence, with the part that decides and all ``tested`` ones.
 
-    From ``part`` on, the columns are those of the part that decides.
+    p_contradicted  smallest p that some part shows the opposite, after Holm
     """
 
-    claim: str = ""
-    paper: str = ""
-    stated_in: str = ""
-    sentence: str = ""
-    kind: str = ""
-    reading: str = ""
-    condition: str = ""  # as published; in the reading "here" the data that were asked or shown
-    verdict: str = ""
-    reason: str = ""
-    outside: str = ""  # why no run of the suite can decide it as published
-    parts: int = 0
+    verdict: str
+    reason: str
+    tested: tuple[Part, ...]
+    decisive: Part | None = None
+    p_contradicted: float = np.nan
     parts_run: int = 0
     parts_holding: int = 0
-    alpha: float = AGAINST  # level at which each part has to hold
-    p_contradicted: float = np.nan  # smallest p that some part shows the opposite, after Holm
-    q_contradicted: float = np.nan  # adjusted for the false discovery rate over all claims
-    part: str | None = None
-    n: int | None = None
-    estimate: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    unit: str | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    p_against: float | None = None
-    tested: tuple[Part, ...] = ()
-    decisive: Part | None = None
+
+    @property
+    def parts(self) -> int:
+        """The number of parts that the sentence needs."""
+        return len(self.tested)
 
 
-COLUMNS = [item.name for item in fields(JudgedClaim)][:-2]
-
-
-def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> JudgedClaim:
-    """Return the verdict on a sentence; each of its ``parts`` has to hold at level ``alpha``.
-
-    ``against_at`` is the level at which some part contradicts it.
-    """
+def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> Decision:
+    """Return the verdict; every part has to hold at ``alpha``, or some fails at ``against_at``."""
     cells = {
         at: (spread(part.values) if len(part.values) > 1 else np.nan, len(part.values))
         for at, part in enumerate(parts)
@@ -114,25 +103,15 @@ def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> 
     judged = [each for each in run if np.isfinite(each.p_fails)]
     holding = sum(each.p_fails <= alpha for each in judged)
 
-    def found(word: str, reason: str, deciding: Part, least: float = np.nan) -> JudgedClaim:
-        return JudgedClaim(
-            verdict=word,
-            reason=reason,
-            parts=len(tested),
-            parts_run=len(run),
-            parts_holding=holding,
-            p_contradicted=least,
-            tested=tested,
-            decisive=deciding,
-            **{name: getattr(deciding, name) for name in _TESTED},
-        )
+    def found(word: str, reason: str, deciding: Part | None, least: float = np.nan) -> Decision:
+        return Decision(word, reason, tested, deciding, least, len(run), holding)
 
     def count(parts: int) -> str:
         return "1 part" if parts == 1 else f"{parts} parts"
 
     if not run:
         reason = "; ".join(dict.fromkeys(each.note for each in tested)) or "no run"
-        return JudgedClaim(verdict=NOT_RUN, reason=reason, tested=tested, parts=len(tested))
+        return found(NOT_RUN, reason, None)
     if lost := [each for each in judged if each.wins is False]:
         return found(CONTRADICTED, lost[0].text, lost[0], 0.0)
     if not judged:
@@ -181,30 +160,36 @@ def judge_claims(
     """
     source = Measurements(table, candidates, gaps)
     listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
-    judged: list[tuple[int, JudgedClaim]] = []
+    rows: list[tuple[int, dict[str, Any]]] = []
+    parts: list[tuple[int, list[Any]]] = []
     for reading in READINGS:
-        found = [_judged(claim, source, reading, spend(AGAINST)) for claim in listed]
-        rates = discoveries([each.p_contradicted for each in found])
+        judged = [_judged(claim, source, reading, spend(AGAINST)) for claim in listed]
+        rates = discoveries([each.p_contradicted for each, _ in judged])
         tested = len(rates[np.isfinite(rates)])
-        for at, (each, rate) in enumerate(zip(found, rates, strict=True)):
+        for at, (claim, (each, condition)) in enumerate(zip(listed, judged, strict=True)):
+            rate = float(rates[at])
             if each.verdict == CONTRADICTED and rate > spend(FALSE_DISCOVERIES):
                 words = f"contradicted alone, not among {tested} claims (q = {rate:.2g})"
                 each = replace(each, verdict=INCONCLUSIVE, reason=f"{each.reason}; {words}")
-            judged.append((at, replace(each, q_contradicted=float(rate))))
-    rows = [each for _, each in sorted(judged, key=lambda pair: pair[0])]  # by claim, then reading
-    parts = [
-        [each.claim, each.reading, *(getattr(part, name) for name in (*_TESTED, "note"))]
-        for each in rows
-        for part in each.tested
-    ]
-    verdicts = [[getattr(each, name) for name in COLUMNS] for each in rows]
-    return pd.DataFrame(verdicts, columns=COLUMNS), pd.DataFrame(parts, columns=PART_COLUMNS)
+            row: dict[str, Any] = {"claim": claim.name, "paper": claim.source, "reading": reading}
+            row |= {"condition": condition, "q_contradicted": rate}
+            for names, record in ((_CLAIM, claim), (_DECISION, each), (_TESTED, each.decisive)):
+                row |= {name: getattr(record, name, None) for name in names}
+            rows.append((at, row))
+            for part in each.tested:
+                numbers = (getattr(part, name) for name in (*_TESTED, "note"))
+                parts.append((at, [claim.name, reading, *numbers]))
+    first = operator.itemgetter(0)  # by claim, then by reading
+    return (
+        pd.DataFrame([row for _, row in sorted(rows, key=first)], columns=COLUMNS),
+        pd.DataFrame([row for _, row in sorted(parts, key=first)], columns=PART_COLUMNS),
+    )
 
 
-def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> JudgedClaim:
-    """Return a claim judged in one reading, before the control of false discoveries.
+def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> tuple[Decision, str]:
+    """Return the decision before the control of false discoveries, and what was asked.
 
-    What was left out "here" is named and keeps it from being supported.
+    What was left out "here" is named and keeps a claim from being supported.
     """
     conditions, parts, can_answer = _asked(claim, source, reading)
     run = [part for part in parts if part.is_run] or parts
@@ -214,26 +199,15 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> J
     if reading == HERE:
         here = (f"{each.dataset} {each.backbone}".strip() for each in conditions)
         condition = ", ".join(dict.fromkeys(here))
-    found = replace(
-        found,
-        claim=claim.name,
-        paper=claim.source,
-        reading=reading,
-        condition=condition,
-        **{
-            name: getattr(claim, name)
-            for name in ("stated_in", "sentence", "kind", "outside", "alpha")
-        },
-    )
     if not can_answer:
         shown = found.decisive.text if found.decisive else found.reason
         reason = f"the paper says it of {claim.condition}; the same comparison here: {shown}"
-        return replace(found, verdict=NOT_ASKED, reason=reason, p_contradicted=np.nan)
-    if not left_out:
-        return found
-    verdict = INCONCLUSIVE if found.verdict == SUPPORTED else found.verdict
-    reason = f"{found.reason}; {left_out} without runs left out"
-    return replace(found, verdict=verdict, reason=reason)
+        found = replace(found, verdict=NOT_ASKED, reason=reason, p_contradicted=np.nan)
+    elif left_out:
+        verdict = INCONCLUSIVE if found.verdict == SUPPORTED else found.verdict
+        reason = f"{found.reason}; {left_out} without runs left out"
+        found = replace(found, verdict=verdict, reason=reason)
+    return found, condition
 
 
 def _asked(
@@ -307,10 +281,7 @@ def list_text(claims: Iterable[Claim]) -> str:
 
 
 def explain_claim(verdicts: pd.DataFrame, parts: pd.DataFrame) -> str:
-    """Return the sentence and, per reading, every part with estimate, interval and p-values.
-
-    ``verdicts`` and ``parts`` are those of one claim.
-    """
+    """Return the sentence of one claim and, per reading, every part with its test."""
     rows = verdicts.to_dict("records")
     lines = [
         f"{rows[0]['claim']} ({rows[0]['paper']}, {rows[0]['stated_in']})",

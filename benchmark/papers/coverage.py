@@ -16,7 +16,7 @@ from benchmark.datasets import dataset_metrics
 from benchmark.metrics.metric import k_of, metric_of
 from benchmark.papers.matching import Candidate, candidates, fits, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.paper import countable_numbers, vocabulary_of
+from benchmark.papers.paper import countable_numbers
 from benchmark.papers.quantities import GAP, gap_decreases
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.runs.folders import status_of
@@ -47,7 +47,7 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
 def _state(
     number: PublishedNumber, grids: Iterable[tuple[Study, list[Candidate]]], results: Path
 ) -> tuple[str, str, str, str]:
-    """Return state, study, run and reason of a number that is not outside."""
+    """Return state, study, run and reason."""
     reasons = []
     for study, grid in grids:
         if not {number.source, f"{number.source}/{number.table}"} & set(study.references.published):
@@ -63,7 +63,7 @@ def _state(
 
 def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidate | None, str]:
     """Return the candidate that a number belongs to with a remark, or None and the reason."""
-    stated, metric = stated_by(number, vocabulary_of(number.source)), number.metric
+    stated, metric = stated_by(number), number.metric
     if not number.is_score:
         quantity = load_vocabulary().quantities.get(metric)
         fitting = [each for each in grid if fits(stated, each)] if quantity else []

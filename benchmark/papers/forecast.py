@@ -10,7 +10,7 @@ from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
 from benchmark.papers.matching import candidates, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.paper import asked_numbers, vocabulary_of
+from benchmark.papers.paper import asked_numbers
 from benchmark.papers.vocabulary import margin_of
 from benchmark.stats.planning import (
     POWER,
@@ -40,7 +40,7 @@ def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
     """Return the published numbers that the study's runs will reach, each with its cell."""
     grid = candidates(study).values()
     asked = (each for each in asked_numbers(study.references.published) if each.is_score)
-    fits = ((each, match(stated_by(each, vocabulary_of(each.source)), grid)) for each in asked)
+    fits = ((each, match(stated_by(each), grid)) for each in asked)
     return [(each, fit.candidate.cell) for each, fit in fits if fit.candidate]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from benchmark.core.files import write_text
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting
 from benchmark.papers.matching import Candidates, Match, candidates, match, stated_by
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.paper import asked_numbers, paper_of, vocabulary_of
+from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.verdicts import Verdict, in_words
 from benchmark.papers.vocabulary import margin_of
 from benchmark.runs.table import ONE_BEST, RunTable
@@ -48,10 +49,13 @@ from benchmark.stats.samples import (
 )
 from benchmark.study import Study
 
-_VERSIONS = {"spec_digest": "specification", "code_version": "code version", "platform": "platform"}
 PAPERS, OTHER = "paper", "other"
 RULES = (PAPERS, OTHER, "last", "best", ONE_BEST)
 COLUMNS = [*CELL_COLUMNS, "seed", "status", "split", "metric", "value", *VERSIONS]  # of frozen runs
+_OF_NUMBER = (
+    *("source", "table", "row_label", "provenance", "backbone", "embedding_dim", "metric", "line"),
+)
+_OF_TEST = ("se", "df", "p_equivalence", "p_drift")
 _SHOWN = 5
 # By cell, split and metric; a cell whose runs all diverged has one entry without these names.
 FrozenRuns = Mapping[Score, Sample]
@@ -177,24 +181,17 @@ def judge_numbers(
         found = Match(None, reason="not a retrieval score of a whole test set: not judged")
         points = sd = runs = None
         if number.is_score:
-            stated = stated_by(number, vocabulary_of(number.source))
-            found = match(stated, collected, samples.splits)
+            found = match(stated_by(number), collected, samples.splits)
             points, sd, runs = number.points, number.sd_points, number.n_runs
         cell = found.candidate.cell if found.candidate else None
         ours = cell or number
         row = Verdict(
-            source=number.source,
-            table=number.table,
-            row_label=number.row_label,
-            provenance=number.provenance,
+            **{name: getattr(number, name) for name in _OF_NUMBER},
             dataset=number.dataset or ours.dataset,
             setting=str(cell.setting) if cell else "",
-            backbone=number.backbone,
-            embedding_dim=number.embedding_dim,
             loss=ours.loss,
             batch_size=ours.batch_size,
             split=found.split if cell else number.protocol,
-            metric=number.metric,
             published_value=number.value,
             published_unit=number.unit,
             reference_mean=_known(points),
@@ -203,7 +200,6 @@ def judge_numbers(
             selection=samples.selection,
             margin=_known(margin_of(number.metric, _known(points))),
             rounding=number.rounding if number.is_score else nan,
-            line=number.line,
             cell=cell,
             reference_spread=spreads.get(at, UNKNOWN_SPREAD),
             note=found.reason,
@@ -261,7 +257,6 @@ def judge_frozen(frozen: FrozenRuns, samples: Samples, level: float = ALPHA) -> 
 
 
 def _with_runs(row: Verdict, samples: Samples) -> Verdict:
-    """Return the row with what our runs of its cell contribute."""
     assert row.cell is not None
     key = (row.cell, row.split, row.metric)
     statuses, ours, own = samples.statuses[row.cell], samples.sample(*key), samples.spread(*key)
@@ -284,9 +279,9 @@ def _known(value: float | None) -> float:
 
 
 def _changes(then: Sample, now: Sample) -> str:
-    """Return what differs between two samples besides the scores, as text; "" for nothing."""
+    """Return what differs between two samples besides the scores."""
     parts = []
-    for key, name in _VERSIONS.items():
+    for key, name in zip(VERSIONS, ("specification", "code version", "platform"), strict=True):
         old, new = then.versions.get(key, ()), now.versions.get(key, ())
         if old and new and set(old) != set(new):
             shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
@@ -295,10 +290,7 @@ def _changes(then: Sample, now: Sample) -> str:
 
 
 def _decided(rows: Sequence[Verdict], level: float) -> list[Verdict]:
-    """Return the rows, in their order, with the verdict on each, tested at ``level``.
-
-    Numbers of one source and table are a family.
-    """
+    """Return the rows with the verdict on each; a family is of one source and table."""
     families: dict[tuple[str, str], list[int]] = {}
     for at, each in enumerate(rows):
         families.setdefault((each.source, each.table), []).append(at)
@@ -319,38 +311,28 @@ def _family(rows: Sequence[Verdict], level: float) -> list[Verdict]:
     verdicts = []
     for at, row in enumerate(rows):
         test, plain = element(tests, at), element(alone, at)
-        row = replace(
-            row,
-            difference=float(test.difference),
-            p_holm=float(test.p_holm),
-            family_size=size,
-            level=level,
-            plain=plain if np.isfinite(plain.p_drift) else None,
-        )
+        found: dict[str, Any] = {
+            "difference": float(test.difference),
+            "p_holm": float(test.p_holm),
+            "plain": plain if np.isfinite(plain.p_drift) else None,
+        }
         if test.verdict != UNTESTED:
-            row = replace(
-                row,
-                test=test,
-                marks={name: element(mark, at) for name, mark in changed.items()},
-                se=float(test.se),
-                df=float(test.df),
-                ci_low=float(test.low),
-                ci_high=float(test.high),
-                p_equivalence=float(test.p_equivalence),
-                p_drift=float(test.p_drift),
-            )
+            found |= {
+                "test": test,
+                "marks": {name: element(mark, at) for name, mark in changed.items()},
+                "ci_low": float(test.low),
+                "ci_high": float(test.high),
+                **{name: float(getattr(test, name)) for name in _OF_TEST},
+            }
         if test.verdict == UNDECIDED:
             seeds = seeds_to_decide(element(numbers, at), family=size, alpha=level)
-            row = replace(row, seeds_to_decide=_known(seeds))
-        verdicts.append(in_words(row))
+            found["seeds_to_decide"] = _known(seeds)
+        verdicts.append(in_words(replace(row, family_size=size, level=level, **found)))
     return verdicts
 
 
 def _evidence(rows: Sequence[Verdict], *, plain: bool = False) -> Evidence:
-    """Return the numbers of ``rows`` as arrays.
-
-    ``plain`` takes each cell's own spread in place of the one that it shares with its sisters.
-    """
+    """Return the rows as arrays; ``plain``: with each cell's own spread, not the shared one."""
     found = []
     for row in rows:
         spreads = (row.spread, row.reference_spread, row.paired_spread)

@@ -27,14 +27,8 @@ from benchmark.core.options import defaults_of
 from benchmark.core.records import Cell, RunSpec, settings_of
 from benchmark.datasets import DATASETS
 from benchmark.papers.numbers import BATCH_SIZE, PublishedNumber
-from benchmark.papers.vocabulary import (
-    EMBEDDING_DIM,
-    OPTIONS,
-    SPLIT,
-    Requirement,
-    Vocabulary,
-    load_vocabulary,
-)
+from benchmark.papers.paper import vocabulary_of
+from benchmark.papers.vocabulary import EMBEDDING_DIM, OPTIONS, SPLIT, Requirement, load_vocabulary
 from benchmark.study import Study
 
 
@@ -99,15 +93,10 @@ def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[s
     also: dict[str, Any] = {}  # the other datasets that protocols of a training set are named after
     if dataset.name in DATASETS.names():
         also = {**defaults_of(DATASETS[dataset.name].target.Config), **dataset.params}
-    return Candidate(
-        spec.cell,
-        {**settings, OPTIONS: spec.setting.options},
-        by_option,
-        by_variant,
-        backbone,
-        (dataset.label, *also.get("landmarks", ()), *also.get("evaluated_on", ())),
-        tuple(spec.recipe.evaluation.recall_at),
-    )
+    settings = {**settings, OPTIONS: spec.setting.options}
+    evaluated_on = (dataset.label, *also.get("landmarks", ()), *also.get("evaluated_on", ()))
+    k = tuple(spec.recipe.evaluation.recall_at)
+    return Candidate(spec.cell, settings, by_option, by_variant, backbone, evaluated_on, k)
 
 
 def _overridden(overrides: Mapping[str, Any], loss: str) -> frozenset[str]:
@@ -157,9 +146,9 @@ class Match:
     reason: str = ""
 
 
-def stated_by(number: PublishedNumber, words: Vocabulary) -> Stated:
+def stated_by(number: PublishedNumber) -> Stated:
     """Return what a published number states and means of its runs."""
-    means = dict(number.means)
+    words, means = vocabulary_of(number.source), dict(number.means)
     implied_size = means.pop(BATCH_SIZE, None)
     dim = {EMBEDDING_DIM: number.embedding_dim} if number.embedding_dim else {}
     size = number.batch_size if number.batch_size is not None else implied_size

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,48 +28,25 @@ from benchmark.study import Study
 from benchmark.study.grid import expand
 
 FILE = "registration.json"
-SCHEMA = 2
-HEADLINE = "last epoch"
 Parts = Mapping[str, Mapping[str, Any]]  # part -> name -> plain JSON value
 
 
-@dataclass(frozen=True)
-class Registration:
-    """The record: when it was written, and what decides the verdicts by part and name.
+def register(study: Study, results: Path) -> None:
+    """Write the registration of a study, unless there is one.
 
-    runs_before  runs of the study that had already ended, which other studies may share
-    digest       of all the others; in schema 1 of ``parts``
+    ``runs_before`` are runs of the study that had already ended, which other studies may share;
+    ``digest`` is of all the others, in schema 1 of ``parts``.
     """
-
-    schema: int
-    study: str
-    registered: str  # YYYY-MM-DD, UTC
-    runs_before: int
-    digest: str
-    parts: Parts
-
-    @classmethod
-    def read(cls, folder: Path) -> Registration | None:
-        """Return the registration in a study's folder, or None."""
-        path = Path(folder) / FILE
-        return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
-
-
-def register(study: Study, results: Path) -> Registration:
-    """Return the registration of a study, written now unless there is one."""
-    folder = study.folder(results)
-    found = Registration.read(folder)
-    if found is None:
+    path = study.folder(results) / FILE
+    if not path.is_file():
         runs = [Path(results) / run.spec.folder / RESULT for run in expand(study).values()]
         said: dict[str, Any] = {
             "study": study.name,
             "registered": datetime.now(UTC).date().isoformat(),
-            "runs_before": sum(path.is_file() for path in runs),
+            "runs_before": sum(run.is_file() for run in runs),
             "parts": analysis_of(study),
         }
-        found = Registration(schema=SCHEMA, digest=_digest(said), **said)
-        write_json(folder / FILE, asdict(found))
-    return found
+        write_json(path, {"schema": 2, "digest": _digest(said), **said})
 
 
 @dataclass(frozen=True)
@@ -85,53 +62,49 @@ class RegistrationState:
 
 def registration_state(study: Study, results: Path) -> RegistrationState:
     """Return whether the analysis of a study is registered, and what has changed since."""
-    found = Registration.read(study.folder(results))
-    if found is None:
+    path = study.folder(results) / FILE
+    if not path.is_file():
         words = (
             "The analysis was not registered before the runs: the workflow does that when it "
             "starts, and these results were made without it or before it did."
         )
         return RegistrationState(words)
+    found = json.loads(path.read_text(encoding="utf-8"))
     when = "before the first run"
-    if found.runs_before:
-        when = f"when {found.runs_before} of the study's runs had already ended"
-    head = f"The analysis was registered on {found.registered}, {when}"
-    changes = changes_between(found.parts, analysis_of(study))
-    if not changes:
-        return RegistrationState(f"{head}; nothing that decides a verdict has changed since.")
-    count = "1 thing has" if len(changes) == 1 else f"{len(changes)} things have"
-    return RegistrationState(f"{head}; {count} changed since.", tuple(changes))
+    if found["runs_before"]:
+        when = f"when {found['runs_before']} of the study's runs had already ended"
+    changes = tuple(_changes(found["parts"], analysis_of(study)))
+    since = "nothing that decides a verdict has changed since."
+    if changes:
+        since = f"{len(changes)} thing{'s have' if len(changes) > 1 else ' has'} changed since."
+    head = f"The analysis was registered on {found['registered']}, {when}"
+    return RegistrationState(f"{head}; {since}", changes)
 
 
 def analysis_of(study: Study) -> Parts:
     """Return all that decides the verdicts of a study besides its scores, as plain JSON."""
     comparison, frozen = study.comparison, Path(study.references.frozen or ".")
     numbers = [each for each, _ in reached_numbers(study)]
-    frozen_text = frozen.read_bytes().decode() if frozen.is_file() else None
+    frozen_digest = _digest(frozen.read_bytes().decode()) if frozen.is_file() else "none"
     families = Counter(f"{each.source} {each.table}" for each in numbers)
-    recipes: dict[str, list[str]] = {}
-    seeds: dict[str, list[int]] = {}
+    recipes: dict[str, list[str]] = defaultdict(list)
     for block in study.blocks:
-        seeds[block.name] = list(block.planned_seeds)
-        first = [spec for spec in block.specs() if spec.seed == block.seeds[0]]
-        recipes.setdefault(block.name, []).extend(spec.digest for spec in first)
+        first = (spec for spec in block.specs() if spec.seed == block.seeds[0])
+        recipes[block.name] += [spec.digest for spec in first]
     return {
         "margins": {
             f"{metric} from {height:g}": margin
             for metric, heights in load_margins().items()
             for height, margin in heights.items()
         },
-        "families": {
-            **families,
-            "frozen runs": "none" if frozen_text is None else _digest(frozen_text),
-        },
+        "families": {**families, "frozen runs": frozen_digest},
         "published numbers": {
             f"{each.source} {each.table} line {each.line}": float(each.value) for each in numbers
         },
         "claims": {claim.name: _digest(asdict(claim)) for claim in claims_of(study.name)},
-        "seeds": seeds,
+        "seeds": {block.name: list(block.planned_seeds) for block in study.blocks},
         "looks": {"seeds at each": list(study.looks)},
-        "selection": {"headline": HEADLINE},
+        "selection": {"headline": "last epoch"},
         "comparison": {
             "baseline": comparison.baseline,
             "ablation": list(comparison.ablation),
@@ -151,21 +124,19 @@ def analysis_of(study: Study) -> Parts:
     }
 
 
-def changes_between(before: Parts, now: Parts) -> list[str]:
-    """Return every difference in words, part by part."""
-    found = []
+def _changes(before: Parts, now: Parts) -> Iterator[str]:
+    """Yield every difference in words, part by part."""
     for part in dict.fromkeys([*before, *now]):
         old, new = before.get(part, {}), now.get(part, {})
         for name in dict.fromkeys([*old, *new]):
             if name not in new:
-                found.append(f"{part}: {name} was removed")
+                yield f"{part}: {name} was removed"
             elif name not in old:
-                found.append(f"{part}: {name} was added")
+                yield f"{part}: {name} was added"
             elif old[name] != new[name]:
                 digests = part in ("claims", "runs")
                 words = "was edited" if digests else f"was {old[name]}, is {new[name]}"
-                found.append(f"{part}: {name} {words}")
-    return found
+                yield f"{part}: {name} {words}"
 
 
 def _digest(value: Any) -> str:

@@ -193,7 +193,6 @@ def in_words(each: Verdict) -> Verdict:
 
 
 def _without_test(each: Verdict) -> Words | None:
-    """Return the verdict that needs no test of the scores, or None."""
     if each.note:
         return NOT_RUN, each.note, ""
     if by_divergence := _by_divergence(each):
@@ -305,8 +304,6 @@ def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
 
 
 def _message(row: dict[Any, Any]) -> str:
-    """Return a verdict in one line: cell, ours, reference, difference, verdict and reason."""
-
     def score(mean: float, sd: float, n: float) -> str:
         spread = f"sd {sd:.2f}, " if pd.notna(sd) else ""
         return f"{mean:.2f} ({spread}n {n:.0f})" if pd.notna(mean) else f"no score (n {n:.0f})"
@@ -398,7 +395,6 @@ def _fields(each: Verdict) -> list[str]:
 
 
 def _facts(each: Verdict, size: str) -> list[str]:
-    """Return dataset, network, loss and batch size."""
     batch = "" if each.batch_size is None else size.format(each.batch_size)
     return [each.dataset, each.setting or each.backbone, each.loss, batch]
 

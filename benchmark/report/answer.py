@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.papers.marks import SweptValue
 from benchmark.papers.paper import THIS_SUITE
 from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
 from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records

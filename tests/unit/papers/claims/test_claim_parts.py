@@ -94,7 +94,7 @@ def test_a_missing_part_keeps_a_sentence_from_being_supported_but_not_from_being
 
 def test_nothing_run_is_not_run_with_each_reason_once():
     found = decide([Part("a", note="no run on cub"), Part("b", note="no run on cub")], 0.05)
-    assert (found.verdict, found.reason, found.part) == ("not_run", "no run on cub", None)
+    assert (found.verdict, found.reason, found.decisive) == ("not_run", "no run on cub", None)
 
 
 def test_a_stricter_level_asks_for_more_evidence():

@@ -7,11 +7,10 @@ from made_up_inputs import drawn, paper_inputs, printed_inputs, roadmap_study, v
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
-from benchmark.papers.marks import Line, published
 from benchmark.papers.matching import candidates
 from benchmark.papers.numbers import Panel, TestSet
 from benchmark.papers.paper import all_figures, load_papers
-from benchmark.papers.printed import printed_of
+from benchmark.papers.printed import Line, printed_of, published
 from benchmark.papers.verdicts import table_of
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
