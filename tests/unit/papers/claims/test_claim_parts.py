@@ -51,7 +51,7 @@ def test_every_part_has_to_hold_for_a_supported_sentence():
     assert decide([Part("a", GOOD), Part("b", GOOD)], 0.05).verdict == "supported"
     found = decide([Part("a", GOOD), Part("b", NOISE)], 0.05)
     assert (found.verdict, found.parts_holding) == ("inconclusive", 1)
-    assert found.part == "b"
+    assert found.decisive.part == "b"
     assert "1 of 2 parts" in found.reason
 
 
