@@ -468,8 +468,7 @@ def published(
 def swept_values(grid: Grid) -> list[SweptValue]:
     """Return the values of the sweeps that belong to a study, in the order of its figures.
 
-    A sweep with a single value that has runs is left out. Holm's families are the values of one sweep
-    each.
+    A sweep with a single value that has runs is left out. One sweep is a family of Holm's.
     """
     name = grid.study.name.partition(JOINT)[0]
     sweeps = [
