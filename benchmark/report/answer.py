@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from benchmark.papers.paper import THIS_SUITE
+from benchmark.papers.printed import SweptValue
 from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
 from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records
 from benchmark.report.labels import (

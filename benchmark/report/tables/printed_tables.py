@@ -14,7 +14,7 @@ import pandas as pd
 
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
-from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME, PrintedCell
+from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME, PrintedCell, SweptValue
 from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
 from benchmark.papers.verdicts import DRIFTED, EPOCHS
 from benchmark.report.inputs import Inputs, records
