@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -10,7 +11,14 @@ import pytest
 from paper_folders import FILES, METHODS, changed, load_paper, problems, write_paper
 
 from benchmark.core.errors import ConfigError, ReferenceDataError
-from benchmark.papers.paper import arranged_tables, asked_numbers, cite, cite_statement, load_papers
+from benchmark.papers.paper import (
+    arranged_tables,
+    asked_numbers,
+    cite,
+    cite_statement,
+    footnotes,
+    load_papers,
+)
 from benchmark.study.data_files import paper_folders, published_names
 from benchmark.study.model import ROOT
 
@@ -35,16 +43,24 @@ def test_only_the_names_and_the_numbers_are_needed(tmp_path):
     assert len(paper.numbers) == 3 and not paper.claims and not paper.tables
 
 
+def versioned(*rows: str) -> str:
+    """Return numbers with a version, and the number of their row in the toy paper."""
+    lines = FILES["results.csv"].splitlines()
+    found = [f"{row[:-1]},{lines[int(row[-1])]}" for row in rows]
+    return "\n".join([f"version,{lines[0]}", *found, ""])
+
+
+ALONE = dict.fromkeys(("implied", "outside", "footnotes"))
+
+
 def test_versions_of_a_text_are_told_apart_and_the_last_one_counts(tmp_path):
-    rows = FILES["results.csv"].splitlines()
-    versioned = ["version," + rows[0], "v1," + rows[1], "v2," + rows[1], "v2," + rows[3]]
     about = FILES["paper.yaml"] + METHODS + "versions: {v1: Toy (draft), v2: Toy}\n"
-    rest = {"implied": None, "outside": None, "footnotes": None}
-    paper = load_paper(
-        write_paper(tmp_path, paper=about, results="\n".join(versioned) + "\n", **rest)
-    )
+    results = versioned("v11", "v21", "v23")
+    paper = load_paper(write_paper(tmp_path / "right", paper=about, results=results, **ALONE))
     assert paper.source == "toy2030v2" and paper.names["toy2030v1"] == "Toy (draft)"
     assert len(paper.table("table1")) == 2 and len(paper.table("table1", "toy2030v1")) == 1
+    text = problems(tmp_path, paper=about, results=versioned("v11", "v91"), **ALONE)
+    assert "line 3, column version: unknown version 'v9'" in text
 
 
 def test_all_problems_of_all_files_are_told_at_once(tmp_path):
@@ -87,155 +103,346 @@ def test_names_that_do_not_exist_are_told_with_the_nearest(tmp_path):
         assert part in text, text
 
 
+RESULTS, CLAIMS, FIGURES, TABLES = "results.csv", "claims.yaml", "figures.yaml", "tables.yaml"
+PANELS = FILES[FIGURES].partition("  panels:")
+CELLS = "512,64,,recall"  # embedding, batch size and conditions of the first row
+TOY = "percent,\ntable1,Toy"
+FOOTNOTE, WAY = "footnotes.yaml", "/../../../../elsewhere"
+TWICE = "comes twice; keep one"
+SLIPS = [  # file, what stands there, what is written instead, and the words about it
+    (RESULTS, "61.2", "abc", "line 2, column value: Input should be a valid decimal"),
+    (RESULTS, "61.2", "", "line 2, column value: Input should be a valid decimal"),
+    (RESULTS, "61.2", "inf", "line 2, column value"),
+    (RESULTS, CELLS, "512,12.5,,recall", "line 2, column batch_size: Input should be a valid"),
+    (RESULTS, "toy,own,cub", "toy,owned,cub", "unknown provenance 'owned'; did you mean 'own'?"),
+    (RESULTS, TOY, TOY.replace("percent", "percents"), "did you mean 'percent'?"),
+    (RESULTS, TOY, TOY.replace("percent", "fraction"), "line 2, column value: lies outside 0 to"),
+    (RESULTS, ",,recall_at_1,61.2", ",,,61.2", "column metric: String should have at least"),
+    (RESULTS, "tau=0.1", "tau", "line 3, column conditions: 'tau' is not of the form key=value"),
+    (RESULTS, "tau=0.1", "tua=0.1", "line 3, column conditions: unknown condition 'tua'; did you"),
+    (RESULTS, "tau=0.1", "tau=0.1;tau=0.2", "column conditions: "),
+    (RESULTS, ",percent,\ntable1,Other", "\ntable1,Other", "line 3: not 16 fields"),
+    (RESULTS, "Toy,toy,own,cub", "Toy,toi,own,cub", "line 2, column method: unknown method 'toi'"),
+    (RESULTS, "recall_at_1,61", "recal_at_1,61", "column metric: unknown metric 'recal_at_1'"),
+    (RESULTS, "row_label", "row_lable", "line 1: unknown column 'row_lable'; did you mean 'row_la"),
+    *(
+        (RESULTS, CELLS, f"{size},64,,recall", "line 2, column embedding_dim: a size is a whole")
+        for size in ("0", "-5", "large", "1000000000")
+    ),
+    (RESULTS, CELLS, "512/0,64,,recall", "or several such as 512/64: '512/0'"),
+    *(
+        (RESULTS, "0.3,3,", f"0.3,{runs},", "column n_runs: ")
+        for runs in ("9" * 400, "0", "1_0", "3.0")
+    ),
+    *(
+        (RESULTS, "0.3,3,", f"{sd},3,", "column std: ")
+        for sd in ("1e30", "0_0.3", "inf", "101", "1e-400")
+    ),
+    *(
+        (RESULTS, CELLS, f"512,{size},,recall", "column batch_size: ")
+        for size in ("9" * 400, "6_4", "64.0")
+    ),
+    (RESULTS, "table1", f"table1{WAY}", "should match pattern"),
+    (FIGURES, "fig2", f"fig2{WAY}", "should match pattern"),
+    (FIGURES, "fig2", "f" * 300, "should match pattern"),
+    ("paper.yaml", "A toy\n", "A toy\nversions: {v1/../../x: Toy}\n", "should match pattern"),
+    *(
+        (file, old, f"'{' ' * 40}'", "String should have at least")
+        for file, old in (
+            (CLAIMS, "The toy loss is better than SmoothAP."),
+            (CLAIMS, "section 4, table 1"),
+            ("paper.yaml", "A toy"),
+            ("outside.yaml", "no time"),
+        )
+    ),
+    (TABLES, "[dataset, metric]", "[metric]", "table1  2 numbers share the cell Toy, recall_at_1"),
+    (TABLES, "[dataset, metric]", "[dataset, metric, dataset]", "table1.columns (line 1)"),
+    (TABLES, "[dataset, metric]", "[]", "tables.yaml: table1.columns (line 1)"),
+    (TABLES, "[row_label]", "[]", "tables.yaml: table1.rows (line 1)"),
+    (FOOTNOTE, "row_label: Toy", "row_lable: Toy", "unknown column 'row_lable'; did you mean 'row"),
+    (FOOTNOTE, "row_label: Toy", "row_label: Tyo", "chooses no row of table1; check its values"),
+    *(
+        ("implied.yaml", "{sampling: hard}", f"{{{means}}}", words)
+        for means, words in (
+            ("nosuch: 1", "implied.0.means  unknown condition 'nosuch'"),
+            ("batch_sise: 32", "did you mean 'batch_size'?"),
+            ("batch_size: -1", "implied.0.means.batch_size  is -1; give a whole number"),
+            ("batch_size: 32.5", "is 32.5"),
+            ("batch_size: [32]", "is [32]"),
+        )
+    ),
+    (FIGURES, PANELS[1] + PANELS[2], "  panels: []\n", "fig2.panels (line"),
+    (FIGURES, "[{dataset: cub}]", "[]", "fig2.panels.0.test_sets (line"),
+    (FIGURES, "[{dataset: cub}]", "[{dataset: cub}, {dataset: cub}]", TWICE),
+    (FIGURES, "x: tau", "x: batch_size, baseline: sup_ap", "panels.0.baseline  is the loss of"),
+    (FIGURES, "x: tau", "x: tau, batch_size: -5", "fig2.panels.0.batch_size (line"),
+    (FIGURES, "x: tau", "x: tau, batch_size: true", "fig2.panels.0.batch_size (line"),
+    (FIGURES, "at: 0.1", "at: .inf", "fig2.panels.0.published.at (line"),
+    (FIGURES, "at: 0.1", "at: .nan", "fig2.panels.0.published.at (line"),
+    (
+        FIGURES,
+        "kind: sweep",
+        "kind: gain",
+        "loss_against  is missing; a figure of kind 'gain' need",
+    ),
+    (CLAIMS, "  second: [smooth_ap]\n", "", ".second  is missing; the kind 'beats' needs it"),
+    (CLAIMS, "kind: beats\n", "kind: beats\n  best: 3\n", ".best  is only for the kinds best_at"),
+    (CLAIMS, "metrics: [recall_at_1]", "metrics: [recall]", ".metrics  unknown metric 'recall'"),
+    (CLAIMS, "beats\n", "cost_ratio\n  between: [1.0]\n", "unknown cost 'recall_at_1'"),
+    (CLAIMS, "where: {tau", "where: {tua", "unknown condition 'tua'; did you mean 'tau'?"),
+    *(
+        (CLAIMS, "[smooth_ap]", f"[{{loss: mine, where: {{printed: toy2030/{table}}}}}]", words)
+        for table, words in (
+            ("table1", "toy2030/table1 prints 0 numbers of mine for"),
+            ("table3", "unknown printed table 'toy2030/table3'"),
+        )
+    ),
+    *(
+        (CLAIMS, "toy_beats_smooth_ap", name, "should match pattern")
+        for name in ("''", "' '", '"a\\nb|c"', "a/b", "a" * 81)
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "words"), SLIPS)
+def test_a_slip_is_named_by_file_and_place(tmp_path, file, old, new, words):
+    text = problems(tmp_path, **{file.partition(".")[0]: changed(file, old, new)})
+    assert words in text and file in text, text
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "key"),
     [
-        ("61.2", "abc", "line 2, column value: Input should be a valid decimal"),
-        ("61.2", "", "line 2, column value: Input should be a valid decimal"),
-        ("61.2", "inf", "line 2, column value"),
+        ("second: [smooth_ap]", "second: [smooth_ap, smooth_ap]", "second"),
+        ("second: [smooth_ap]", "second: [smooth_ap, {loss: smooth_ap}]", "second"),
+        ("[{loss: sup_ap, where: {tau: 0.1}}]", "[sup_ap, fast_ap, sup_ap]", "first"),
+        ("[recall_at_1]", "[recall_at_1, map_at_r, recall_at_1]", "metrics"),
+        ("datasets: [cub]", "datasets: [cub, cub]", "published.0.datasets"),
+        ("batch_sizes: [64]", "batch_sizes: [64, 32, 64]", "published.0.batch_sizes"),
         (
-            "512,64,,recall",
-            "512,12.5,,recall",
-            "line 2, column batch_size: Input should be a valid",
+            "[{datasets: [cub], batch_sizes: [64]}]",
+            "[{datasets: [cub]}, {datasets: [cub]}]",
+            "published",
         ),
-        ("toy,own,cub", "toy,owned,cub", "unknown provenance 'owned'; did you mean 'own'?"),
-        ("percent,\ntable1,Toy", "percents,\ntable1,Toy", "did you mean 'percent'?"),
-        (
-            "percent,\ntable1,Toy",
-            "fraction,\ntable1,Toy",
-            "line 2, column value: lies outside 0 to",
-        ),
-        (",,recall_at_1,61.2", ",,,61.2", "line 2, column metric: String should have at least"),
-        ("tau=0.1", "tau", "line 3, column conditions: 'tau' is not of the form key=value"),
-        ("tau=0.1", "tua=0.1", "line 3, column conditions: unknown condition 'tua'; did you mean"),
-        (",percent,\ntable1,Other", "\ntable1,Other", "line 3: not 16 fields"),
-        ("Toy,toy,own,cub", "Toy,toi,own,cub", "line 2, column method: unknown method 'toi'; did"),
-        ("recall_at_1,61", "recal_at_1,61", "line 2, column metric: unknown metric 'recal_at_1'"),
-        ("512,64,,recall", "0,64,,recall", "line 2, column embedding_dim: a size is a whole"),
-        ("512,64,,recall", "-5,64,,recall", "line 2, column embedding_dim: a size is a whole"),
-        ("512,64,,recall", "large,64,,recall", "column embedding_dim: a size is a whole number"),
-        ("512,64,,recall", "1000000000,64,,recall", "column embedding_dim: a size is a whole"),
-        ("512,64,,recall", "512/0,64,,recall", "or several such as 512/64: '512/0'"),
-        ("row_label", "row_lable", "line 1: unknown column 'row_lable'; did you mean 'row_label'?"),
     ],
 )
-def test_a_slip_among_the_numbers_is_named_by_file_line_and_column(tmp_path, old, new, words):
-    text = problems(tmp_path, results=changed("results.csv", old, new))
-    assert words in text and "results.csv, line" in text
-
-
-def test_a_row_that_stands_twice_is_refused(tmp_path):
-    again = FILES["results.csv"] + FILES["results.csv"].splitlines()[1] + "\n"
-    assert "line 5 repeats line 2 in every fact" in problems(tmp_path, results=again)
-
-
-def test_two_numbers_cannot_share_a_cell_of_a_table(tmp_path):
-    text = problems(tmp_path, tables=changed("tables.yaml", "[dataset, metric]", "[metric]"))
-    assert "table1  2 numbers share the cell Toy, recall_at_1" in text
+def test_nothing_comes_twice_in_a_claim(tmp_path, old, new, key):
+    text = problems(tmp_path, claims=changed(CLAIMS, old, new))
+    assert f"toy_beats_smooth_ap.{key} (line " in text and TWICE in text
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("kind", "keys", "words"),
     [
-        ("  second: [smooth_ap]\n", "", ".second  is missing; the kind 'beats' needs it"),
-        ("  kind: beats\n", "  kind: beats\n  best: 3\n", ".best  is only for the kinds best_at"),
-        ("metrics: [recall_at_1]", "metrics: [recall]", ".metrics  unknown metric 'recall'"),
-        ("kind: beats", "kind: cost_ratio\n  between: [1.0]", "unknown cost 'recall_at_1'"),
-        ("where: {tau: 0.1}", "where: {tua: 0.1}", "unknown condition 'tua'; did you mean 'tau'?"),
-        (
-            "second: [smooth_ap]",
-            "second: [{loss: mine, where: {printed: toy2030/table1}}]",
-            "toy2030/table1 prints 0 numbers of mine for",
-        ),
-        (
-            "second: [smooth_ap]",
-            "second: [{loss: smooth_ap, where: {printed: toy2030/table3}}]",
-            "unknown printed table 'toy2030/table3'",
-        ),
+        ("gain", "loss_against: sup_ap", "loss_against  is the loss of the panel"),
+        ("effect", "parameter: tau, first: a, second: a", "second  is 'a', as the first"),
     ],
 )
-def test_what_belongs_to_the_kind_of_a_claim_is_checked(tmp_path, old, new, words):
-    assert words in problems(tmp_path, claims=changed("claims.yaml", old, new))
+def test_a_thing_is_not_compared_with_itself(tmp_path, kind, keys, words):
+    figures = changed(FIGURES, "kind: sweep", f"kind: {kind}").replace("x: tau", keys)
+    assert f"figures.yaml: fig2.panels.0.{words}" in problems(tmp_path, figures=figures)
 
 
-def test_levels_are_among_the_values(tmp_path):
-    levels = "levels: {loss: fast_ap, key: bins, values: [5, 10]}\n  best: 20\n"
-    claims = FILES["claims.yaml"].replace("kind: beats", "kind: best_at").partition("  first")[0]
-    assert "unknown level '20'" in problems(tmp_path, claims=f"{claims}  {levels}")
-
-
-def test_a_key_that_is_given_twice_is_an_error(tmp_path):
-    text = problems(tmp_path, tables=FILES["tables.yaml"] * 2)
+def test_what_stands_twice_or_is_missing_is_named(tmp_path):
+    again = FILES[RESULTS] + FILES[RESULTS].splitlines()[1] + "\n"
+    text = problems(tmp_path / "rows", results=again)
+    assert "line 5 repeats line 2 in every fact" in text
+    text = problems(tmp_path / "keys", tables=FILES[TABLES] * 2)
     assert "tables.yaml: table1 (line 2)  key given twice" in text
+    assert "results.csv cannot be read" in problems(tmp_path / "file", results=None)
 
 
-def test_a_missing_file_of_numbers_is_named(tmp_path):
-    assert "results.csv cannot be read" in problems(tmp_path, results=None)
+SWEEP = (
+    FILES[CLAIMS].replace("kind: beats", "kind: best_at").partition("  first")[0]
+    + "  levels: {loss: fast_ap, key: bins, values: [5, 10]}\n  best: 10\n"
+)
+RATIO = changed(CLAIMS, "kind: beats", "kind: cost_ratio\n  between: [1.0, 2.0]").replace(
+    "metrics: [recall_at_1]", "metrics: [train_seconds]"
+)
 
 
-def test_a_paper_in_a_plugin_folder_is_found_and_can_be_asked_for(tmp_path, monkeypatch):
-    write_paper(tmp_path / "mine")
+@pytest.mark.parametrize("values", ["[5, 10, 5]", "[5, 10, 5.0]", "[5, 10, '5']"])
+def test_no_level_comes_twice(tmp_path, values):
+    text = problems(tmp_path, claims=SWEEP.replace("[5, 10]", values))
+    assert "toy_beats_smooth_ap.levels.values" in text and TWICE in text
+
+
+@pytest.mark.parametrize("best", ["20", "10.0", "true", "[10]"])
+def test_the_best_level_is_one_of_those_that_are_written(tmp_path, best):
+    """Levels are found by their text: 10.0 is equal to 10, and was a KeyError after the runs."""
+    load_paper(write_paper(tmp_path / "right", claims=SWEEP))
+    claims = SWEEP.replace("best: 10", f"best: {best}").replace("[5, 10]", "[1, 10]")
+    assert "unknown level" in problems(tmp_path, claims=claims)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        *(
+            (FILES[CLAIMS] + f"  by: {value}\n", "by")
+            for value in (".inf", "-.inf", ".nan", "-1.0e+308", "101", "true")
+        ),
+        *((SWEEP + f"  margin: {value}\n", "margin") for value in (".inf", ".nan", "0", "1e300")),
+        *(
+            (RATIO.replace("[1.0, 2.0]", value), "between")
+            for value in ("[.inf, .inf]", "[.nan]", "[3, 1]", "[2, 2]", "[0, 1]", "[1, 1e300]")
+        ),
+        *(
+            (changed(CLAIMS, "[64]", value), "batch_sizes")
+            for value in ("[-32]", "[0]", "[true]", "[64.5]", f"[{10**30}]")
+        ),
+        *(
+            (changed(CLAIMS, "{tau: 0.1}", f"{{tau: 0.1}}, {key}: {value}"), key)
+            for key in ("embedding_dim", "batch_size")
+            for value in ("-5", "0", "true")
+        ),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused(tmp_path, text, key):
+    load_paper(write_paper(tmp_path / "right", claims=RATIO))
+    message = problems(tmp_path, claims=text)
+    assert "claims.yaml: toy_beats_smooth_ap." in message and f"{key}" in message
+
+
+def test_a_margin_of_scores_has_a_hundred_points_at_most(tmp_path):
+    text = problems(tmp_path, claims=SWEEP + "  margin: 101\n")
+    assert "toy_beats_smooth_ap.margin  " in text and "100 points" in text
+    seconds = FILES[CLAIMS].replace("kind: beats", "kind: monotone").partition("  second")[0]
+    seconds = seconds.replace("[recall_at_1]", "[train_seconds]") + "  margin: 101\n"
+    load_paper(write_paper(tmp_path / "right", claims=seconds))
+
+
+def test_a_method_stands_for_a_loss_of_the_suite_or_says_why_no_study_has_it(tmp_path):
+    about = changed("paper.yaml", "A toy\n", "A toy\nmethods: {toy: {loss: sup_app}}\n")
+    text = problems(tmp_path / "wrong", paper=about)
+    assert "line 2, column method: unknown loss 'sup_app'; did you mean 'sup_ap'?" in text
+    assert "line 3" not in text, "sop is outside"
+    everything = "outside:\n  - rows: {table: table1}\n    reason: nobody has the code\n"
+    rest = dict.fromkeys(("claims", "figures", "implied"))
+    load_paper(write_paper(tmp_path / "said", outside=everything, paper=about, **rest))
+    copied = changed(RESULTS, "smoothap,copied", "of_another_paper,copied")
+    load_paper(write_paper(tmp_path / "copied", results=copied))
+
+
+HOURS = "table1,Toy,toy,own,sop,,resnet50,512,64,,train_hours,5,,,hours,\n"
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["points", "sd_points", "rounding", "text", "fits", "__class__", "conditions", "line", "means"],
+)
+def test_only_columns_choose_rows(tmp_path, column):
+    """The row of hours has no points: asking for them was a KeyError."""
+    text = problems(
+        tmp_path,
+        results=FILES[RESULTS] + HOURS,
+        outside=f"outside:\n  - rows: {{{column}: 3}}\n    reason: x\n",
+        implied=f"implied:\n  - rows: {{{column}: 3}}\n    means: {{sampling: hard}}\n    why: x\n",
+        tables=changed(TABLES, "[dataset, metric]", f"[dataset, metric, {column}]"),
+        footnotes=changed(FOOTNOTE, "row_label: Toy", f"{column}: '3'"),
+    )
+    for place in (
+        "outside.yaml: outside.0.rows",
+        "implied.yaml: implied.0.rows",
+        "tables.yaml: table1",
+        "footnotes.yaml: footnotes.0.where",
+    ):
+        assert f"{place}  unknown column '{column}'" in text, text
+
+
+def test_a_condition_may_be_named_like_what_follows_from_a_row(tmp_path):
+    rows = FILES[RESULTS] + HOURS.replace("own", "copied").replace(",,train", ",points=3,train")
+    columns = changed(TABLES, "[dataset, metric]", "[dataset, metric, points]")
+    paper = load_paper(write_paper(tmp_path, results=rows, tables=columns))
+    assert [each.field("points") for each in paper.numbers] == ["", "", "", "3"]
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """Return a plugin folder for papers."""
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
+    return tmp_path / "mine"
+
+
+def refused() -> str:
+    """Return what is said of all papers together."""
+    with pytest.raises((ConfigError, ReferenceDataError)) as caught:
+        load_papers()
+    return str(caught.value)
+
+
+def test_a_paper_in_a_plugin_folder_is_found_and_can_be_asked_for(mine, monkeypatch):
+    write_paper(mine)
     assert "toy2030" in paper_folders() and "toy2030/table1" in published_names()
     assert [each.dataset for each in asked_numbers(["toy2030"])] == ["cub", "sop"]
-    assert [(paper.key, name) for paper, name in arranged_tables(["toy2030"])] == [
-        ("toy2030", "table1")
-    ]
+    (arranged,) = arranged_tables(["toy2030"])
+    assert (arranged[0].key, arranged[1]) == ("toy2030", "table1")
     assert cite("toy2030", "table1") == "Toy, table 1"
     monkeypatch.delenv("BENCHMARK_PLUGINS")
     assert "toy2030" not in paper_folders() and "toy2030" not in load_papers()
 
 
-def test_two_folders_of_one_name_are_refused(tmp_path, monkeypatch):
-    write_paper(tmp_path / "mine", "roadmap2021")
-    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
-    with pytest.raises(ConfigError, match="'roadmap2021' is there twice"):
-        load_papers()
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("roadmap2021", "'roadmap2021' is there twice"),
+        ("roadmap2021v2", "'roadmap2021v2' is a version of"),
+    ],
+)
+def test_no_two_folders_have_one_name(mine, key, words):
+    write_paper(mine, key)
+    assert words in refused()
 
 
-def test_names_that_files_are_called_after_are_no_paths(tmp_path):
-    way = "table1/../../../../elsewhere"
-    for number, (name, old, new) in enumerate(
-        (
-            ("results", "table1", way),
-            ("figures", "fig2", "fig2/../../../../elsewhere"),
-            ("figures", "fig2", "f" * 300),
-            ("paper", "title: A toy\n", "title: A toy\nversions: {v1/../../x: Toy}\n"),
-        )
-    ):
-        file = next(each for each in FILES if each.partition(".")[0] == name)
-        text = problems(tmp_path / str(number), **{name: changed(file, old, new)})
-        assert "should match pattern" in text and file in text, text
+def test_what_papers_share_is_checked_over_all_of_them(mine):
+    claims = FILES[CLAIMS].replace("toy_beats_smooth_ap", "sup_ap_beats_smooth_ap")
+    footnotes = FILES[FOOTNOTE].replace("smoothap2020", "smoothap2021")
+    write_paper(mine, claims=claims, footnotes=footnotes)
+    text = refused()
+    assert "sup_ap_beats_smooth_ap  is the name of a claim of roadmap2021, too" in text
+    assert "did you mean 'smoothap2020/table2'?" in text
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "column"),
+    ("where", "words"),
     [
-        ("0.3,3,", "0.3," + "9" * 400 + ",", "n_runs"),
-        ("0.3,3,", "0.3,0,", "n_runs"),
-        ("512,64,,", "512," + "9" * 400 + ",,", "batch_size"),
-        ("0.3,3,", "1e30,3,", "std"),
-        ("tau=0.1", "tau=0.1;tau=0.2", "conditions"),
-        ("0.3,3,", "0.3,1_0,", "n_runs"),
-        ("0.3,3,", "0.3,3.0,", "n_runs"),
-        ("0.3,3,", "0_0.3,3,", "std"),
-        ("0.3,3,", "inf,3,", "std"),
-        ("0.3,3,", "101,3,", "std"),
-        ("0.3,3,", "1e-400,3,", "std"),
-        ("512,64,,recall", "512,6_4,,recall", "batch_size"),
-        ("512,64,,recall", "512,64.0,,recall", "batch_size"),
+        ("text: x", "unknown column 'text'"),
+        ("dataset: nowhere", "chooses no row of smoothap2020/table2; check its values"),
     ],
 )
-def test_a_number_that_nothing_counts_is_refused(old, new, column, tmp_path):
-    text = problems(tmp_path, results=changed("results.csv", old, new))
-    assert f"column {column}: " in text
+def test_the_rows_of_the_other_table_of_a_footnote_are_checked_too(mine, where, words):
+    rule = changed(FOOTNOTE, "table2}", f"table2, also_where: {{{where}}}}}")
+    write_paper(mine, footnotes=rule)
+    text = refused()
+    assert "footnotes.0.also_where  " in text and words in text
 
 
-def test_a_folder_named_like_a_version_of_another_paper_is_refused(tmp_path, monkeypatch):
-    write_paper(tmp_path / "mine", "roadmap2021v2")
-    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
-    with pytest.raises(ReferenceDataError, match="'roadmap2021v2' is a version of"):
-        load_papers()
+def named(name: str) -> dict[str, str | None]:
+    """Return files of a paper whose table and figure have one name."""
+    figures = FILES[FIGURES].replace("fig2", name)
+    return {
+        **dict.fromkeys(("claims", "implied", "footnotes")),
+        "outside": "outside:\n  - rows: {method: toy}\n    reason: nobody has the code\n",
+        "results": FILES[RESULTS].replace("table1", name),
+        "tables": FILES[TABLES].replace("table1", name),
+        "figures": figures.replace("table: table1", f"table: {name}"),
+    }
+
+
+def test_no_two_papers_make_files_of_one_name(mine):
+    """The table of the first paper was replaced by that of the second."""
+    write_paper(mine, "toy", **named("table1_x"))
+    load_papers()
+    write_paper(mine, "toy_table1", **named("x"))
+    text = refused()
+    for kind in ("tables", "figures"):
+        place = f"toy_table1/{kind}.yaml: x  is written to toy_table1_x, as a {kind[:-1]} of toy is"
+        assert place in text, text
+
+
+def test_no_paper_makes_a_file_of_the_suite(mine):
+    write_paper(mine, "best", **named("epoch"))
+    assert "best_epoch, as a table of this suite is; rename" in refused()
 
 
 @pytest.mark.parametrize(
@@ -258,24 +465,30 @@ def test_mistakes_in_papers_are_said_before_anything_starts(command, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_what_papers_share_is_checked_over_all_of_them(tmp_path, monkeypatch):
-    claims = FILES["claims.yaml"].replace("toy_beats_smooth_ap", "sup_ap_beats_smooth_ap")
-    footnotes = FILES["footnotes.yaml"].replace("smoothap2020", "smoothap2021")
-    write_paper(tmp_path / "mine", claims=claims, footnotes=footnotes)
-    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "mine"))
-    with pytest.raises(ReferenceDataError) as caught:
-        load_papers()
-    assert "sup_ap_beats_smooth_ap  is the name of a claim of roadmap2021, too" in str(caught.value)
-    assert "did you mean 'smoothap2020/table2'?" in str(caught.value)
+def test_every_footnote_rule_finds_two_values_that_differ():
+    for paper in load_papers().values():
+        for rule in paper.footnotes:
+            notes = footnotes(dataclasses.replace(paper, footnotes=(rule,)), rule.at)
+            place = cite(*rule.also.split("/"))
+            assert notes and all(place in note.text for note in notes.values()), rule
+
+
+def test_a_footnote_holds_the_value_of_the_other_table():
+    paper = load_papers()["roadmap2021"]
+    (row,) = (
+        each
+        for each in paper.table("table2")
+        if (each.loss, each.dataset, each.metric) == ("roadmap", "inaturalist", "recall_at_1")
+    )
+    note = footnotes(paper, "table2")[row.line]
+    assert note.value == "64.2" and "ROADMAP (first version), table 5" in note.text
 
 
 def test_a_place_is_cited_for_people():
     assert cite("roadmap2021v1", "table5") == "ROADMAP (first version), table 5"
     assert cite("smoothap2020", "tableS1") == "Smooth-AP, table S1"
     assert cite("roadmap2021v2", "text_4.1") == "ROADMAP, section 4.1"
+    statement = cite_statement("roadmap2021v2", "section 4.2, tables 4, 6 and 7")
+    assert statement == "ROADMAP, tables 4, 6 and 7"
     assert cite_statement("smoothap2020", "section 6.4, table 5") == "Smooth-AP, table 5"
-    assert (
-        cite_statement("roadmap2021v2", "section 4.2, tables 4, 6 and 7")
-        == "ROADMAP, tables 4, 6 and 7"
-    )
     assert cite_statement("fastap2019", "section 5.3") == "FastAP, section 5.3"

@@ -109,3 +109,10 @@ def test_ratios_are_shown_as_ratios():
     assert (tested.estimate, tested.low) == pytest.approx((3.0, 2.5), abs=0.01)
     assert np.isnan(replace(part, high=np.inf).tested(0.05, own_spread(part)).high)
     assert "3.00 [" in tested.text
+
+
+def test_parts_of_one_label_are_told_apart():
+    """Two scopes of one dataset, one of them with its protocol, have parts of one label."""
+    same = np.array([1.0, 1.0, 1.0])
+    found = decide([Part("a", NOISE), Part("a", NOISE.copy()), Part("a", same)], 0.05)
+    assert found.verdict == "inconclusive" and "1 could not be tested (first: a" in found.reason
