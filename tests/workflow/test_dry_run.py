@@ -29,13 +29,8 @@ def dry_run(dry_runs: DryRuns):
 
 @pytest.mark.parametrize("name", study_names())
 def test_every_study_plans_one_training_per_run(name, dry_run, tmp_path):
-    done = dry_run(
-        "--profile",
-        "workflow/profiles/local",
-        "--config",
-        f"study={name}",
-        f"results={tmp_path}/new",
-    )
+    settings = ("--config", f"study={name}", f"results={tmp_path}/new")
+    done = dry_run("--profile", "workflow/profiles/local", *settings)
     assert done.returncode == 0, done.stdout
     counts = jobs(done)
     assert counts["train"] == counts["spec"] == len(expand(load_study(name)))
@@ -43,9 +38,8 @@ def test_every_study_plans_one_training_per_run(name, dry_run, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("profile", ["slurm", "workflow/profiles/slurm"])
-def test_the_slurm_profile_is_found_from_the_root(profile, dry_run, tmp_path):
-    done = dry_run("--profile", profile, "--config", "study=smoke", f"results={tmp_path}/new")
+def test_the_slurm_profile_is_found_from_the_root(dry_run, tmp_path):
+    done = dry_run("--profile", "slurm", "--config", "study=smoke", f"results={tmp_path}/new")
     assert done.returncode == 0, done.stdout
     assert jobs(done)["train"] == len(expand(load_study("smoke")))
 
@@ -80,12 +74,13 @@ class Needs(dict):
     __getattr__ = dict.__getitem__
 
 
-def test_the_smoke_profile_names_the_smoke_study(tmp_path):
-    config = yaml.safe_load((ROOT / "workflow" / "profiles" / "smoke" / "config.yaml").read_text())
-    assert config["config"] == ["study=smoke"]
-    assert {**config, "config": 0} == {**local_profile(), "config": 0}, (
-        "the profiles differ in the study alone"
+def test_the_smoke_profile_differs_from_the_local_one_in_the_study_alone():
+    profiles = ROOT / "workflow" / "profiles"
+    local, smoke = (
+        yaml.safe_load((profiles / name / "config.yaml").read_text()) for name in ("local", "smoke")
     )
+    assert smoke["config"] == ["study=smoke"]
+    assert {**smoke, "config": 0} == {**local, "config": 0}
 
 
 def test_no_profile_is_picked_up_unasked():
@@ -93,38 +88,21 @@ def test_no_profile_is_picked_up_unasked():
         assert not (folder / "default").exists(), "Snakemake would lay it over every other profile"
 
 
-def test_rules_leave_retries_and_partitions_to_the_profiles():
-    texts = [
-        path.read_text()
-        for path in [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
-    ]
+def test_rules_are_short_and_leave_retries_and_partitions_to_the_profiles():
+    rules = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    texts = [path.read_text() for path in rules]
     assert len(texts) >= 3
+    assert len(texts[0].splitlines()) <= 60 and sum(len(text.splitlines()) for text in texts) <= 400
     for word in ("retries:", "slurm_partition", "slurm_account"):
         assert not any(word in text for text in texts)
 
 
-def test_the_snakefile_stays_short():
-    rules = [*(ROOT / "workflow" / "rules").glob("*.smk")]
-    lines = [len(path.read_text().splitlines()) for path in (ROOT / "Snakefile", *rules)]
-    assert lines[0] <= 60 and sum(lines) <= 400
-
-
 def test_a_study_can_be_given_as_configfile(fresh: Workplace, dry_run):
     fresh.write(small_study("small", ["smooth_ap"]))
-    arguments = (
-        "--snakefile",
-        str(ROOT / "Snakefile"),
-        "--cores",
-        "1",
-        "--configfile",
-        "small.yaml",
-    )
+    place = ("--snakefile", str(ROOT / "Snakefile"), "--cores", "1")
+    arguments = (*place, "--configfile", "small.yaml")
     done = dry_run(*arguments, folder=fresh.folder)
     assert done.returncode == 0, done.stdout
     assert jobs(done)["train"] == 2
     changed = dry_run(*arguments, "--config", "title=other", folder=fresh.folder)
     assert changed.returncode == 2 and "cannot be changed with --config (title)" in changed.stdout
-
-
-def local_profile() -> dict:
-    return yaml.safe_load((ROOT / "workflow" / "profiles" / "local" / "config.yaml").read_text())

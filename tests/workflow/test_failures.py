@@ -2,52 +2,79 @@
 
 from __future__ import annotations
 
-from workplace import Workplace, small_study
+import pytest
+from mlflow_servers import clean_tracking, real_server  # noqa: F401
+from workplace import Workplace, jobs, small_study
+
+from benchmark.runs.tracking import connected
 
 BROKEN = "/smooth_ap_wide/bs32/seed1"
+THE_IMPORT = "results/small/imported.txt"
 
 
-def test_a_failed_run_leaves_the_others_and_the_report_names_it(fresh: Workplace):
+def in_mlflow(place: Workplace) -> list[str]:
+    """Return the run_id of every run of the study in the store, sorted, doubled ones twice."""
+    with connected(place.folder / "results") as client:
+        found = client.search_runs([client.get_experiment_by_name("small").experiment_id])
+    return sorted(run.data.tags["run_id"] for run in found)
+
+
+@pytest.mark.slow
+def test_a_failed_run_leaves_the_others_and_the_report_names_it(
+    fresh: Workplace,
+    real_server,  # noqa: F811
+    monkeypatch,
+    dry_runs,
+):
     fresh.write(small_study("small", ["smooth_ap", "smooth_ap_wide"]))
-    # the import has tests of its own, and no run takes long enough for a fork server
-    aside = {"QUICK_STEPS": "track", "BENCHMARK_FORK_SERVER": "off"}
-    fresh.environment |= {"QUICK_TRAINING_FAILS": BROKEN, **aside}
+    server = real_server(fresh.folder / "server")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
+    # no run takes long enough for a fork server
+    fresh.environment |= {"QUICK_TRAINING_FAILS": BROKEN, "BENCHMARK_FORK_SERVER": "off"}
     done = fresh.snakemake("small", target="all", hooks=True)
     assert done.returncode != 0
+    assert f"warning: MLflow store {server.address} cannot be used" in done.stderr
     finished = fresh.results()
     assert len(finished) == 3 and not any(BROKEN in name for name in finished)
-    table = (fresh.folder / "results" / "small" / "runs.csv").read_text()
-    assert "the training broke on purpose" in table
-    page = (fresh.folder / "results" / "small" / "report" / "index.html").read_text()
+    study = fresh.folder / "results" / "small"
+    assert "the training broke on purpose" in (study / "runs.csv").read_text()
+    page = (study / "report" / "index.html").read_text()
     assert BROKEN.lstrip("/") in page and "the training broke on purpose" in page
 
-    fresh.environment.clear()
-    done = fresh.snakemake("small")
+    server.start()
+    fresh.environment["QUICK_STEPS"] = "finish"
+    assert fresh.snakemake("small", target=THE_IMPORT, hooks=True).returncode != 0
+    assert in_mlflow(fresh) == sorted(finished)
+
+    del fresh.environment["QUICK_TRAINING_FAILS"]
+    done = fresh.snakemake("small", target=THE_IMPORT, hooks=True)
     assert done.returncode == 0, done.stderr
+    assert (jobs(done)["train"], jobs(done)["import_runs"]) == (1, 1)
     after = fresh.results()
-    assert len(after) == 4
-    assert {name: after[name] for name in finished} == finished, (
-        "finished runs are not trained again"
-    )
-    assert "broke on purpose" not in (fresh.folder / "results" / "small" / "runs.csv").read_text()
+    assert len(after) == 4 and {name: after[name] for name in finished} == finished
+    assert "broke on purpose" not in (study / "runs.csv").read_text()
+    assert "1 imported, 3 present" in (study / "imported.txt").read_text()
+    assert in_mlflow(fresh) == sorted(after)
+    fresh.dry_runs = dry_runs
+    assert "Nothing to be done" in fresh.dry_run("small", THE_IMPORT).stdout
 
 
-def test_a_bad_study_is_one_message_and_starts_nothing(fresh: Workplace):
+def test_a_bad_study_and_a_misspelt_setting_are_one_message_and_start_nothing(
+    fresh: Workplace, dry_runs
+):
     study = small_study("small", ["smooth_ap"])
-    study["blocks"][0]["losses"] = ["smoth_ap"]
-    study["blocks"][0]["batch_sizes"] = [30]
+    fresh.write(study)
+    words = [*fresh.arguments("small"), "reslts=elsewhere"]
+    words.remove("--quiet"), words.remove("host")
+    done = dry_runs.ask(fresh.folder, *words)
+    assert done.returncode == 2 and "unknown setting reslts; allowed: study, results" in done.stdout
+    study["blocks"][0] |= {"losses": ["smoth_ap"], "batch_sizes": [30]}
     fresh.write(study)
     done = fresh.snakemake("small")
     assert done.returncode == 2
     assert done.stderr.count("did you mean 'smooth_ap'?") == 1 and "3 problems" in done.stderr
     assert "Traceback" not in done.stderr
     assert not fresh.runs.exists()
-
-
-def test_a_misspelt_setting_of_the_workflow_is_named(fresh: Workplace):
-    fresh.write(small_study("small", ["smooth_ap"]))
-    done = fresh.snakemake("small", "--config", "study=small.yaml", "reslts=elsewhere")
-    assert done.returncode == 2 and "unknown setting reslts; allowed: study, results" in done.stderr
 
 
 def test_no_shell_reads_the_names_of_folders(tmp_path):

@@ -3,91 +3,71 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-import subprocess
-import sys
 import time
+from pathlib import Path
 
+from typer.testing import CliRunner
 from workplace import Workplace, jobs, small_study
 
+from benchmark.__main__ import app
 
-def test_a_second_run_has_nothing_to_do(workplace: Workplace):
+LOSSES = ["smooth_ap", "smooth_ap_wide"]
+
+
+def kept(work: Workplace, name: str) -> Path:
+    """Return the folder of the only result before that of a run."""
+    (found,) = (work.runs / name / "previous").iterdir()
+    return found
+
+
+def test_another_study_shares_runs_and_trains_only_what_is_new_or_changed(workplace: Workplace):
     before = workplace.results()
-    done = workplace.snakemake("small")
-    assert done.returncode == 0 and "Nothing to be done" in done.stdout + done.stderr
-    assert workplace.results() == before and len(before) == 4
-
-
-def test_one_hyperparameter_reruns_exactly_its_runs_and_keeps_the_old_results(workplace: Workplace):
-    before = workplace.results()
-    workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide"], tau=0.2))
-    planned = jobs(workplace.dry_run("small"))
-    assert (planned["spec"], planned["train"]) == (2, 2)
+    assert "Nothing to be done" in workplace.dry_run("small").stdout and len(before) == 4
+    workplace.write(small_study("other", [*LOSSES, "roadmap"], tau=0.2))
+    planned = jobs(workplace.dry_run("other"))
+    assert (planned["spec"], planned["train"]) == (4, 4)
     assert workplace.results() == before, "a dry run changes nothing"
 
-    done = workplace.snakemake("small")
+    done = workplace.snakemake("other")
     assert done.returncode == 0, done.stderr
     after = workplace.results()
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {name for name in before if "/smooth_ap_wide/" in name} and len(changed) == 2
+    assert {name.split("/")[2] for name in set(after) - set(before)} == {"roadmap"}
     for name in changed:
-        (kept,) = (workplace.runs / name / "previous").iterdir()
-        assert (kept / "result.json").read_bytes() == before[name][1]
-        assert json.loads((kept / "spec.json").read_text())["loss"]["params"]["tau"] == 0.1
-    assert "Nothing to be done" in workplace.dry_run("small").stdout
+        folder = kept(workplace, name)
+        assert (folder / "result.json").read_bytes() == before[name][1]
+        assert json.loads((folder / "spec.json").read_text())["loss"]["params"]["tau"] == 0.1
+    assert "Nothing to be done" in workplace.dry_run("other").stdout
 
 
-def test_equal_specifications_written_again_rerun_nothing(workplace: Workplace):
+def test_an_added_loss_or_title_trains_nothing_else_and_equal_specifications_nothing(
+    workplace: Workplace,
+):
     time.sleep(0.01)
     for path in workplace.runs.glob("*/*/*/*/*/spec.json"):
         path.write_bytes(path.read_bytes())
     assert "Nothing to be done" in workplace.dry_run("small").stdout
-
-
-def test_another_study_shares_runs_and_trains_only_its_own(workplace: Workplace):
-    before = workplace.results()
-    workplace.write(small_study("other", ["smooth_ap", "roadmap"]))
-    assert jobs(workplace.dry_run("other"))["train"] == 2
-    assert workplace.snakemake("other").returncode == 0
-    after = workplace.results()
-    assert {name: after[name] for name in before} == before
-    assert {name.split("/")[2] for name in set(after) - set(before)} == {"roadmap"}
-    assert "Nothing to be done" in workplace.dry_run("small").stdout
-
-
-def test_an_added_loss_trains_only_that_loss(workplace: Workplace):
-    workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide", "roadmap"]))
+    workplace.write(small_study("small", LOSSES) | {"title": "Another title"})
+    planned = jobs(workplace.dry_run("small"))
+    assert planned["collect"] == 1 and "train" not in planned and "spec" not in planned
+    workplace.write(small_study("small", [*LOSSES, "roadmap"]))
     planned = jobs(workplace.dry_run("small"))
     assert (planned["train"], planned["collect"]) == (2, 1)
 
 
-def test_added_seeds_train_alone_and_the_runs_of_the_look_before_stay(workplace: Workplace):
-    study = small_study("looked", ["smooth_ap", "roadmap"])
+def test_added_seeds_train_alone(workplace: Workplace, monkeypatch):
+    study = small_study("small", LOSSES)
     workplace.write({**study, "seeds": [0, 1, 2, 3], "looks": [2, 4]})
-    assert workplace.snakemake("looked").returncode == 0
-    first = workplace.results()
-    asked = [sys.executable, "-m", "benchmark", "add-seeds", "looked.yaml"]
-    done = subprocess.run(
-        asked, cwd=workplace.folder, env=workplace.variables, capture_output=True, text=True
-    )
-    assert done.returncode == 0 and "4 runs to do" in done.stdout, done.stderr
-    assert jobs(workplace.dry_run("looked"))["train"] == 4
-    assert workplace.snakemake("looked").returncode == 0
-    after = workplace.results()
-    assert {name: after[name] for name in first} == first
-    assert sorted(name.split("/")[-1] for name in set(after) - set(first)) == [
-        *["seed2"] * 2,
-        *["seed3"] * 2,
-    ]
-    assert "Nothing to be done" in workplace.dry_run("looked").stdout
-
-
-def test_a_changed_title_rebuilds_the_tables_and_trains_nothing(workplace: Workplace):
-    workplace.write(
-        {**small_study("small", ["smooth_ap", "smooth_ap_wide"]), "title": "Another title"}
-    )
-    planned = jobs(workplace.dry_run("small"))
-    assert planned.get("collect") == 1 and "train" not in planned and "spec" not in planned
+    monkeypatch.chdir(workplace.folder)
+    done = CliRunner().invoke(app, ["add-seeds", "small.yaml"], catch_exceptions=False)
+    assert done.exit_code == 0 and "4 runs to do" in done.output
+    planned = workplace.dry_run("small")
+    assert jobs(planned)["train"] == 4
+    made = re.findall(r"output: \S*/(\w+)/result\.json", planned.stdout)
+    assert sorted(made) == ["seed2"] * 2 + ["seed3"] * 2
 
 
 def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_everything(
@@ -97,7 +77,7 @@ def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_eve
     shutil.rmtree(workplace.folder / ".snakemake")
     assert "Nothing to be done" in workplace.dry_run("small").stdout
 
-    workplace.write(small_study("small", ["smooth_ap", "smooth_ap_wide"], tau=0.2))
+    workplace.write(small_study("small", LOSSES, tau=0.2))
     changed = {name for name in before if "/smooth_ap_wide/" in name}
     edited, torn = sorted(set(before) - changed)
     specification = workplace.runs / edited / "spec.json"
@@ -114,6 +94,5 @@ def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_eve
     assert all(after[name][1] == before[name][1] for name in (edited, torn))
     for name in changed:
         assert after[name][1] != before[name][1]
-        (kept,) = (workplace.runs / name / "previous").iterdir()
-        assert (kept / "result.json").read_bytes() == before[name][1]
+        assert (kept(workplace, name) / "result.json").read_bytes() == before[name][1]
     assert "Nothing to be done" in workplace.dry_run("small").stdout
