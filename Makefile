@@ -51,8 +51,8 @@ test-outage: $(STAMP) ## real trainings beside MLflow servers that fail (about 5
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/outage
 
 test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporting 10,000 (about 10 minutes)
-	$(PY) tests/scale/through_the_workflow.py
-	$(PY) tests/scale/ten_thousand_runs.py
+	$(PY) tests/scale/scale.py
+	$(PY) tests/scale/scale.py --planned
 
 test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, Ctrl-C at any moment, full disks, runs side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/docs

@@ -3,6 +3,7 @@ Nothing is lost."""
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import time
@@ -53,13 +54,13 @@ def nothing_is_lost(results: Path, specs: dict[str, RunSpec]) -> None:
             assert run.data.params == params(spec)
             assert run.info.status == "FINISHED"
             expected = curves(results / spec.folder, run.info.start_time)
-            histories = [
-                (point.key, point.value, point.step)
-                for name in {point.key for point in expected}
-                for point in client.get_metric_history(run.info.run_id, name)
-            ]
-            values = [(point.key, point.value, point.step) for point in expected]
-            assert sorted(histories) == sorted(values)
+            names = {point.key for point in expected}
+            logged = [client.get_metric_history(run.info.run_id, name) for name in names]
+            found, wanted = (
+                sorted((point.key, point.value, point.step) for point in points)
+                for points in (itertools.chain(*logged), expected)
+            )
+            assert found == wanted
             last = make_epochs(spec, EPOCHS)[-1].evaluation["test"]
             assert {name: run.data.metrics[name] for name in last} == last
 
@@ -94,27 +95,17 @@ def test_32_runs_logged_to_one_server_at_once_are_all_there_after_an_import(
     nothing_is_lost(tmp_path, specs)
 
 
-def test_32_processes_that_import_into_one_sqlite_file_at_once_lose_and_double_nothing(
-    tmp_path, specs
+@pytest.mark.parametrize(("processes", "whole"), [(RUNS, False), (8, True)])
+def test_imports_into_one_sqlite_file_at_once_lose_and_double_nothing(
+    processes, whole, tmp_path, specs
 ):
+    """Each process brings one run, or each the whole study."""
     for spec in specs.values():
         write_run(tmp_path, spec, epochs=EPOCHS)
 
-    def bring_one(spec: RunSpec, barrier) -> None:
+    def bring_some(spec: RunSpec, barrier) -> None:
         barrier.wait()
-        bring([spec], tmp_path)
+        bring(specs.values() if whole else [spec], tmp_path)
 
-    all_at_once(bring_one, specs)
-    nothing_is_lost(tmp_path, specs)
-
-
-def test_eight_imports_of_the_whole_study_at_once_bring_every_run_once(tmp_path, specs):
-    for spec in specs.values():
-        write_run(tmp_path, spec, epochs=EPOCHS)
-
-    def bring_all(_: RunSpec, barrier) -> None:
-        barrier.wait()
-        bring(specs.values(), tmp_path)
-
-    all_at_once(bring_all, dict(list(specs.items())[:8]))
+    all_at_once(bring_some, dict(list(specs.items())[:processes]))
     nothing_is_lost(tmp_path, specs)

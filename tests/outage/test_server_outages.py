@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from mlflow_servers import LocalServer
-from tiny_runs import tiny_spec, write_spec_in
+from tiny_runs import tiny_spec, train_command, write_spec_in
 
 from benchmark.core.records import RESULT, RunSpec
 from benchmark.runs.tracking import connected, import_runs
@@ -28,16 +27,13 @@ class Training:
 
     def __init__(self, results: Path, spec: RunSpec, **environment: str):
         self.folder = results / spec.folder
-        path = write_spec_in(self.folder, spec)
-        command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
+        command = train_command(write_spec_in(self.folder, spec))
         self.log = open(results / "train.log", "w+")  # noqa: SIM115
-        everything = {**os.environ, **environment}
-        self.process = subprocess.Popen(
-            command, env=everything, stdout=self.log, stderr=subprocess.STDOUT
-        )
+        streams = {"stdout": self.log, "stderr": subprocess.STDOUT}
+        self.process = subprocess.Popen(command, env={**os.environ, **environment}, **streams)
 
     def result(self) -> bytes:
-        """Waits for the end and returns the bytes of the result."""
+        """Wait for the end and return the bytes of the result."""
         try:
             status = self.process.wait(900)
         finally:
@@ -62,7 +58,7 @@ def undisturbed(spec, tmp_path_factory) -> bytes:
 
 @pytest.fixture
 def logging(tmp_path, spec, monkeypatch):
-    """Returns a function that starts the training which logs to the given server."""
+    """Return a function that starts the training which logs to the given server."""
 
     def start(server: LocalServer) -> Training:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
@@ -72,7 +68,7 @@ def logging(tmp_path, spec, monkeypatch):
 
 
 def logged(server: LocalServer, results: Path, spec: RunSpec) -> dict[str, list[int]]:
-    """Returns {MLflow id: logged epochs} of every run of the specification on the server."""
+    """Return {MLflow id: logged epochs} of every run of the specification on the server."""
     with connected(results) as client:
         study = client.get_experiment_by_name("toy")
         condition = f"tags.run_id = '{spec.run_id}'"
@@ -83,36 +79,31 @@ def logged(server: LocalServer, results: Path, spec: RunSpec) -> dict[str, list[
 
 
 def wait_for_epochs(server: LocalServer, training: Training, results: Path, spec: RunSpec) -> None:
-    """Returns once an epoch is on the server, which must be while the training goes on."""
+    """Return once an epoch is on the server, which must be while the training goes on."""
     while not any(logged(server, results, spec).values()):
-        assert training.process.poll() is None, (
-            "the training ended before its first epoch was logged"
-        )
+        assert training.process.poll() is None, "it ended before its first epoch was logged"
         time.sleep(0.3)
     assert training.process.poll() is None
 
 
 def imported_once(server: LocalServer, results: Path, spec: RunSpec) -> None:
-    """Imports twice; the first makes one run of it, with every epoch once."""
+    """Import twice; the first makes one run of it, with every epoch once."""
     for imported in (1, 0):
         found = import_runs("toy", "A toy", [spec], results, results / "none")
         assert found == {"imported": imported, "present": 1 - imported, "unfinished": 0}
     assert list(logged(server, results, spec).values()) == [list(range(1, EPOCHS + 1))]
 
 
-def test_a_server_that_is_absent_from_the_start(tmp_path, spec, undisturbed, real_server, logging):
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_server_that_is_absent_or_hangs_from_the_start(
+    hangs, tmp_path, spec, undisturbed, real_server, logging
+):
     server = real_server(tmp_path / "server")
+    if hangs:
+        server.start()
+        server.silence()
     assert logging(server).result() == undisturbed
-    server.start()
-    imported_once(server, tmp_path, spec)
-
-
-def test_a_server_that_hangs_from_the_start(tmp_path, spec, undisturbed, real_server, logging):
-    server = real_server(tmp_path / "server")
-    server.start()
-    server.silence()
-    assert logging(server).result() == undisturbed
-    server.speak()
+    (server.speak if hangs else server.start)()
     imported_once(server, tmp_path, spec)
 
 

@@ -5,40 +5,31 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tiny_runs import curve, tiny_spec, write_spec_in
+from tiny_runs import curve, tiny_spec, train_command, write_spec_in
 
 from benchmark.core.records import LOG, RESULT
 
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.skipif(
-        os.geteuid() != 0 or shutil.which("mount") is None,
-        reason="only root may mount file systems",
-    ),
-]
+NO_MOUNT = os.geteuid() != 0 or shutil.which("mount") is None
+ROOT_ONLY = pytest.mark.skipif(NO_MOUNT, reason="only root may mount file systems")
+pytestmark = [pytest.mark.stress, ROOT_ONLY]
 SPEC = tiny_spec(training={"epochs": 1, "checkpoint_seconds": 0.0})
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Returns a function that mounts, or mounts again with other options, a file system in
-    memory."""
+    """Yield what mounts, or mounts again with other options, a file system in memory."""
     place = tmp_path / "disk"
     place.mkdir()
     mounted = []
 
     def mount(options: str) -> Path:
         options = f"remount,{options}" if mounted else options
-        done = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)],
-            capture_output=True,
-            check=False,
-        )
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+        done = subprocess.run(command, capture_output=True, check=False)
         if done.returncode and not mounted:
             pytest.skip(f"cannot mount: {done.stderr.decode().strip()}")
         assert done.returncode == 0, done.stderr
@@ -51,19 +42,17 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 
 
 def train(path: Path) -> tuple[int, str]:
-    """Returns the exit status and the log, which lies beside the run, as in the workflow."""
+    """Return the exit status and the log, which lies beside the run, as in the workflow."""
     log = path.with_name(LOG)
-    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
     with open(log, "wb") as stream:
-        done = subprocess.run(
-            command, stdout=stream, stderr=subprocess.STDOUT, timeout=300, check=False
-        )
+        streams = {"stdout": stream, "stderr": subprocess.STDOUT}
+        done = subprocess.run(train_command(path), timeout=300, check=False, **streams)
     return done.returncode, log.read_text()
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
-    """Returns the folder of a run that nothing disturbed."""
+    """Return the folder of a run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("whole")
     assert train(write_spec_in(folder, SPEC))[0] == 0
     return folder

@@ -5,37 +5,34 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tiny_runs import curve, tiny_spec, write_spec_in
+from tiny_runs import curve, tiny_spec, train_command, write_spec_in
 
 from benchmark.core.records import RESULT
 
 pytestmark = pytest.mark.stress
-SPEC = tiny_spec(
-    "blackbox_ap", memory={"size": -1}, training={"epochs": 2, "checkpoint_seconds": 0.0}
-)
+TRAINING = {"epochs": 2, "checkpoint_seconds": 0.0}
+SPEC = tiny_spec("blackbox_ap", memory={"size": -1}, training=TRAINING)
 
 
 def start(path: Path, **variables: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
-    return subprocess.Popen(command, env={**os.environ, **variables}, stdout=subprocess.DEVNULL)
+    variables = {**os.environ, **variables}
+    return subprocess.Popen(train_command(path), env=variables, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory) -> Path:
-    """Returns the folder of a run that had the machine to itself."""
+    """Return the folder of a run that had the machine to itself."""
     folder = tmp_path_factory.mktemp("alone")
     assert start(write_spec_in(folder, SPEC)).wait(300) == 0
     return folder
 
 
 def same(folder: Path, alone: Path) -> bool:
-    return (folder / RESULT).read_bytes() == (alone / RESULT).read_bytes() and curve(
-        folder
-    ) == curve(alone)
+    files = [(each / RESULT).read_bytes() for each in (folder, alone)]
+    return files[0] == files[1] and curve(folder) == curve(alone)
 
 
 def test_runs_beside_each_other_and_under_other_variables_give_the_same_bits(alone, tmp_path):

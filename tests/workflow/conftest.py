@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mlflow_servers import real_server  # noqa: F401
 from workplace import DryRuns, Workplace, small_study
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from mlflow_servers import clean_tracking, real_server  # noqa: F401
 from workplace import Workplace, jobs, small_study
 
 from benchmark.runs.tracking import connected
@@ -21,10 +20,7 @@ def in_mlflow(place: Workplace) -> list[str]:
 
 @pytest.mark.slow
 def test_a_failed_run_leaves_the_others_and_the_report_names_it(
-    fresh: Workplace,
-    real_server,  # noqa: F811
-    monkeypatch,
-    dry_runs,
+    fresh: Workplace, real_server, monkeypatch, dry_runs
 ):
     fresh.write(small_study("small", ["smooth_ap", "smooth_ap_wide"]))
     server = real_server(fresh.folder / "server")

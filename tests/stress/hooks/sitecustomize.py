@@ -64,9 +64,7 @@ def _noting(phase, function):
 
 
 _current = "other"
-_order = (
-    None  # what this process is to die of: phase, how often it is entered first, seconds after that
-)
+_order = None  # what this process dies of: phase, how often it is entered first, seconds after
 
 
 def _note(phase):
@@ -80,13 +78,11 @@ def _note(phase):
 
 
 def _die_in_time(phase):
-    """Lets another process kill this one, without a word, in the phase and after the time that were
-    ordered."""
+    """Let another process kill this one in the phase and after the time that were ordered."""
     global _order
     if _order is None:
         with open(f"{PATH}.order") as stream:
-            wanted, passes, seconds = json.load(stream)
-        _order = [wanted, passes, seconds]
+            _order = json.load(stream)
     if phase != _order[0]:
         return
     _order[1] -= 1
