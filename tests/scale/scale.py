@@ -1,7 +1,7 @@
 """The workflow at scale; prints its numbers, and ends with 1 where one is not what it should be.
 
-    python tests/scale/scale.py [--losses 25] [--seeds 20]            500 runs, a tenth of which fail
-    python tests/scale/scale.py --planned [--losses 50] [--seeds 50]  10,000 runs, made up
+    python tests/scale/scale.py [--losses 25] [--seeds 20]           500 runs, a tenth of which fail
+    python tests/scale/scale.py --planned [--losses 50] [--seeds 50] 10,000 runs, made up
 
 Without ``--planned``, the training is made up (tests/workflow/quick_training), so that what is
 measured is the workflow itself. The first pass loses a random tenth of the runs; the second,
