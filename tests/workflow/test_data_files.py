@@ -95,7 +95,9 @@ def test_an_edited_file_builds_again_and_trains_nothing(judged: Workplace):
     planned = judged.dry_run("small", REPORT)
     assert set(jobs(planned)) == {"build", "total"}, planned.stdout
     listed = re.search(r"reason: Updated input files: ([^;\n]*)", planned.stdout)[1]
-    assert sorted(os.path.relpath(each, folder) for each in listed.split(", ")) == sorted(paths)
+    assert sorted(os.path.relpath(folder / each, folder) for each in listed.split(", ")) == sorted(
+        paths
+    )
     assert set(jobs(judged.dry_run("small", target))) == {"analysis", "total"}
 
 
