@@ -287,3 +287,58 @@ def test_expanded_queries_are_compared_with_the_plain_ones_of_the_same_runs():
     assert list(found["verdict"]) == ["supported", "supported"] and list(found["parts"]) == [1, 1]
     turned = verdicts(runs, claim(scope, plain, expanded))
     assert list(turned["verdict"]) == ["contradicted", "contradicted"]
+
+
+def test_runs_with_another_backbone_or_dataset_are_shown_and_not_asked():
+    condition = (Scope(("cub",), backbone="resnet50", batch_sizes=(64,)),)
+    for runs in (
+        on("cub", "resnet18", (64,), smooth_ap=0.5, roadmap=0.55),
+        on("glyphs", "r", smooth_ap=0.5, roadmap=0.55),
+    ):
+        found = verdicts(runs, claim(condition))
+        assert found.loc["c", "published"]["verdict"] == "not_run"
+        here = found.loc["c", "here"]
+        assert (here["verdict"], here["parts_holding"]) == ("not_asked", 1)
+        assert "the paper says it of cub; resnet50; batch 64" in here["reason"]
+        assert np.isnan(here["p_contradicted"]) and here["estimate"] > 0
+
+
+def test_a_claim_that_is_not_asked_is_never_contradicted_and_counts_in_no_rate():
+    condition = (Scope(("cub",), backbone="resnet50"),)
+    elsewhere = on("glyphs", "r", smooth_ap=0.6, roadmap=0.5)
+    there = on("cub", "resnet50", smooth_ap=0.6, roadmap=0.5)
+    here = [verdicts(runs, claim(condition)).loc["c", "here"] for runs in (elsewhere, there)]
+    assert [row["verdict"] for row in here] == ["not_asked", "contradicted"]
+    both = verdicts(pd.concat([elsewhere, there]), claim(condition)).loc["c", "here"]
+    assert both["verdict"] == "contradicted" and both["condition"] == "cub resnet50"
+    text = summary_text(verdicts(elsewhere, claim(condition)).reset_index())
+    assert "1 not_asked" in text and "luck alone" not in text
+
+
+def test_false_contradictions_are_controlled_over_all_claims_of_a_reading():
+    rng = np.random.default_rng(0)
+    means = {"base": 0.5, **{f"l{number}": 0.5 for number in range(40)}}
+    scope = (Scope(("glyphs",), backbone="r"),)
+    asked = [
+        Claim(
+            "table 1",
+            "One is better.",
+            "beats",
+            ("map_at_r",),
+            scope,
+            first=(Arm(f"l{number}"),),
+            second=(Arm("base"),),
+            name=f"c{number}",
+        )
+        for number in range(40)
+    ]
+    found = []
+    for _ in range(20):
+        runs = long_table(means, dataset="glyphs", setting="r")
+        runs["value"] = rng.normal(0.5, 0.003, len(runs))
+        table, _ = judge_claims(run_table(runs), asked, candidates_of(runs))
+        found.append(table[table["reading"] == "here"])
+    alone = [(table["p_contradicted"] <= 0.05).any() for table in found]
+    controlled = [(table["verdict"] == "contradicted").any() for table in found]
+    assert sum(alone) >= 10 and sum(controlled) <= 4  # all sentences are true on their edge
+    assert all((table["q_contradicted"] >= table["p_contradicted"]).all() for table in found)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pandas as pd
 import pytest
 from made_up_results import LONG_COLUMNS, run_table
+from typer.testing import CliRunner
 
+from benchmark.__main__ import app
 from benchmark.papers.claim_verdicts import judge_claims
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import all_claims
@@ -90,3 +94,12 @@ def test_one_seed_is_enough_for_no_claim_and_every_study_has_more():
     for paper, name in STUDIES.items():
         few = [block.name for block in load_study(name).blocks if len(block.seeds) < 2]
         assert not few, f"claims of {paper} cannot be decided by {few}"
+
+
+def test_a_study_none_of_whose_runs_has_finished_is_judged_as_not_run(tmp_path):
+    for verb in ("collect", "verdicts", "claims", "build"):
+        done = CliRunner().invoke(app, [verb, "smooth_ap", "--results", str(tmp_path)])
+        assert done.exit_code == 0, (verb, done.output, done.exception)
+    with open(tmp_path / "smooth_ap" / "claims.csv", newline="") as stream:
+        assert {row["verdict"] for row in csv.DictReader(stream)} <= {"not_run", "not_asked"}
+    assert (tmp_path / "smooth_ap" / "report" / "failed.txt").read_text() == ""

@@ -1,4 +1,5 @@
-"""Verdicts on made-up studies: every outcome, with the reason that is printed."""
+"""Verdicts on made-up studies: every outcome with its printed reason, what few runs make hard, the
+epochs of papers, and several looks."""
 
 from __future__ import annotations
 
@@ -8,14 +9,23 @@ import pytest
 from made_up_results import candidates_of, long_table, run_table, without_number
 
 from benchmark.papers import vocabulary
-from benchmark.papers.judging import freeze, judge_frozen, judge_numbers, load_frozen
-from benchmark.papers.paper import asked_numbers
-from benchmark.papers.verdicts import COLUMNS, drifted_messages, summary_text, table_of
-from benchmark.stats.samples import Samples
-
-TABLE = (
-    "roadmap2021v2/table5"  # five runs with their spread, ResNet-50 and DeiT-S at batch size 128
+from benchmark.papers.judging import (
+    freeze,
+    judge_frozen,
+    judge_numbers,
+    judge_study,
+    load_frozen,
+    rule_of,
 )
+from benchmark.papers.paper import asked_numbers, load_papers
+from benchmark.papers.verdicts import COLUMNS, drifted_messages, explain, summary_text, table_of
+from benchmark.papers.vocabulary import margin_of
+from benchmark.stats.planning import pocock
+from benchmark.stats.samples import Samples
+from benchmark.study import load_study
+
+# five runs with their spread, ResNet-50 and DeiT-S at batch size 128
+TABLE = "roadmap2021v2/table5"
 PRINTED = {"fast_ap": 61.28, "roadmap": 64.18}  # recall at 1 on CUB, ResNet-50
 
 
@@ -280,3 +290,187 @@ def test_the_summary_counts_verdicts_and_states_the_rule():
     assert "60 reference numbers" in text and "59 not_run" in text and "1 drifted" in text
     assert "rule: reproduced: 90% interval" in text and "drifted: cub/" in text
     assert "no references" in summary_text(pd.DataFrame(columns=list(COLUMNS)))
+
+
+def two_seeds(values, loss="smooth_ap"):
+    """Return runs whose R@1 are given by seed."""
+    runs = long_table({loss: 0.5}, seeds=len(values), metrics=("recall_at_1",))
+    return runs.assign(value=runs["seed"].map(dict(enumerate(values))))
+
+
+def test_differences_that_happen_to_be_equal_are_no_exact_value(frozen_of):
+    table = judged(two_seeds([0.685, 0.695]), (), frozen_of(two_seeds([0.700, 0.710])))
+    assert (table["difference"].iloc[0], table["paired_n"].iloc[0]) == (pytest.approx(-1.5), 2)
+    assert table["verdict"].iloc[0] != "drifted"
+
+
+def test_one_score_more_or_less_than_frozen_is_paired_over_the_common_seeds(frozen_of):
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, sd=0.05, seeds=6)
+    now = runs.assign(value=runs["value"] + 1e-5 * (runs["seed"] % 3))
+    for some in (now[now["seed"] < 5], now):
+        table = judged(some, (), frozen_of(runs[runs["seed"] > 0]))
+        assert set(table["verdict"]) == {"reproduced"}
+        assert set(table["paired_n"]) == {some["seed"].nunique() - 1}
+
+
+def test_divergence_against_frozen_runs_is_an_outcome(frozen_of):
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, metrics=("recall_at_1",))
+    four = without_number(runs, "loss == 'sup_ap' and seed > 0", "diverged")
+    lost = judged(four, (), frozen_of(runs)).set_index("loss").loc["sup_ap"]
+    assert (lost["verdict"], lost["direction"]) == ("drifted", "low")
+    assert lost["reason"] == "4 of 5 runs of ours diverged, 0 of 5 runs of the frozen ones"
+    won = judged(runs, (), frozen_of(four)).set_index("loss").loc["sup_ap"]
+    assert (won["verdict"], won["direction"]) == ("drifted", "high")
+
+
+def test_a_frozen_cell_without_any_score_has_a_row(frozen_of):
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, metrics=("recall_at_1",))
+    none = without_number(runs, "loss == 'sup_ap'", "diverged")
+    for now, verdict in ((none, "reproduced"), (runs, "drifted")):
+        found = judged(now, (), frozen_of(none)).set_index("loss").loc["sup_ap"]
+        assert found["verdict"] == verdict
+
+
+def test_the_family_is_that_of_the_plan_so_that_no_result_is_lost_later():
+    means = {"fast_ap": 0.6128, "roadmap": 0.63}
+    early = judged(without_number(cub(means), "loss == 'roadmap'", "missing"))
+    assert row(early)["family_size"] == 2
+    assert row(early)["p_holm"] >= row(judged(cub(means)))["p_holm"]
+
+
+def test_reasons_say_where_the_interval_lies():
+    runs = cub({"fast_ap": 0.6, "roadmap": 0.63}, seeds=3, sd=0.012, batch_sizes=(64,))
+    found = [row(judged(runs, ["roadmap2021v2/table1"]))]
+    found += [row(judged(cub({"fast_ap": mean}, sd=0.02, seeds=3))) for mean in (0.613, 0.63)]
+    for each in found:
+        low, high, margin = each["ci_low"], each["ci_high"], each["margin"]
+        outside, around = low > margin or high < -margin, low < -margin and high > margin
+        word = "lies beyond" if outside else "contains" if around else "crosses"
+        assert each["verdict"] == "inconclusive" and word in each["reason"]
+
+
+def test_finished_runs_without_a_finite_score_are_named():
+    runs = cub({"fast_ap": 0.6128})
+    runs.loc[runs["seed"] == 2, "value"] = np.nan
+    assert "1 of the finished runs without a finite score" in row(judged(runs))["reason"]
+
+
+def test_the_margin_is_that_of_the_metric_and_of_the_references_height():
+    found = [margin_of("recall_at_1", score) for score in (62, 84.9, 85, 98)]
+    assert found == [1.0, 1.0, 0.7, 0.4]
+    assert margin_of("map_at_r", 98) == 0.5 and margin_of("ndcg", 5) is None
+    frozen = [
+        row(judged(cub({"fast_ap": 0.6128})), metric=name) for name in ("map_at_r", "recall_at_1")
+    ]
+    assert [each["margin"] for each in frozen] == [0.5, 1.0]
+
+
+def test_cells_share_their_spread_and_the_plain_test_stays_beside():
+    losses = {f"loss_{number}": 0.5 for number in range(12)}
+    samples = Samples(run_table(long_table(losses, seeds=3)))
+    cell = next(iter(samples.statuses))
+    found = samples.spread(cell, "test", "recall_at_1")
+    assert (found.own_df, found.df, found.lent_df) == (2, 6, 4)
+    assert found.sd**2 == pytest.approx((4 * found.lent**2 + 2 * found.own**2) / 6)
+    assert found.plain.sd == found.own
+    assert samples.spread(cell, "test", "map").df == 0
+
+
+def test_a_verdict_that_an_assumption_turns_is_marked():
+    table = judged(cub({"fast_ap": 0.6128, "roadmap": 0.6418}, seeds=3, sd=0.004))
+    tested = table[table["p_drift"].notna()]
+    assert tested["stands"].isin([True, False]).all()
+    assert ((tested["changes_under"] == "") == tested["stands"]).all()
+    assert table[table["p_drift"].isna()]["stands"].isna().all()
+
+
+RULES = {
+    "roadmap2021v2": ("one_best", "last"),
+    "fastap2019": ("last", "best"),
+    "smoothap2020": ("last", "best"),
+    "listwise2019": ("last", "best"),
+}
+
+
+@pytest.mark.parametrize("source", RULES)
+def test_each_paper_has_its_rule_and_another_reading(source):
+    number = asked_numbers([source])[0]
+    assert (rule_of(number, "paper"), rule_of(number, "other")) == RULES[source]
+    assert rule_of(number, "best") == "best"
+
+
+def test_a_rule_has_a_source_and_a_paper_without_one_does_not_say():
+    stated = {key: paper.about.epoch for key, paper in load_papers().items()}
+    assert stated["roadmap2021"].why and stated["fastap2019"].why
+    assert stated["smoothap2020"] is None and stated["listwise2019"] is None
+
+
+def test_verdicts_of_a_study_are_at_the_epoch_of_its_paper():
+    study = load_study("roadmap")
+    runs = run_table(
+        long_table(
+            {"roadmap": 0.6, "fast_ap": 0.6}, dataset="cub", setting="resnet50", batch_sizes=(64,)
+        )
+    )
+    for selection, rule in (("paper", "one_best"), ("other", "last"), ("last", "last")):
+        table = table_of(judge_study(study, runs, selection))
+        assert set(table["selection"]) == {rule}
+
+
+LEVEL = pocock((3, 5, 10))
+
+
+def verdicts_at(runs, level=0.05):
+    samples = Samples(run_table(runs))
+    return judge_numbers(asked_numbers([TABLE]), samples, candidates_of(runs), level)
+
+
+def measured(verdicts):
+    return next(each for each in verdicts if each.ours_n)
+
+
+def test_a_look_among_several_tests_at_a_stricter_level_with_a_wider_interval():
+    runs = cub({"fast_ap": 0.618}, sd=0.002)
+    alone, among = (measured(verdicts_at(runs, level)) for level in (0.05, LEVEL))
+    assert (alone.level, among.level) == (0.05, LEVEL)
+    assert among.test.low < alone.test.low and among.test.high > alone.test.high
+    assert among.test.p_drift == alone.test.p_drift
+    drifts = [mean for mean in (0.56, 0.57, 0.575, 0.58, 0.585, 0.59, 0.6)]
+    words = [
+        [measured(verdicts_at(cub({"fast_ap": mean}, sd=0.004), level)).verdict for mean in drifts]
+        for level in (0.05, 1e-4)
+    ]
+    assert words[0].count("drifted") > words[1].count("drifted")
+
+
+def test_the_rule_of_a_text_is_that_of_its_level():
+    runs = cub({"fast_ap": 0.618}, sd=0.002)
+    verdicts = verdicts_at(runs, LEVEL)
+    text = summary_text(table_of(verdicts))
+    assert "95.5% interval" in text and "at 2.25% after Holm" in text and "several looks" in text
+    told = explain(measured(verdicts), verdicts, run_table(runs))
+    assert "each at 2.25%" in told and "95.5% interval" in told
+
+
+def test_a_verdict_before_all_seeds_of_the_look_have_ended_says_that_it_is_interim():
+    for mean in (0.618, 0.4):
+        complete = cub({"fast_ap": mean}, sd=0.001)
+        partly = without_number(complete, "seed >= 3", "missing")
+        whole, interim = (table_of(verdicts_at(runs)) for runs in (complete, partly))
+        assert not whole["interim"].any() and interim["interim"].sum() == 1
+        row = interim[interim["interim"]].iloc[0]
+        assert row["reason"].startswith("interim, 3 of 5 seeds so far: ")
+        text = summary_text(interim)
+        assert "interim: 1 of them, whose runs have not all ended" in text
+        assert "interim" not in summary_text(whole)
+
+
+def test_diverged_runs_have_ended():
+    runs = without_number(cub({"fast_ap": 0.618}), "seed == 4", "diverged")
+    assert not table_of(verdicts_at(runs))["interim"].any()
+
+
+def test_a_number_without_any_finished_run_is_not_run_and_not_interim():
+    runs = without_number(cub({"fast_ap": 0.618}), "seed >= 0", "missing")
+    table = table_of(verdicts_at(runs))
+    assert not table["interim"].any() and set(table["verdict"]) == {"not_run"}
