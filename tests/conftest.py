@@ -3,6 +3,7 @@ skipping."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import hashlib
 import importlib.util
@@ -21,14 +22,10 @@ import pytest
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 # A test must not talk to somebody's server, nor use somebody's plugins.
-for _variable in (
-    "MLFLOW_TRACKING_URI",
-    "BENCHMARK_PLUGINS",
-    "BENCHMARK_STUDY",
-    "SNAKEMAKE_PROFILE",
-    "BENCHMARK_FORK_SERVER",
-):
+for _variable in ("MLFLOW_TRACKING_URI", "SNAKEMAKE_PROFILE"):
     os.environ.pop(_variable, None)
+for _variable in ("PLUGINS", "STUDY", "FORK_SERVER"):
+    os.environ.pop(f"BENCHMARK_{_variable}", None)
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 # Hundreds of programs are started here, and each would compile the package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -87,40 +84,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     else:
         first = tuple(f"{Path(__file__).parent / folder}{os.sep}" for folder in LONG)
         items.sort(key=lambda item: not str(item.path).startswith(first))
-    if "stress" not in config.getoption("markexpr"):
-        for item in items:
-            if item.get_closest_marker("stress"):
-                item.add_marker(
-                    pytest.mark.skip(reason="takes minutes; choose it with '-m stress'")
-                )
-    for marker, reason in (("gpu", no_gpu), ("cluster", no_cluster), ("browser", no_browser)):
+
+    def no_stress() -> str | None:
+        chosen = "stress" in config.getoption("markexpr")
+        return None if chosen else "takes minutes; choose it with '-m stress'"
+
+    missing = {"stress": no_stress, "gpu": no_gpu, "cluster": no_cluster, "browser": no_browser}
+    for marker, why in missing.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
-        missing = reason() if marked else None
-        if missing:
+        if marked and (reason := why()):
             for item in marked:
-                item.add_marker(pytest.mark.skip(reason=missing))
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def no_gpu() -> str | None:
-    """Returns why GPU tests cannot run here."""
     import torch
 
     return None if torch.cuda.is_available() else "torch sees no CUDA device"
 
 
 def no_cluster() -> str | None:
-    """Returns why tests on a cluster cannot run here."""
     if shutil.which("sinfo") is None:
         return "Slurm is not installed"
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         done = subprocess.run(["sinfo", "-h"], capture_output=True, timeout=10, check=False)
-    except subprocess.TimeoutExpired:
-        return "the Slurm controller does not answer"
-    return None if done.returncode == 0 else "no Slurm controller is running"
+        return None if done.returncode == 0 else "no Slurm controller is running"
+    return "the Slurm controller does not answer"
 
 
 def no_browser() -> str | None:
-    """Return why browser tests cannot run here."""
     from browser_visits import browser
 
     if browser() is None:

@@ -45,9 +45,8 @@ def ui(tmp_path_factory):
     port = free_port()
     command = ["make", "ui", f"RESULTS={results}", f"PORT={port}", f"PY={sys.executable}"]
     with open(results / "ui.log", "w") as log:
-        process = subprocess.Popen(
-            command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
-        )
+        streams = {"stdout": log, "stderr": log, "start_new_session": True}
+        process = subprocess.Popen(command, cwd=ROOT, **streams)
     address = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + 90
@@ -77,13 +76,18 @@ def wait_for_text(page, text: str) -> str:
     return page.page.inner_text("body")
 
 
-def test_the_list_of_runs_shows_names_and_what_runs_are_compared_by(ui, page, pictures):
+def test_the_list_of_runs_shows_their_names_and_a_run_its_dataset(ui, page, pictures):
     address, runs, experiment = ui
     page.open(f"{address}/#/experiments/{experiment}/runs")
     text = wait_for_text(page, "smooth_ap bs32 seed0")
     shown = [name for name in runs if name.split(" (")[0] in text]
     assert len(shown) >= 10
+    wait_for_text(page, "Every loss in miniature")
     page.page.screenshot(path=pictures / "mlflow_runs.png")
+    everything_is_local_and_well(page, address)
+    run = next(iter(runs.values()))
+    page.open(f"{address}/#/experiments/{experiment}/runs/{run.info.run_id}")
+    wait_for_text(page, run.data.params["dataset"] + " (")
     everything_is_local_and_well(page, address)
 
 
@@ -109,16 +113,6 @@ def test_the_charts_draw_metrics_over_epochs(ui, page, pictures):
     page.page.screenshot(path=pictures / "mlflow_charts.png")
     for name in ("best/recall_at_1", "cost/images_per_second"):
         page.page.wait_for_function("name => document.body.textContent.includes(name)", arg=name)
-    everything_is_local_and_well(page, address)
-
-
-def test_the_study_is_described_and_a_run_names_its_dataset(ui, page):
-    address, runs, experiment = ui
-    page.open(f"{address}/#/experiments/{experiment}/runs")
-    wait_for_text(page, "Every loss in miniature")
-    run = next(iter(runs.values()))
-    page.open(f"{address}/#/experiments/{experiment}/runs/{run.info.run_id}")
-    wait_for_text(page, run.data.params["dataset"] + " (")
     everything_is_local_and_well(page, address)
 
 

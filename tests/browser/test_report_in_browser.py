@@ -34,10 +34,9 @@ def report(tmp_path_factory) -> Path:
 
 def sort_keys(page) -> list[float]:
     """Return what the rows of the comparison's first section are sorted by."""
-    cells = page.locator("#table-comparison tbody").first.locator(
-        "tr:not(.section) td:nth-child(2)"
-    )
-    return [float(cell.get_attribute("data-sort")) for cell in cells.all()]
+    body = page.locator("#table-comparison tbody").first
+    cells = body.locator("tr:not(.section) td:nth-child(2)").all()
+    return [float(cell.get_attribute("data-sort")) for cell in cells]
 
 
 @pytest.mark.parametrize("width", [1280, 400])

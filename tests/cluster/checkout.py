@@ -46,7 +46,7 @@ class Checkout:
         )
 
     def change_profile(self, changes: dict[str, Any]) -> None:
-        """Edits ``slurm/config.yaml``: sections get the given keys, other values are replaced."""
+        """Edit ``slurm/config.yaml``: sections get the given keys, other values are replaced."""
         path = self.folder / "slurm" / "config.yaml"
         profile = yaml.safe_load(path.read_text())
         for key, value in changes.items():
@@ -54,25 +54,16 @@ class Checkout:
         path.write_text(yaml.safe_dump(profile))
 
     def profile(self) -> dict[str, Any]:
-        """Returns the profile as it is now."""
+        """Return the profile as it is now."""
         return yaml.safe_load((self.folder / "slurm" / "config.yaml").read_text())
 
     def write(self, study: dict[str, Any]) -> None:
-        """Writes a study file."""
+        """Write a study file."""
         (self.folder / f"{study['study']}.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
     def start(self, study: str, *arguments: str) -> subprocess.Popen:
-        """Starts ``snakemake --profile slurm`` for the study; what it says goes to ``log``."""
-        command = [
-            sys.executable,
-            "-m",
-            "snakemake",
-            *arguments,
-            "--profile",
-            "slurm",
-            "--config",
-            f"study={study}.yaml",
-        ]
+        """Start ``snakemake --profile slurm`` for the study; what it says goes to ``log``."""
+        command = [sys.executable, "-m", "snakemake", *arguments, "--profile", "slurm"]
         path = os.pathsep.join([str(SITE), str(self.folder)])
         with self.log.open("ab") as log:
             process = subprocess.Popen(
@@ -87,37 +78,32 @@ class Checkout:
         return process
 
     def run(self, study: str, *arguments: str) -> int:
-        """Runs ``snakemake --profile slurm`` and returns its status."""
+        """Run ``snakemake --profile slurm`` and returns its status."""
         return self.start(study, *arguments).wait(LIMIT)
 
     def said(self) -> str:
-        """Returns what Snakemake has printed so far."""
+        """Return what Snakemake has printed so far."""
         return self.log.read_text(errors="replace")
 
     def jobs(self) -> list[dict[str, str]]:
-        """Returns Slurm's facts on every job of this folder, oldest first, as ``scontrol show job``
-        names them."""
-        done = subprocess.run(
-            ["scontrol", "show", "job", "-o"], capture_output=True, text=True, check=True
-        )
-        rows = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in done.stdout.splitlines()]
+        """Return what ``scontrol show job`` says of every job of this folder, oldest first."""
+        printed = subprocess.check_output(["scontrol", "show", "job", "-o"], text=True)
+        rows = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in printed.splitlines()]
         mine = [row for row in rows if row.get("WorkDir") == str(self.folder)]
         return sorted(mine, key=lambda row: int(row["JobId"]))
 
     def records(self) -> list[dict[str, Any]]:
-        """Returns what the processes of the suite noted about themselves, oldest first."""
-        return [
-            json.loads(path.read_text()) for path in sorted((self.folder / "records").iterdir())
-        ]
+        """Return what the processes of the suite noted about themselves, oldest first."""
+        paths = sorted((self.folder / "records").iterdir())
+        return [json.loads(path.read_text()) for path in paths]
 
     def run_folder(self) -> Path:
-        """Returns the folder of the only run."""
+        """Return the folder of the only run."""
         (spec,) = (self.folder / "results" / "runs").glob("*/*/*/*/*/spec.json")
         return spec.parent
 
     def wait_for(self, what: Callable[[], Any], seconds: float = LIMIT) -> Any:
-        """Returns the first true value of ``what()``; fails with Snakemake's words when the time is
-        over."""
+        """Return the first true value of ``what()``, or fail with Snakemake's words."""
         deadline = time.monotonic() + seconds
         while not (value := what()):
             assert time.monotonic() < deadline, f"waited {seconds} s in vain\n{self.said()}"
@@ -125,35 +111,29 @@ class Checkout:
         return value
 
     def wait_for_an_epoch(self) -> str:
-        """Waits until the only run has finished its first epoch; returns the id of its Slurm
-        job."""
+        """Return the id of the Slurm job of the only run, once it has finished an epoch."""
         self.wait_for(lambda: list((self.folder / "results").glob("runs/*/*/*/*/*/metrics.jsonl")))
         return self.jobs()[-1]["JobId"]
 
     def close(self) -> None:
-        """Ends what is still running."""
+        """End what is still running."""
         for process in self._started:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
                 process.wait()
-        ids = [
-            job["JobId"]
-            for job in self.jobs()
-            if job["JobState"] in ("RUNNING", "PENDING", "COMPLETING")
-        ]
-        if ids:
+        left = ("RUNNING", "PENDING", "COMPLETING")
+        if ids := [job["JobId"] for job in self.jobs() if job["JobState"] in left]:
             subprocess.run(["scancel", *ids], check=False)
 
 
 def block(name: str, losses: list[str], **keys: Any) -> dict[str, Any]:
-    """Returns a block of runs of about a second each."""
+    """Return a block of runs of about a second each."""
     fixed = {"datasets": ["glyphs_tiny"], "recipe": "glyphs_smoke", "batch_sizes": [32]}
     return {"name": name, "losses": losses, **fixed, **keys}
 
 
 def study(*blocks: dict[str, Any], seeds: int = 1, minutes: int = 60) -> dict[str, Any]:
-    """Returns the study ``small`` of these blocks; its runs ask for a GPU, which they find
-    pretended."""
+    """Return the study ``small`` of these blocks; its runs ask for a GPU, a pretended one."""
     return {
         "study": "small",
         "title": "Runs on a cluster",

@@ -6,47 +6,35 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from checkout import LIMIT, ROOT, Checkout, block, study
-from tiny_runs import curve
+from tiny_runs import curve, train_command
 
 pytestmark = pytest.mark.cluster
 
 
 def long_study(checkpoint_seconds: float = 1e9, minutes: int = 60) -> dict:
-    """Returns a study of one run over three epochs, which by default saves its state only when it
-    is told to stop."""
+    """Return a study of one run over three epochs, which by default saves its state at the end."""
     training = {"epochs": 3, "checkpoint_seconds": checkpoint_seconds}
-    return study(
-        block("main", ["smooth_ap"], option="long", override={"training": training}),
-        minutes=minutes,
-    )
+    run = block("main", ["smooth_ap"], option="long", override={"training": training})
+    return study(run, minutes=minutes)
 
 
-def assert_as_undisturbed(checkout: Checkout, folder: Path) -> dict:
-    """Trains the finished run once more, in one go and without Slurm, and compares; returns the
-    run's provenance."""
-    finished = checkout.run_folder()
+def resumed(checkout: Checkout, tmp_path: Path) -> int:
+    """Return how often the finished run was resumed, which changed no bit.
+
+    It is trained once more, in one go and without Slurm, to compare.
+    """
+    finished, folder = checkout.run_folder(), tmp_path / "undisturbed"
     folder.mkdir()
-    command = [
-        sys.executable,
-        "-m",
-        "benchmark",
-        "train",
-        "--spec",
-        str(finished / "spec.json"),
-        "--out",
-        str(folder),
-    ]
-    subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True
-    )
+    command = [*train_command(finished / "spec.json"), "--out", str(folder)]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, env=variables, check=True, capture_output=True)
     assert (finished / "result.json").read_bytes() == (folder / "result.json").read_bytes()
     assert curve(finished) == curve(folder)
-    return json.loads((finished / "provenance.json").read_text())
+    return json.loads((finished / "provenance.json").read_text())["timing"]["resumed"]
 
 
 def slurm(*command: str) -> None:
@@ -75,7 +63,7 @@ def test_a_job_taken_away_saves_its_state_and_goes_on_from_there(
     interrupt(checkout.wait_for_an_epoch())
     assert process.wait(LIMIT) == 0, checkout.said()
     assert [int(job["Restarts"]) for job in checkout.jobs()] == ([1] if jobs == 1 else [0, 0])
-    assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
+    assert resumed(checkout, tmp_path) == 1
 
 
 def test_when_snakemake_was_killed_the_documented_commands_finish_the_study(
@@ -93,7 +81,7 @@ def test_when_snakemake_was_killed_the_documented_commands_finish_the_study(
     assert {job["JobState"] for job in checkout.jobs()} == {"CANCELLED"}
     assert checkout.run("small", "runs", "--unlock") == 0, checkout.said()
     assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
-    assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
+    assert resumed(checkout, tmp_path) == 1
 
 
 def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(
@@ -102,11 +90,9 @@ def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(
     checkout.write(long_study(checkpoint_seconds=0.5))
     checkout.environment |= {"CLUSTER_STEP_SECONDS": "0.3", "CLUSTER_LEAK_MB": "2000"}
     assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
-    assert [job["JobState"] in ("FAILED", "OUT_OF_MEMORY") for job in checkout.jobs()] == [
-        True,
-        False,
-    ]
-    assert assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"] == 1
+    killed = [job["JobState"] in ("FAILED", "OUT_OF_MEMORY") for job in checkout.jobs()]
+    assert killed == [True, False]
+    assert resumed(checkout, tmp_path) == 1
 
 
 def test_runs_longer_than_the_time_limit_save_themselves_before_it(
@@ -123,14 +109,9 @@ def test_runs_longer_than_the_time_limit_save_themselves_before_it(
     assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
     *cut, last = checkout.jobs()
     assert cut and last["JobState"] == "COMPLETED"
-    assert {(job["JobState"], job["ExitCode"]) for job in cut} == {("FAILED", "1:0")}, (
-        "none was let run into its limit"
-    )
-    assert (
-        1
-        <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"]
-        <= len(cut)
-    )
+    # none was let run into its limit
+    assert {(job["JobState"], job["ExitCode"]) for job in cut} == {("FAILED", "1:0")}
+    assert 1 <= resumed(checkout, tmp_path) <= len(cut)
 
 
 def test_a_job_that_runs_into_its_time_limit_without_a_warning_is_submitted_again_and_goes_on(
@@ -138,17 +119,12 @@ def test_a_job_that_runs_into_its_time_limit_without_a_warning_is_submitted_agai
 ):
     # Slurm looks every 30 s, so the end comes after 60 to 90 s: SIGTERM, and SIGKILL 10 s
     # (KillWait) later.
-    checkout.change_profile(
-        {"retries": 10, "default-resources": {"slurm_extra": "'--open-mode=append'"}}
-    )
+    extra = {"slurm_extra": "'--open-mode=append'"}
+    checkout.change_profile({"retries": 10, "default-resources": extra})
     checkout.write(long_study(checkpoint_seconds=0.5, minutes=1))
     checkout.environment["CLUSTER_STEP_SECONDS"] = "2"
     assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
     *cut, last = checkout.jobs()
     assert cut and last["JobState"] == "COMPLETED"
     assert {job["JobState"] for job in cut} == {"TIMEOUT"}
-    assert (
-        1
-        <= assert_as_undisturbed(checkout, tmp_path / "undisturbed")["timing"]["resumed"]
-        <= len(cut)
-    )
+    assert 1 <= resumed(checkout, tmp_path) <= len(cut)

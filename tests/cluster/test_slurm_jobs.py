@@ -1,11 +1,13 @@
-"""Every run is a Slurm job of its own, with what its study asks for and what the profile says."""
+"""Every run is a Slurm job of its own, with what its study asks for; what a person sees of them."""
 
 from __future__ import annotations
 
 import os
+import re
+import signal
 
 import pytest
-from checkout import Checkout, block, study
+from checkout import LIMIT, Checkout, block, study
 
 pytestmark = pytest.mark.cluster
 
@@ -54,15 +56,6 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
     assert others and all(record["SLURM_JOB_ID"] is None for record in others)
 
 
-def test_no_fork_server_is_started_for_jobs_that_run_elsewhere(checkout: Checkout):
-    checkout.write(study(block("main", ["smooth_ap"])))
-    assert checkout.run("small", "runs") == 0, checkout.said()
-    commands = [" ".join(record["command"]) for record in checkout.records()]
-    assert any("benchmark train" in command for command in commands)
-    assert not any("benchmark.training.fork_server" in command for command in commands)
-    assert all(record["BENCHMARK_FORK_SERVER"] is None for record in checkout.records())
-
-
 def test_what_the_cluster_refuses_is_said_and_harms_no_other_run(checkout: Checkout):
     checkout.change_profile({"retries": 0})
     blocks = block("fits", ["smooth_ap"]), block("too_big", ["sup_ap"], resources={"mem_mb": 10**7})
@@ -86,3 +79,44 @@ def test_a_run_that_fails_is_tried_again_and_then_named_with_its_log(checkout: C
     del checkout.environment["QUICK_TRAINING_FAILS"]
     assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
     assert len(checkout.jobs()) == 4, "only what is missing is trained"
+
+
+# What Snakemake says before it has a logger, and of a Slurm without accounts.
+OF_THIS_SLURM = ("Using profile", "No SLURM account", "No account was given", "Unable to guess")
+
+
+def said(checkout: Checkout) -> list[str]:
+    """Return the lines of the log that are the workflow's."""
+    lines = checkout.said().splitlines()
+    return [line for line in lines if line and not line.startswith(OF_THIS_SLURM)]
+
+
+def test_a_log_has_one_line_a_run_and_no_fork_server_is_started_for_jobs_elsewhere(
+    checkout: Checkout,
+):
+    checkout.write(study(block("main", ["smooth_ap", "roadmap"])))
+    assert checkout.run("small", "runs") == 0, checkout.said()
+    commands = [" ".join(record["command"]) for record in checkout.records()]
+    assert any("benchmark train" in command for command in commands)
+    assert not any("benchmark.training.fork_server" in command for command in commands)
+    assert all(record["BENCHMARK_FORK_SERVER"] is None for record in checkout.records())
+    first, second, *rest = said(checkout)
+    for number, line in enumerate((first, second), start=1):
+        assert re.fullmatch(rf"glyphs_tiny/\S+  recall_at_1 0\.\d{{4}}  \({number} of 2\)", line)
+    assert rest[0] == "study small: 2 runs: 2 ok"
+
+
+def test_ctrl_c_cancels_the_jobs_and_says_how_to_go_on(checkout: Checkout):
+    long = {"option": "long", "override": {"training": {"epochs": 200}}}
+    checkout.write(study(block("main", ["smooth_ap"], **long)))
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "0.3"
+    process = checkout.start("small", "runs")
+    checkout.wait_for_an_epoch()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(LIMIT) != 0
+    assert said(checkout) == [
+        "stopping: no more runs are started, those under way finish or save their state",
+        *[line for line in said(checkout) if re.fullmatch(r"stopped: 0 of 1 runs .*", line)],
+        "nothing is lost; the same command continues",
+    ]
+    checkout.wait_for(lambda: {job["JobState"] for job in checkout.jobs()} == {"CANCELLED"})

@@ -4,7 +4,6 @@ become jobs."""
 from __future__ import annotations
 
 import re
-from itertools import chain
 
 import pytest
 import yaml
@@ -17,18 +16,10 @@ TRAINING = {"train", "analysis"}
 def rules() -> tuple[set[str], set[str]]:
     """Return the names of all rules, and of those that Snakemake runs itself."""
     files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
-    texts = [path.read_text() for path in files]
-    lists = chain.from_iterable(
-        re.findall(r"^localrules:\n((?: +.*\n)+)", text, re.MULTILINE) for text in texts
-    )
-    return (
-        set(
-            chain.from_iterable(
-                re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE) for text in texts
-            )
-        ),
-        set(chain.from_iterable(re.findall(r"\w+", names) for names in lists)),
-    )
+    text = "\n".join(path.read_text() for path in files)
+    lists = re.findall(r"^localrules:\n((?: +.*\n)+)", text, re.MULTILINE)
+    known = re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE)
+    return set(known), {name for names in lists for name in re.findall(r"\w+", names)}
 
 
 def test_the_profile_is_found_by_its_name_from_the_root():

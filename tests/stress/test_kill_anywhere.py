@@ -81,7 +81,9 @@ def cases() -> dict[str, RunSpec]:
         found[f"sampler {name}"] = spec(sampler={"name": name, "params": params})
     # glyphs have no category of the classes without one: those of the folder ``plugins`` have
     rest = "sampler category_and_rest"
-    found[rest] = replace(found[rest], dataset={"name": "glyphs_with_rest", "params": {}})
+    found[rest] = replace(
+        found[rest], dataset=DatasetChoice("glyphs_with_rest", "glyphs_with_rest", {})
+    )
     found["memory by image"] = spec("roadmap", memory={"size": -1})
     late = {"size": 100, "key": "fifo", "start_epoch": 1.0}
     found["memory fifo, noise"] = spec("blackbox_ap", memory=late)

@@ -19,72 +19,39 @@ READERS: dict[str, tuple[str, bool] | None] = {
     "torch.load": ("weights_only", True),
     "np.load": ("allow_pickle", False),
     "numpy.load": ("allow_pickle", False),
-    "pickle.load": None,
-    "pickle.loads": None,
-    "pickle.Unpickler": None,
-    "joblib.load": None,
-    "dill.load": None,
-    "shelve.open": None,
-    "marshal.loads": None,
-    "pd.read_pickle": None,
-    "pandas.read_pickle": None,
-    "yaml.load": None,
-    "yaml.unsafe_load": None,
-    "yaml.full_load": None,
-    "torch.hub.load": None,
-    "eval": None,
-    "exec": None,
+    **dict.fromkeys(("pickle.load", "pickle.loads", "pickle.Unpickler", "joblib.load")),
+    **dict.fromkeys(("dill.load", "shelve.open", "marshal.loads", "pd.read_pickle")),
+    **dict.fromkeys(("pandas.read_pickle", "yaml.load", "yaml.unsafe_load", "yaml.full_load")),
+    **dict.fromkeys(("torch.hub.load", "eval", "exec")),
 }
 DEFAULT_IS_SAFE = {"np.load", "numpy.load"}  # allow_pickle is False unless said
 SAFE_LOADERS = {"yaml.SafeLoader", "yaml.CSafeLoader"}
 
 
 def unsafe_reads(tree: ast.AST) -> list[tuple[int, str]]:
-    """Returns (line, call) of every call that may execute what it reads."""
-    classes = {
-        node.name: {ast.unparse(base) for base in node.bases}
-        for node in ast.walk(tree)
-        if is_class(node)
-    }
-    safe_loaders = {name for name, bases in classes.items() if bases <= SAFE_LOADERS} | SAFE_LOADERS
-    found = []
+    """Return (line, call) of every call that may execute what it reads."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    bases = {node.name: {ast.unparse(base) for base in node.bases} for node in classes}
+    safe = {name for name, of in bases.items() if of <= SAFE_LOADERS} | SAFE_LOADERS
+    found = [
+        (node.lineno, "pickle.Unpickler")
+        for node in classes
+        if bases[node.name] & {"pickle.Unpickler", "pickle._Unpickler"}
+        and "find_class" not in {getattr(item, "name", "") for item in node.body}
+    ]
     for node in ast.walk(tree):
-        if (
-            is_class(node)
-            and classes[node.name] & {"pickle.Unpickler", "pickle._Unpickler"}
-            and "find_class" not in methods(node)
-        ):
-            found.append((node.lineno, "pickle.Unpickler"))
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or (name := ast.unparse(node.func)) not in READERS:
             continue
-        name = ast.unparse(node.func)
-        if name not in READERS:
-            continue
-        loaders = {
-            ast.unparse(value)
-            for value in (*node.args[1:], *(item.value for item in node.keywords))
-        }
-        if name == "yaml.load" and loaders and loaders <= safe_loaders:
-            continue
-        rule = READERS[name]
         given = {item.arg: item.value for item in node.keywords}
-        if rule is not None:
-            keyword, wanted = rule
-            value = given.get(keyword)
-            if value is None and name in DEFAULT_IS_SAFE:
-                continue
-            if isinstance(value, ast.Constant) and value.value is wanted:
-                continue
-        found.append((node.lineno, name))
+        loaders = {ast.unparse(value) for value in (*node.args[1:], *given.values())}
+        if name == "yaml.load" and loaders and loaders <= safe:
+            continue
+        keyword, wanted = READERS[name] or ("", None)
+        value = given.get(keyword)
+        by_default = value is None and name in DEFAULT_IS_SAFE
+        if not by_default and not (isinstance(value, ast.Constant) and value.value is wanted):
+            found.append((node.lineno, name))
     return found
-
-
-def is_class(node: ast.AST) -> bool:
-    return isinstance(node, ast.ClassDef)
-
-
-def methods(node: ast.ClassDef) -> set[str]:
-    return {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +91,7 @@ LOCKS = sorted((ROOT / "envs").glob("*.lock"))
 
 
 def locked(path: Path) -> list[str]:
-    """Returns the requirements of a lock file, one a line, without comments."""
+    """Return the requirements of a lock file, one a line, without comments."""
     lines = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8")).splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -132,23 +99,16 @@ def locked(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
 def test_every_locked_package_is_pinned_and_hashed(path):
     pattern = r"[a-z0-9.-]+==[\w.+]+( ; [^-]+)?( ?--hash=sha256:[0-9a-f]{64})+"
-    assert (
-        locked(path)
-        and [line[:100] for line in locked(path) if not re.fullmatch(pattern, line)] == []
-    )
+    lines = locked(path)
+    assert lines and [line[:100] for line in lines if not re.fullmatch(pattern, line)] == []
 
 
 def test_make_and_the_image_install_from_locks_alone_and_check_their_hashes():
     """One command installs the project itself, which is no package of an index."""
-    printed = subprocess.run(
-        ["make", "-nB", "venv"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    image = (ROOT / "envs" / "apptainer.def").read_text(encoding="utf-8")
-    installs = [
-        line
-        for line in f"{printed}\n{image}".splitlines()
-        if "pip install" in line and " -e ." not in line
-    ]
+    printed = subprocess.check_output(["make", "-nB", "venv"], cwd=ROOT, text=True)
+    lines = printed + (ROOT / "envs" / "apptainer.def").read_text(encoding="utf-8")
+    installs = [line for line in lines.splitlines() if "pip install" in line]
+    installs = [line for line in installs if " -e ." not in line]
     assert len(installs) == 4
     for line in installs:
         assert "--require-hashes" in line and "--no-deps" in line
@@ -157,8 +117,7 @@ def test_make_and_the_image_install_from_locks_alone_and_check_their_hashes():
 
 
 def test_the_locks_have_the_versions_that_the_project_asks_for():
-    pinned = re.findall(
-        r'"([a-z0-9-]+==[\w.]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    )
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    pinned = re.findall(r'"([a-z0-9-]+==[\w.]+)"', project)
     versions = {line.split()[0] for path in LOCKS for line in locked(path)}
     assert len(pinned) > 8 and set(pinned) <= versions
